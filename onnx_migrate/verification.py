@@ -21,7 +21,7 @@ from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets.read import find
 from onnx_migrate.verdicts import DynamicProof, Kind, RuntimeProof, Verdict, proofs_text
-from onnx_migrate.verify.other_runtimes.places import Asked
+from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
 
@@ -276,7 +276,7 @@ class Verifying:
 class ProvingInRuntimes:
     """Runs original and result in other runtimes, and decides whether the result may be written."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[RuntimeRequest, ...]
     verifying: Verifying
 
     def __call__(

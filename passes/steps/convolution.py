@@ -14,7 +14,7 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result,
 from onnx_migrate.messages import count_of
 
 from . import Rewriter, adapter, compatible
-from .image_sampling import Axis, Sampler, channel_rows
+from .image_sampling import SampledAxis, Sampler, channel_rows
 
 compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are specified")
 
@@ -140,7 +140,7 @@ def deform_conv(
         regular = (steps + within.reshape(-1, 1, 1).astype(np.float32)).cast(real)
         at = op.Unsqueeze(of_axis + regular, [4])
         last = lengths[axis].cast(real) - sampler.number(1)
-        sampler.axes.append(Axis(at, last, None if axis else lengths[1]))
+        sampler.axes.append(SampledAxis(at, last, None if axis else lengths[1]))
     if offset_group > 1 or (x.shape or (None,))[0] != 1:
         images = op.size_of(image if offset_group > 1 else x, 0)
         sampler.set_images(images, lengths[0] * lengths[1])

@@ -14,11 +14,11 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value
 
-__all__ = ["Axis", "Sampler", "channel_rows"]
+__all__ = ["SampledAxis", "Sampler", "channel_rows"]
 
 
 @dataclass(frozen=True)
-class Axis:
+class SampledAxis:
     """A spatial axis: its coordinates in the input, its length minus 1, and how many elements one step of it is."""
 
     at: Value
@@ -56,7 +56,7 @@ class Sampler:
         self.padding, self.corners, self.by_corner = padding, corners, by_corner
         self.numpy = np.float64 if real == TensorProto.DOUBLE else np.float32
         self.zero = op.constant(np.zeros(1), rows)
-        self.axes: list[Axis] = []
+        self.axes: list[SampledAxis] = []
         """The spatial axes, the outermost first."""
         self.batch: Value | None = None
         """The number of the first element of each image, None for one image."""
@@ -70,7 +70,7 @@ class Sampler:
         first = self.op.iota(count).as_written() * plane
         self.batch = first.reshape(-1, *[1] * (self.rank - 1))
 
-    def place(self, axis: Axis, at: Value) -> _Place:
+    def place(self, axis: SampledAxis, at: Value) -> _Place:
         """Return the elements at whole coordinates; those outside are, by padding mode, others or marked as outside."""
         zero = self.op.constant(self.number(0))
         if self.padding == "reflection":
@@ -84,7 +84,7 @@ class Sampler:
             return _Place(number, None)
         return _Place(number, (at > self.number(-0.5)) & (at < axis.last + self.number(0.5)))
 
-    def _reflected(self, axis: Axis, at: Value) -> Value:
+    def _reflected(self, axis: SampledAxis, at: Value) -> Value:
         """Mirror coordinates at both borders until they lie inside."""
         op, zero, two = self.op, self.op.constant(self.number(0)), self.number(2)
         edge = self.number(0 if self.corners else 0.5)

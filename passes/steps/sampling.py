@@ -9,7 +9,7 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, FLOATS, Op, TensorProt
 from onnx_migrate.errors import InvalidModel
 
 from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
-from .image_sampling import Axis, Sampler, channel_rows
+from .image_sampling import SampledAxis, Sampler, channel_rows
 
 compatible(
     "NonMaxSuppression",
@@ -126,7 +126,7 @@ def _add_axes(sampler: Sampler, x: Value, grid: Value) -> Value:
         last = real - one
         place = op.Slice(grid, [number], [number + 1], [sampler.rank - 1]) + one
         at = place / two * last if sampler.corners else (place * real - one) / two
-        sampler.axes.insert(0, Axis(at, last, stride))
+        sampler.axes.insert(0, SampledAxis(at, last, stride))
         stride = length if stride is None else stride * length
     return op.constant([1]) if stride is None else stride
 

@@ -18,7 +18,7 @@ from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_op
 from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
 from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
-from onnx_migrate.cli.output.progress import Progress
+from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, published
 from onnx_migrate.cli.output.streams import (
     STREAM,
@@ -125,7 +125,7 @@ def migrate(
     find_own_passes(options)
     page = None
     with (
-        Progress(call.quiet or call.as_json) as progress,
+        ProgressLine(call.quiet or call.as_json) as progress,
         transfers_within(given["timeout"]),
         collected_remarks() as remarks,
     ):
@@ -173,7 +173,7 @@ def _run(
     call: Call,
     given: dict[str, Any],
     sides: tuple[SideFile | None, SideFile | None],
-    progress: Progress,
+    progress: ProgressLine,
     *,
     external: bool,
 ) -> _Done:

@@ -10,7 +10,7 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
-from onnx_migrate.cli.output.progress import Progress
+from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.process_limits import limited
 
 __all__ = ["verify"]
@@ -63,7 +63,7 @@ def verify(original: str, other: str, as_json: bool, quiet: bool, **options: Any
     try:
         with (
             limited(options["timeout"], options["memory_limit"], "verify"),
-            Progress(quiet or as_json, "verify") as progress,
+            ProgressLine(quiet or as_json, "verify") as progress,
         ):
             verdict = compare(original, other, **options, progress=progress.follow)
     except MigrateError as error:

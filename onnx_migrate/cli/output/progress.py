@@ -12,13 +12,13 @@ from onnx_migrate.cli.stop_signals import check_stopped
 if TYPE_CHECKING:
     from onnx_migrate.process.progress import Progress as Event
 
-__all__ = ["Progress"]
+__all__ = ["ProgressLine"]
 
 _PATIENCE = 2.0
 """Seconds that a stage may take before it is shown how far it has come."""
 
 
-class Progress:
+class ProgressLine:
     """Shows the stage that runs on stderr; only if that is a terminal, where the line can be erased again.
 
     Of a stage that takes over two seconds, the line says for how long it runs, and what `follow` was told last:
@@ -35,7 +35,7 @@ class Progress:
 
             self._status = Console(stderr=True).status(self)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         if self._status is not None:
             self._status.start()
         return self

@@ -15,7 +15,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place
 
-__all__ = ["Asked", "asked_for", "place_of"]
+__all__ = ["RuntimeRequest", "asked_for", "place_of"]
 
 _ALIASES = {"cv2": "opencv", "openvino-runtime": "openvino", "pnnx": "ncnn", "ort": "onnxruntime", "ort-web": "onnxruntime-web",
             "onnxruntime-node": "onnxruntime-web", "rknn-toolkit2": "rknn"}  # fmt: skip
@@ -25,7 +25,7 @@ _PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class RuntimeRequest:
     """A runtime that a result is to be proved in: the request, where it is, and its name and version."""
 
     text: str
@@ -33,14 +33,14 @@ class Asked:
     runtime: str
 
 
-def asked_for(texts: str | Iterable[str]) -> tuple[Asked, ...]:
+def asked_for(texts: str | Iterable[str]) -> tuple[RuntimeRequest, ...]:
     """Return the runtimes that one or several texts ask for, each once (`place_of`)."""
     given = (texts,) if isinstance(texts, str) else tuple(texts)
     return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in given))
 
 
 @cache
-def place_of(text: str) -> Asked:
+def place_of(text: str) -> RuntimeRequest:
     """Return the runtime that NAME[==VERSION][@FOLDER] asks for, which was started once to see that it is there.
 
     FOLDER is a virtual environment, a folder that `pip install --target` wrote, or, for onnxruntime-web, one with
@@ -75,7 +75,7 @@ def place_of(text: str) -> Asked:
             hint=_command(name, version, folder or "FOLDER")
             + ("" if folder else f", then name it as {name}=={version}@FOLDER"),
         )
-    return Asked(text.strip(), place, runtime)
+    return RuntimeRequest(text.strip(), place, runtime)
 
 
 def _in_folder(name: str, folder: str) -> Place:

@@ -28,7 +28,7 @@ from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, without_static_shapes
 from onnx_migrate.verify.evaluators.foreign import Foreign, NotInstalled
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
-from onnx_migrate.verify.other_runtimes.places import Asked
+from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.settings import Settings, interruption
 
 __all__ = [
@@ -131,7 +131,7 @@ class Expected:
 
 
 def prove_models(
-    asked: Sequence[Asked],
+    asked: Sequence[RuntimeRequest],
     original: Model,
     result: Model,
     settings: Settings,
@@ -164,7 +164,7 @@ def _fixed(model: Model) -> Model:
 
 
 def prove_in(
-    asked: Sequence[Asked],
+    asked: Sequence[RuntimeRequest],
     original: Runnable,
     result: Runnable,
     settings: Settings,
@@ -222,7 +222,7 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
 class _Runtime:
     """Runs models in one runtime, on every feed, and compares what they compute with what is expected."""
 
-    def __init__(self, asked: Asked, expected: Expected, limits: Limits) -> None:
+    def __init__(self, asked: RuntimeRequest, expected: Expected, limits: Limits) -> None:
         self._asked, self._expected, self._limits = asked, expected, limits
         self._tolerance = tolerance_of(asked.place.name, expected.tolerance)
 

@@ -12,7 +12,7 @@ import onnx
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Assignments, Dim, Sizes, Value
+from .domain import Assignments, Dim, SampledValue, Sizes
 from .domain.values import linear_formula
 
 __all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
@@ -51,7 +51,7 @@ class GraphState:
     imports: Mapping[str, int] = field(default_factory=dict)
     """The opset version of each domain that the body imports."""
     ir_version: int = onnx.IR_VERSION
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, SampledValue] = field(default_factory=dict)
     sources: dict[Sizes, tuple[str, int]] = field(default_factory=dict)
     """For each varying length, the first value and axis that have it."""
     producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
@@ -69,13 +69,13 @@ class GraphState:
             yield graph
             graph = graph.parent
 
-    def value(self, name: str) -> Value:
+    def value(self, name: str) -> SampledValue:
         """Return what is known of a value."""
         for graph in self.enclosing():
             found = graph.values.get(name)
             if found is not None:
                 return found
-        return Value()
+        return SampledValue()
 
     def is_constant(self, name: str) -> bool:
         """Return whether a value is an initializer or the output of a Constant node."""
@@ -92,7 +92,7 @@ class GraphState:
             (graph.loop_states[name] for graph in self.enclosing() if name in graph.loop_states), None
         )
 
-    def record(self, name: str, value: Value) -> None:
+    def record(self, name: str, value: SampledValue) -> None:
         """Store what is known of a value; its varying axes become sources of lengths."""
         self.values[name] = value
         for axis, dim in enumerate(value.dims or ()):

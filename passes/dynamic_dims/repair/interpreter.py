@@ -37,7 +37,7 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
 from .control_flow.loop_bodies import iteration_of
-from .domain import Assignments, Dim, Dims, Sizes, Value
+from .domain import Assignments, Dim, Dims, SampledValue, Sizes
 from .domain.values import (
     join,
     value_of_body_input,
@@ -67,7 +67,7 @@ class Coverage:
     """The nodes with an output of which an axis changes with the symbol."""
     _symbols: dict[Sizes, list[str]] = field(default_factory=dict, repr=False)
 
-    def count(self, outputs: Iterable[Value]) -> None:
+    def count(self, outputs: Iterable[SampledValue]) -> None:
         """Count one node by the values of its outputs."""
         dims = [dim for value in outputs for dim in value.dims or () if dim is not None]
         self.varying += any(dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in dims)
@@ -177,7 +177,7 @@ class Interpreter(Visitor):
         self,
         body: Body,
         scope: Scope,
-        inputs: Mapping[str, Value],
+        inputs: Mapping[str, SampledValue],
         parent: GraphState | None = None,
         *,
         imports: Iterable[onnx.OperatorSetIdProto] = (),
@@ -214,7 +214,7 @@ class Interpreter(Visitor):
             self._bodies.pop()
         return state
 
-    def _interpret_node(self, context: NodeContext, index: int) -> list[Value]:
+    def _interpret_node(self, context: NodeContext, index: int) -> list[SampledValue]:
         """Repair one node and return the values of its outputs. Raises UnrepairableNode."""
         node = context.node
         self.coverage.visited += 1
@@ -237,7 +237,7 @@ class Interpreter(Visitor):
 
     def _interpret_subgraphs(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
-    ) -> list[Value]:
+    ) -> list[SampledValue]:
         """Interpret the sub-graphs of an If, Loop, Scan or foreign node; an If's outputs join those of its branches."""
         if context.node.op_type == "If" and is_onnx(context.node.domain) and len(graphs) == 2:
             return self._interpret_branches(context, index, graphs)
@@ -254,16 +254,16 @@ class Interpreter(Visitor):
             record_emitted(context)
             state = self._interpret_body(graph, scope, inputs, outer, loop_states=loop_states)
             return iteration.outputs([state.value(name) for name in output_names(graph)])
-        return [Value() for _ in context.node.output]
+        return [SampledValue() for _ in context.node.output]
 
     def _interpret_branches(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
-    ) -> list[Value]:
+    ) -> list[SampledValue]:
         """Interpret both branches of an If. One that a known condition never takes is left as it is if it conflicts."""
         outer = context.graph_state
         inlines = context.label not in self._resolved.kept_branches
         taken = branch_taken(context.input(0))
-        results: dict[str, list[Value]] = {}
+        results: dict[str, list[SampledValue]] = {}
         for attribute, number, graph in graphs:
             untouched = onnx.GraphProto()
             untouched.CopyFrom(graph)

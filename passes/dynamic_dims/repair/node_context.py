@@ -14,7 +14,7 @@ from onnx_migrate.errors import Where
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import SAMPLES, Array, Assignments, Dim, Value, fixed
+from .domain import SAMPLES, Array, Assignments, Dim, SampledValue, fixed
 from .graph_state import GraphState, LoopState, UnknownLength
 from .hypotheses import Hypotheses
 
@@ -71,7 +71,7 @@ class NodeContext:
     node: onnx.NodeProto
     rw: Rewriter
     graph_state: GraphState
-    inputs: list[Value | None]
+    inputs: list[SampledValue | None]
     hypotheses: Hypotheses
     where: Where
     label: str = field(init=False)
@@ -95,7 +95,7 @@ class NodeContext:
         """Whether the node removed a batch axis, and was made a Reshape that merges it with another instead."""
         return self.where.operator in ("Squeeze", "Gather") and self.node.op_type == "Reshape"
 
-    def input(self, index: int) -> Value | None:
+    def input(self, index: int) -> SampledValue | None:
         """Return the value of an input, None if it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
@@ -130,7 +130,7 @@ class NodeContext:
         columns = zip(*(row.reshape(-1).tolist() for row in rows), strict=True)
         return [dim if dim.varies else dim.frozen for dim in map(Dim, columns)]
 
-    def set_input(self, index: int, name: str, reason: str, value: Value | None = None) -> None:
+    def set_input(self, index: int, name: str, reason: str, value: SampledValue | None = None) -> None:
         """Connect an input to another value ("" leaves it out), of which `value` is known; reports show the reason."""
         self.rw.set_input(index, name)
         self.inputs += [None] * (len(self.node.input) - len(self.inputs))
@@ -139,7 +139,7 @@ class NodeContext:
             self.inputs[index] = value or (self.graph_state.value(name) if name else None)
         self.rw.note(reason)
 
-    def replace_input(self, index: int, name: str, value: Value, reason: str) -> None:
+    def replace_input(self, index: int, name: str, value: SampledValue, reason: str) -> None:
         """Connect an input to a value that was just written, from which lengths may be read."""
         self.set_input(index, name, reason, value)
         self.graph_state.record(name, value)
@@ -196,11 +196,11 @@ class NodeContext:
         return f"constant {name!r}" if self.graph_state.is_constant(name) else repr(name)
 
 
-def lengths_value(entries: Sequence[int | Dim]) -> Value:
+def lengths_value(entries: Sequence[int | Dim]) -> SampledValue:
     """Return the value of a vector of lengths."""
     dims = [fixed(entry) if isinstance(entry, int) else entry for entry in entries]
     rows = [np.array([dim.sizes[assignment] for dim in dims], np.int64) for assignment in range(SAMPLES)]
     varies = any(isinstance(entry, Dim) for entry in entries)
-    return Value(
+    return SampledValue(
         onnx.TensorProto.INT64, (fixed(len(entries)),), tuple(rows) if varies else (rows[0],) * SAMPLES
     )

@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import replace
 
 from .conflicts import batch_mixing, broadcast_conflict, operand_conflict
-from .domain import Value
+from .domain import SampledValue
 from .domain.node_inference import ShapeConflict, infer
 from .domain.runtime_substitutes import SUBSTITUTES_OPSET, substitute
 from .domain.values import known_value
@@ -17,7 +17,7 @@ from .rules import apply_rule
 __all__ = ["evaluate", "record_emitted"]
 
 
-def evaluate(context: NodeContext, tolerated: Set[str]) -> list[Value]:
+def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
     """Repair a node and return the values of its outputs.
 
     Raises UnrepairableNode for a conflict, but for BatchMixed of a node whose label is in `tolerated`.
@@ -55,7 +55,7 @@ def record_emitted(context: NodeContext) -> None:
             state.values.update(zip(node.output, outputs, strict=True))
 
 
-def _value_of(state: GraphState, name: str) -> Value:
+def _value_of(state: GraphState, name: str) -> SampledValue:
     """Return the value of an input of an emitted node, which may be a constant that was just added."""
     value = state.value(name)
     array = None if value.dtype or value.types else state.scope.constant(name)

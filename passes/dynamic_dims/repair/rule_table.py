@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from onnx_migrate.standard.schema import is_onnx
 
-from .domain import Value
+from .domain import SampledValue
 from .node_context import NodeContext
 
 __all__ = ["RULES", "RepairRule", "apply_rule", "rule"]
 
-RepairRule = Callable[[NodeContext], "list[Value] | None"]
+RepairRule = Callable[[NodeContext], "list[SampledValue] | None"]
 Rule = TypeVar("Rule", bound=RepairRule)
 
 RULES: dict[tuple[str, str], RepairRule] = {}
@@ -42,7 +42,7 @@ def rule(*operators: str, domain: str = "", of_constants: bool = False) -> Calla
     return enter
 
 
-def apply_rule(context: NodeContext) -> list[Value] | None:
+def apply_rule(context: NodeContext) -> list[SampledValue] | None:
     """Apply the rule of a node's operator; return the values of its outputs if the rule knows them."""
     key = "" if is_onnx(context.node.domain) else context.node.domain, context.node.op_type
     varying = any(value is not None and (value.varies or value.dims is None) for value in context.inputs)

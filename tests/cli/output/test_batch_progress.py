@@ -13,7 +13,7 @@ import pytest
 
 from onnx_migrate.batching import Outcome, Summary
 from onnx_migrate.cli.output.batch_progress import BatchProgress
-from onnx_migrate.cli.output.progress import Progress
+from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.errors import LoadError, SaveError, UsageError, Where
 from onnx_migrate.process.progress import Progress as Event
 from onnx_migrate.report import ModelSummary, Report
@@ -133,7 +133,7 @@ def test_stages_are_shown_on_a_terminal_unless_quiet(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
 
-    with Progress(quiet) as progress:
+    with ProgressLine(quiet) as progress:
         progress("verify")
 
     assert ("verify" in stream.getvalue()) == shown
@@ -144,7 +144,7 @@ def test_an_exception_passes_through_and_the_line_is_erased(monkeypatch: pytest.
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
 
-    with pytest.raises(KeyError), Progress(quiet=False):
+    with pytest.raises(KeyError), ProgressLine(quiet=False):
         raise KeyError
 
     assert stream.getvalue().endswith(("\x1b[2K", "\x1b[?25h")), (
@@ -157,7 +157,7 @@ def test_of_a_long_stage_the_line_says_how_far_it_has_come_and_for_how_long(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr("onnx_migrate.cli.output.progress.time.monotonic", lambda: clock[0])
-    progress = Progress(quiet=True)
+    progress = ProgressLine(quiet=True)
     progress("verify")
     progress.follow(Event("verify", 1, 1, 0.0, "input 2 of 3, run 5 of 8"))
     clock[0] += 1.9
@@ -174,7 +174,7 @@ def test_the_line_on_the_terminal_is_drawn_again_while_a_stage_runs(monkeypatch:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("onnx_migrate.cli.output.progress._PATIENCE", 0.05)
-    with Progress(quiet=False) as progress:
+    with ProgressLine(quiet=False) as progress:
         progress("verify")
         progress.follow(Event("verify", 1, 1, 0.0, "input 1 of 2, run 3 of 8"))
         end = time.monotonic() + 5

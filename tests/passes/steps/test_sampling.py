@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto
-from onnx_migrate.passes.steps.image_sampling import Axis, Sampler
+from onnx_migrate.passes.steps.image_sampling import SampledAxis, Sampler
 
 from onnx_migrate.engine.steps.formula import Op, Value
 from tests.harness import run, same_bits
@@ -230,7 +230,7 @@ def test_linear_along_one_axis(monkeypatch: pytest.MonkeyPatch, padding: str, ex
     def build(op: Op, x: Value) -> Value:
         rows = op.constant(LINE[:, None])
         sampler = Sampler(op, TensorProto.FLOAT, rows, rank=2, padding=padding, by_corner=False)
-        sampler.axes.append(Axis(x.reshape(-1, 1), op.constant(sampler.number(2)), None))
+        sampler.axes.append(SampledAxis(x.reshape(-1, 1), op.constant(sampler.number(2)), None))
         return sampler.linear()
 
     found = Written(monkeypatch).run(build, AT, 12, 11, static=True)

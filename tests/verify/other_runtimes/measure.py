@@ -21,7 +21,7 @@ from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
-from onnx_migrate.verify.other_runtimes.places import Asked, place_of
+from onnx_migrate.verify.other_runtimes.places import RuntimeRequest, place_of
 from onnx_migrate.verify.other_runtimes.proof import in_form_of
 from tests.campaigns.conformance.cases import cases
 from tests.support.paths import FIXTURES
@@ -48,7 +48,7 @@ def models(folder: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
             yield case.name, path, feed
 
 
-def measure(asked: Asked, folder: Path) -> list[tuple[float, str]]:
+def measure(asked: RuntimeRequest, folder: Path) -> list[tuple[float, str]]:
     """Return the figure of each model that the runtime computes as ONNX Runtime does, the largest first."""
     found = []
     options = ort.SessionOptions()

@@ -23,7 +23,7 @@ from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.opsets import body_opsets
 
-from ..domain import Dim, Value
+from ..domain import Dim, SampledValue
 from ..node_context import NodeContext, UnrepairableNode
 
 __all__ = ["BranchConflict", "Inlining", "branch_of_length", "branch_taken", "inlined", "inlining_of"]
@@ -49,7 +49,7 @@ class BranchConflict(UnrepairableNode):
         self.inlining = inlining
 
 
-def branch_taken(condition: Value | None) -> str | None:
+def branch_taken(condition: SampledValue | None) -> str | None:
     """Return the branch that an If takes at all sizes, None if that is not known."""
     constant = condition.constant() if condition is not None else None
     if constant is None or constant.size != 1:
@@ -65,7 +65,9 @@ def branch_of_length(context: NodeContext) -> Inlining | None:
     return Inlining(context.label, "then_branch" if condition.data[0].reshape(-1)[0] else "else_branch")
 
 
-def inlining_of(context: NodeContext, then: Sequence[Value], other: Sequence[Value]) -> Inlining | None:
+def inlining_of(
+    context: NodeContext, then: Sequence[SampledValue], other: Sequence[SampledValue]
+) -> Inlining | None:
     """Return how an If is to be written whose branches give these values, None where it may stay."""
     condition = context.input(0)
     if condition is None:
@@ -85,11 +87,11 @@ def inlining_of(context: NodeContext, then: Sequence[Value], other: Sequence[Val
     return Inlining(context.label, "both", tuple(shapes))
 
 
-def _same_rank(a: Value, b: Value) -> bool:
+def _same_rank(a: SampledValue, b: SampledValue) -> bool:
     return a.dims is not None and b.dims is not None and len(a.dims) == len(b.dims)
 
 
-def _condition_shape(condition: tuple[Dim, ...], a: Value, b: Value) -> tuple[int, ...] | None:
+def _condition_shape(condition: tuple[Dim, ...], a: SampledValue, b: SampledValue) -> tuple[int, ...] | None:
     """Return the shape that lays a condition along the batch of two values, () where it lies there, None if none does."""
     if a.known is None or b.known is None or len(a.known) != len(b.known):
         return None

@@ -15,7 +15,7 @@ from onnx import numpy_helper
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.standard.schema import is_onnx
 
-from ..domain import Array, Dim, Value
+from ..domain import Array, Dim, SampledValue
 from ..domain.values import join
 from ..graph_state import LoopState, upstream
 from ..node_context import LoopStateConflict, NodeContext
@@ -37,13 +37,13 @@ class Iteration:
     trip_count: Dim | None = None
     """The number of iterations, None if it is not known."""
 
-    def body_inputs(self, expanded_states: Collection[tuple[LoopState, int, Dim]]) -> dict[str, Value]:
+    def body_inputs(self, expanded_states: Collection[tuple[LoopState, int, Dim]]) -> dict[str, SampledValue]:
         """Return the values of the body's inputs, after expanding the initial values of `expanded_states`."""
         context = self.context
         for state, axis, dim in expanded_states:
             if state.node == context.label:
                 expand_operand(context, self.first + state.index, axis, dim)
-        inputs: dict[str, Value] = {}
+        inputs: dict[str, SampledValue] = {}
         for index, declared in enumerate(self.body.input[self._offset :]):
             outer = context.input(self.first + index)
             if outer is None:
@@ -52,7 +52,7 @@ class Iteration:
             if index >= self.states and dims is not None:
                 axis = _axis(context, "scan_input_axes", index - self.states, len(dims))
                 dims = (*dims[:axis], *dims[axis + 1 :])
-            inputs[declared.name] = Value(outer.dtype, dims, types=outer.types)
+            inputs[declared.name] = SampledValue(outer.dtype, dims, types=outer.types)
         return inputs
 
     def loop_states(self) -> dict[str, LoopState]:
@@ -60,7 +60,7 @@ class Iteration:
         names = [value.name for value in self.body.input[self._offset : self._offset + self.states]]
         return {name: LoopState(self.context.label, index) for index, name in enumerate(names)}
 
-    def outputs(self, results: Sequence[Value]) -> list[Value]:
+    def outputs(self, results: Sequence[SampledValue]) -> list[SampledValue]:
         """Return the values of the node's outputs from those of its body's. Raises LoopStateConflict.
 
         A state is the join of its initial value and its value after an iteration; other outputs are stacked.
@@ -73,7 +73,7 @@ class Iteration:
             for axis, (old, new) in enumerate(axes):
                 if old and new and new.varies and not old.varies and old.frozen == new.frozen:
                     raise LoopStateConflict(context, LoopState(context.label, index), axis, new)
-        initial = [context.input(self.first + index) or Value() for index in range(self.states)]
+        initial = [context.input(self.first + index) or SampledValue() for index in range(self.states)]
         final = [join(a, b) for a, b in zip(initial, results, strict=False)]
         return [*final, *(self._stacked(value, index) for index, value in enumerate(results[self.states :]))]
 
@@ -82,11 +82,11 @@ class Iteration:
         """The index of the first state among the body's inputs."""
         return len(self.body.input) - (len(self.context.node.input) - self.first)
 
-    def _stacked(self, value: Value, index: int) -> Value:
+    def _stacked(self, value: SampledValue, index: int) -> SampledValue:
         if value.dims is None:
-            return Value(value.dtype)
+            return SampledValue(value.dtype)
         axis = _axis(self.context, "scan_output_axes", index, len(value.dims) + 1)
-        return Value(value.dtype, (*value.dims[:axis], self.trip_count, *value.dims[axis:]))
+        return SampledValue(value.dtype, (*value.dims[:axis], self.trip_count, *value.dims[axis:]))
 
 
 def iteration_of(context: NodeContext, body: onnx.GraphProto) -> Iteration | None:

@@ -6,6 +6,6 @@
 
 from __future__ import annotations
 
-from .values import SAMPLES, Array, Assignments, Dim, Dims, Sizes, Value, fixed, merged_axis
+from .values import SAMPLES, Array, Assignments, Dim, Dims, SampledValue, Sizes, fixed, merged_axis
 
-__all__ = ["SAMPLES", "Array", "Assignments", "Dim", "Dims", "Sizes", "Value", "fixed", "merged_axis"]
+__all__ = ["SAMPLES", "Array", "Assignments", "Dim", "Dims", "SampledValue", "Sizes", "fixed", "merged_axis"]

@@ -19,7 +19,7 @@ from onnx_migrate.facts.shape_arithmetic import Array, attributes_of, compute
 from onnx_migrate.standard.resize import run_length
 from onnx_migrate.standard.schema import is_onnx
 
-from .values import SAMPLES, Dim, Dims, Value
+from .values import SAMPLES, Dim, Dims, SampledValue
 
 __all__ = ["ShapeConflict", "infer"]
 
@@ -29,9 +29,9 @@ class ShapeConflict(Exception):
 
 
 def infer(
-    node: onnx.NodeProto, inputs: Sequence[Value | None], imports: Mapping[str, int], ir_version: int
-) -> list[Value]:
-    """Return the values of a node's outputs; `Value()` for those of an operator that onnx has no schema of.
+    node: onnx.NodeProto, inputs: Sequence[SampledValue | None], imports: Mapping[str, int], ir_version: int
+) -> list[SampledValue]:
+    """Return the values of a node's outputs; `SampledValue()` for those of an operator that onnx has no schema of.
 
     `inputs` has None for an input that is left out, `imports` the opset version of each domain. Raises ShapeConflict
     if inference fails at other sizes only; where it fails at the frozen sizes too, nothing is known of the outputs.
@@ -45,7 +45,7 @@ def infer(
         inferred = onnx.NodeProto(op_type=operator, input=node.input, output=node.output)
     given = [value for value in inputs if value is not None]
     if schema is None or any(not value.dtype and value.types is None for value in given):
-        return [Value() for _ in node.output]
+        return [SampledValue() for _ in node.output]
     data_varies = (value.data is not None and value.constant() is None for value in given)
     varies = any(value.varies or value.types for value in given) or any(data_varies)
 
@@ -59,7 +59,7 @@ def infer(
     try:
         found = [types_at(0)]
     except InferenceError:
-        return [Value() for _ in node.output]  # not because of the sizes
+        return [SampledValue() for _ in node.output]  # not because of the sizes
     try:
         found = [*found, *map(types_at, range(1, SAMPLES))] if varies else found * SAMPLES
     except InferenceError as error:
@@ -87,21 +87,23 @@ def _schema(domain: str, operator: str, version: int) -> Any:
         return None
 
 
-def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequence[Value]) -> Value:
+def _value_of(
+    name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequence[SampledValue]
+) -> SampledValue:
     """Return the value of one output from its type under each assignment.
 
     A dim that has the sizes of a merged axis of an input keeps the factors of that axis.
     """
     if not name or any(name not in types for types in found):
-        return Value()
+        return SampledValue()
     types = [each[name] for each in found]
     if types[0].WhichOneof("value") != "tensor_type":
-        return Value(types=tuple(types))
+        return SampledValue(types=tuple(types))
     dtype = types[0].tensor_type.elem_type
     shapes = [each.tensor_type.shape for each in types]
     ranks = {len(shape.dim) for shape in shapes}
     if any(not each.tensor_type.HasField("shape") for each in types) or len(ranks) > 1:
-        return Value(dtype)
+        return SampledValue(dtype)
     axes = [dim for value in inputs for dim in value.dims or () if dim is not None]
     merged = {dim.sizes: dim for dim in axes if dim.factors}
     dims: list[Dim | None] = []
@@ -109,10 +111,12 @@ def _value_of(name: str, found: list[dict[str, onnx.TypeProto]], inputs: Sequenc
         each = [shape.dim[axis] for shape in shapes]
         sizes = tuple(dim.dim_value for dim in each)
         dims.append(merged.get(sizes, Dim(sizes)) if all(dim.HasField("dim_value") for dim in each) else None)
-    return Value(dtype, tuple(dims))
+    return SampledValue(dtype, tuple(dims))
 
 
-def _complete(node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: list[Value]) -> None:
+def _complete(
+    node: onnx.NodeProto, inputs: Sequence[SampledValue | None], outputs: list[SampledValue]
+) -> None:
     """Add to the outputs that were inferred of a node of ONNX: elements, and dims that onnx does not infer."""
     x = inputs[0] if inputs else None
     if x is not None and x.dims is not None:
@@ -133,7 +137,7 @@ def _complete(node: onnx.NodeProto, inputs: Sequence[Value | None], outputs: lis
             output.dims = tuple(map(Dim, zip(*(array.shape for array in output.data), strict=True)))
 
 
-def _resized(dims: Dims, scales: Value) -> Dims | None:
+def _resized(dims: Dims, scales: SampledValue) -> Dims | None:
     """Return the lengths that a Resize by scales has in ONNX Runtime, which onnx infers in another precision."""
     if scales.data is None or scales.data[0].shape != (len(dims),):
         return None
@@ -144,7 +148,7 @@ def _resized(dims: Dims, scales: Value) -> Dims | None:
     return tuple(lengths)
 
 
-def _expanded(dims: Dims, shape: Value) -> Dims | None:
+def _expanded(dims: Dims, shape: SampledValue) -> Dims | None:
     """Return the dims of an Expand to an unknown shape: an axis of the input that is longer than 1 keeps its length."""
     rank = shape.known
     if not rank or rank[0].varies or shape.data is not None or rank[0].frozen < len(dims):
@@ -153,7 +157,7 @@ def _expanded(dims: Dims, shape: Value) -> Dims | None:
     return (*(None for _ in range(rank[0].frozen - len(dims))), *kept)
 
 
-def _data(node: onnx.NodeProto, inputs: Sequence[Value | None]) -> tuple[Array, ...] | None:
+def _data(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> tuple[Array, ...] | None:
     """Return the elements of a node's one output under each assignment, None if they are not known."""
     attributes = attributes_of(node)
     if node.op_type in ("Shape", "Size"):
@@ -180,7 +184,7 @@ def _data(node: onnx.NodeProto, inputs: Sequence[Value | None]) -> tuple[Array, 
     return arrays if len(arrays) == len(found) else None
 
 
-def _split(node: onnx.NodeProto, x: Value | None, outputs: list[Value]) -> None:
+def _split(node: onnx.NodeProto, x: SampledValue | None, outputs: list[SampledValue]) -> None:
     axis = attributes_of(node).get("axis", 0)
     lengths = [output.known for output in outputs]
     if x is None or x.data is None or None in lengths:

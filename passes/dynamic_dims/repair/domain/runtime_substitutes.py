@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 
-from .values import Dim, Value, fixed
+from .values import Dim, SampledValue, fixed
 
 __all__ = ["SUBSTITUTES_OPSET", "Substitute", "substitute"]
 
@@ -32,15 +32,15 @@ class Substitute:
     """
 
     node: onnx.NodeProto
-    inputs: list[Value | None]
+    inputs: list[SampledValue | None]
     like: tuple[int, ...] = (0,)
     dtype: int = 0
 
-    def spread(self, found: Sequence[Value], count: int) -> list[Value]:
+    def spread(self, found: Sequence[SampledValue], count: int) -> list[SampledValue]:
         """Return the values of the `count` outputs of the node that this stands for, of those of the substitute."""
         first = found[0]
         first = replace(first, dtype=self.dtype) if self.dtype and first.dtype else first
-        rest = [found[index] if index < len(found) else Value() for index in range(count)]
+        rest = [found[index] if index < len(found) else SampledValue() for index in range(count)]
         return [first if index in self.like else value for index, value in enumerate(rest)]
 
 
@@ -50,7 +50,7 @@ class _Call:
 
     node: onnx.NodeProto
     attributes: dict[str, Any]
-    inputs: list[Value | None]
+    inputs: list[SampledValue | None]
 
     def dims(self, index: int) -> tuple[Dim, ...] | None:
         """Return the dims of an input, None if it is left out or not all are known."""
@@ -66,7 +66,7 @@ class _Call:
         return Substitute(made, [value.with_axis(axis, fixed(size))], dtype=dtype)
 
 
-def substitute(node: onnx.NodeProto, inputs: Sequence[Value | None]) -> Substitute | None:
+def substitute(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> Substitute | None:
     """Return what stands for a node of an operator that onnx does not know, None where nothing does."""
     make = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
     if make is None or not node.output:
@@ -102,9 +102,9 @@ def _as(operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int
     return make
 
 
-def _as_float(value: Value | None) -> Value | None:
+def _as_float(value: SampledValue | None) -> SampledValue | None:
     quantized = value is not None and value.dtype in (TensorProto.INT8, TensorProto.UINT8)
-    return Value(TensorProto.FLOAT, value.dims) if value is not None and quantized else value
+    return SampledValue(TensorProto.FLOAT, value.dims) if value is not None and quantized else value
 
 
 def _fused_matmul(call: _Call) -> Substitute | None:
@@ -115,7 +115,7 @@ def _fused_matmul(call: _Call) -> Substitute | None:
         if value is not None and call.attributes.get(name):
             if value.dims is None:
                 return None
-            value = Value(value.dtype, (*value.dims[:-2], *reversed(value.dims[-2:])))
+            value = SampledValue(value.dtype, (*value.dims[:-2], *reversed(value.dims[-2:])))
         sides.append(value)
     return Substitute(helper.make_node("MatMul", call.node.input[:2], call.node.output[:1]), sides)
 

@@ -24,8 +24,8 @@ __all__ = [
     "Assignments",
     "Dim",
     "Dims",
+    "SampledValue",
     "Sizes",
-    "Value",
     "dtype_of",
     "fixed",
     "join",
@@ -193,8 +193,8 @@ class Assignments:
 
 
 @dataclass
-class Value:
-    """What is known of a value; `Value()` is a value of which nothing is known, the top of the lattice.
+class SampledValue:
+    """What is known of a value; `SampledValue()` is a value of which nothing is known, the top of the lattice.
 
     `dtype` is a TensorProto.DataType (0 if unknown), `dims` its axes (None if even the rank is unknown), `data` the
     elements under each assignment if they are few and known. `types` holds one TypeProto for each assignment of
@@ -218,11 +218,11 @@ class Value:
         """Whether the length of any axis is known to vary with the assignment."""
         return self.dims is not None and any(dim is not None and dim.varies for dim in self.dims)
 
-    def with_axis(self, axis: int, dim: Dim) -> Value:
+    def with_axis(self, axis: int, dim: Dim) -> SampledValue:
         """Return a value of this type and these dims, which must be known, but for one axis; its elements are not known."""
         dims = [*(self.dims or ())]
         dims[axis] = dim
-        return Value(self.dtype, tuple(dims))
+        return SampledValue(self.dtype, tuple(dims))
 
     def type_in(self, assignment: int) -> onnx.TypeProto:
         """Return the type, with the dims as numbers, under one assignment."""
@@ -255,61 +255,65 @@ def dtype_of(array: Array) -> int:
     return int(helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
-def known_value(array: Array) -> Value:
+def known_value(array: Array) -> SampledValue:
     """Return the value of a constant whose elements are known."""
-    return Value(dtype_of(array), tuple(map(fixed, array.shape)), (array,) * SAMPLES)
+    return SampledValue(dtype_of(array), tuple(map(fixed, array.shape)), (array,) * SAMPLES)
 
 
-def join(a: Value, b: Value) -> Value:
+def join(a: SampledValue, b: SampledValue) -> SampledValue:
     """Return the least upper bound: what is known of a value that is either `a` or `b`, as after an If."""
     if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return Value(a.dtype or b.dtype)
-    return Value(a.dtype, tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)))
+        return SampledValue(a.dtype or b.dtype)
+    return SampledValue(a.dtype, tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)))
 
 
-def value_of_input(declared: onnx.ValueInfoProto, assignments: Assignments) -> Value:
+def value_of_input(declared: onnx.ValueInfoProto, assignments: Assignments) -> SampledValue:
     """Return the value of an input of the main graph, whose symbolic dims have the sizes assigned to the symbols.
 
     A dim with a symbol that has no sizes is unknown.
     """
     kind = declared.type
     if kind.WhichOneof("value") != "tensor_type":
-        return Value(types=(kind,) * SAMPLES)
+        return SampledValue(types=(kind,) * SAMPLES)
     tensor = kind.tensor_type
     if not tensor.HasField("shape"):
-        return Value(tensor.elem_type)
+        return SampledValue(tensor.elem_type)
     dims: list[Dim | None] = []
     for dim in tensor.shape.dim:
         if dim.dim_param in assignments.sizes:
             dims.append(Dim(assignments.sizes[dim.dim_param]))
         else:
             dims.append(fixed(dim.dim_value) if dim.HasField("dim_value") else None)
-    return Value(tensor.elem_type, tuple(dims))
+    return SampledValue(tensor.elem_type, tuple(dims))
 
 
-def value_of_body_input(declared: onnx.ValueInfoProto) -> Value:
+def value_of_body_input(declared: onnx.ValueInfoProto) -> SampledValue:
     """Return the value of an input of a sub-graph, whose declared dims are not trusted: they hold frozen sizes."""
     tensor = declared.type.tensor_type
-    return Value(tensor.elem_type) if declared.type.WhichOneof("value") == "tensor_type" else Value()
+    return (
+        SampledValue(tensor.elem_type)
+        if declared.type.WhichOneof("value") == "tensor_type"
+        else SampledValue()
+    )
 
 
-def value_of_tensor(tensor: onnx.TensorProto, weights: Weights) -> Value:
+def value_of_tensor(tensor: onnx.TensorProto, weights: Weights) -> SampledValue:
     """Return the value of an initializer; the elements are read if there are at most LARGEST of them."""
     dims = tuple(map(fixed, tensor.dims))
     if prod(tensor.dims) > LARGEST or tensor.data_type == onnx.TensorProto.STRING:
-        return Value(tensor.data_type, dims)
-    return Value(tensor.data_type, dims, (weights.array(tensor),) * SAMPLES)
+        return SampledValue(tensor.data_type, dims)
+    return SampledValue(tensor.data_type, dims, (weights.array(tensor),) * SAMPLES)
 
 
-def value_of_sparse(tensor: onnx.SparseTensorProto) -> Value:
+def value_of_sparse(tensor: onnx.SparseTensorProto) -> SampledValue:
     """Return the value of a sparse initializer, without its elements."""
-    return Value(tensor.values.data_type, tuple(map(fixed, tensor.dims)))
+    return SampledValue(tensor.values.data_type, tuple(map(fixed, tensor.dims)))
 
 
-def value_of_constant(node: onnx.NodeProto, scope: Scope) -> Value:
+def value_of_constant(node: onnx.NodeProto, scope: Scope) -> SampledValue:
     """Return the value of the output of a Constant node of ONNX; nothing is known of one that a call sets anew."""
     tensor = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
     if tensor is not None and not tensor.ref_attr_name:
         return value_of_tensor(tensor.t, scope.weights)
     array = scope.constant(node.output[0])
-    return Value() if array is None else known_value(array)
+    return SampledValue() if array is None else known_value(array)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..domain import Dim, Dims, Value
+from ..domain import Dim, Dims, SampledValue
 from ..domain.values import dtype_of
 from ..node_context import NodeContext
 from ..operand_edits import expand_operand, keep_one_row, tile_operand
@@ -141,7 +141,7 @@ def _inverse_permutation(context: NodeContext) -> None:
     limit = context.emit_length(dim, ranks.dtype, 2, context.node.input[1:2])
     first, step = (context.rw.constant(np.array(number, ranks.dtype), "rank") for number in (0, 1))
     name = context.rw.before("Range", [first, limit, step], hint="ranks")
-    value = Value(x.dtype if x is not None else 0, (dim,))
+    value = SampledValue(x.dtype if x is not None else 0, (dim,))
     context.set_input(2, name, f"updates [0] → 0, 1, …, {context.name_of(dim)} - 1", value)
 
 
@@ -212,4 +212,4 @@ def _read_whole_length(context: NodeContext, index: int, time: Dim | None) -> No
         shape = context.rw.constant(np.array(array.shape, np.int64), "items")
         name = context.rw.before("Expand", [name, shape], hint="lengths")
     reason = f"sequence lengths {time.frozen} → {context.name_of(time)}, the length of the time axis"
-    context.replace_input(index, name, Value(dtype_of(array), context.dims(index)), reason)
+    context.replace_input(index, name, SampledValue(dtype_of(array), context.dims(index)), reason)

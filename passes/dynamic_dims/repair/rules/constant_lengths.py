@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from ..domain import Array, Dim, Value, fixed
+from ..domain import Array, Dim, SampledValue, fixed
 from ..domain.values import dtype_of
 from ..node_context import NodeContext
 from ..operand_edits import emit_range, keep_one_row, ones_but
@@ -80,7 +80,7 @@ def range_(context: NodeContext) -> None:
         return
     name = context.emit_length(entry, limit.dtype, 1)
     data = tuple(np.array(size, limit.dtype) for size in entry.sizes)
-    value = Value(dtype_of(limit), (), data)
+    value = SampledValue(dtype_of(limit), (), data)
     context.set_input(1, name, f"limit {limit.item()} → {context.name_of(entry)}", value)
 
 
@@ -148,7 +148,7 @@ def positions(context: NodeContext, index: int) -> None:
         if filled
         else f"{old!r}: positions 0, 1, …, {array.size - 1} → 0, 1, …, {many} - 1"
     )
-    value = Value(dtype_of(array), (fixed(1),) * array.ndim).with_axis(axis, entry)
+    value = SampledValue(dtype_of(array), (fixed(1),) * array.ndim).with_axis(axis, entry)
     context.replace_input(index, name, value, reason)
 
 

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import onnx
 
-from ..domain import Array, Dim, Value, fixed, merged_axis
+from ..domain import Array, Dim, SampledValue, fixed, merged_axis
 from ..graph_state import upstream
 from ..node_context import NodeContext
 from ..operand_edits import emit_range, expand_operand, tile_operand
@@ -22,7 +22,7 @@ from .reshape import gather_item
 
 
 @rule("Gather", of_constants=True)
-def gather(context: NodeContext) -> list[Value] | None:
+def gather(context: NodeContext) -> list[SampledValue] | None:
     """Take all items for the one of the batch; else compute positions, and let each item gather from its own rows."""
     found = gather_item(context)
     if found is None:
@@ -60,7 +60,7 @@ def gather_nd(context: NodeContext) -> None:
         name = rw.before("Expand", [name, shape], hint="items")
     rw.set("batch_dims", 1)
     reason = f"each of {context.name_of(batch)} items gathers from its own rows: batch_dims 0 → 1"
-    value = Value(index.dtype, (batch, *dims[1:-1], fixed(dims[-1].frozen - 1)))
+    value = SampledValue(index.dtype, (batch, *dims[1:-1], fixed(dims[-1].frozen - 1)))
     context.set_input(1, name, reason, value)
 
 
@@ -95,7 +95,7 @@ def scatter_nd(context: NodeContext) -> None:
     added = rw.before("Mul", [items, column], hint="items")
     name = rw.before("Add", [rw.input(1), added], hint="index")
     reason = f"each of {context.name_of(batch)} items writes to its own rows"
-    context.set_input(1, name, reason, Value(index.dtype, (batch, *index_dims[1:])))
+    context.set_input(1, name, reason, SampledValue(index.dtype, (batch, *index_dims[1:])))
 
 
 def _gather_rows(context: NodeContext) -> None:
@@ -128,7 +128,7 @@ def _gather_rows(context: NodeContext) -> None:
         )
     name = _emit_offset_indices(context, along, each, index.dtype, len(dims))
     reason = f"each of {context.name_of(batch)} items gathers from its own {context.name_of(each)} rows"
-    context.set_input(1, name, reason, Value(index.dtype, (batch, *dims[1:])))
+    context.set_input(1, name, reason, SampledValue(index.dtype, (batch, *dims[1:])))
 
 
 def _emit_offset_indices(context: NodeContext, along: Dim, each: Dim, dtype: int, rank: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from math import prod
 from typing import TypeVar
 
-from ..domain import SAMPLES, Array, Dim, Value, fixed
+from ..domain import SAMPLES, Array, Dim, SampledValue, fixed
 from ..node_context import NodeContext
 from ..reshape_alignment import interpretations
 from ..rule_table import rule
@@ -21,7 +21,7 @@ Way = TypeVar("Way")
 
 
 @rule("Reshape")
-def reshape(context: NodeContext) -> list[Value] | None:
+def reshape(context: NodeContext) -> list[SampledValue] | None:
     """Write a shape that keeps each varying axis where the frozen sizes had it; return the output's value.
 
     The smallest change is made: an entry that is right stays, 0 copies the input's axis of the same index, -1 stands
@@ -55,7 +55,7 @@ def reshape(context: NodeContext) -> list[Value] | None:
         return _transposed(context, given, dims, wanted, interpretation.order, x.dtype)
     if any(each != [dim.sizes[assignment] for dim in wanted] for assignment, each in enumerate(as_is)):
         _write_reshape(context, f"shape {given} →", given, dims, wanted, zeros=zeros)
-    return [Value(x.dtype, wanted, _reshaped(x, wanted))]
+    return [SampledValue(x.dtype, wanted, _reshaped(x, wanted))]
 
 
 def _transposed(
@@ -65,7 +65,7 @@ def _transposed(
     wanted: tuple[Dim, ...],
     order: tuple[int, ...],
     dtype: int,
-) -> list[Value]:
+) -> list[SampledValue]:
     """Reshape to the axes in the order of the elements, then transpose.
 
     At the frozen sizes the Transpose moves an axis of length 1 only, which a Reshape alone does as well.
@@ -75,8 +75,8 @@ def _transposed(
     output = context.node.output[0]
     raw = context.rw.detach_output(0)
     context.rw.after("Transpose", [raw], [output], perm=[order.index(axis) for axis in range(len(order))])
-    context.graph_state.record(output, Value(dtype, wanted))
-    return [Value(dtype, first)]
+    context.graph_state.record(output, SampledValue(dtype, wanted))
+    return [SampledValue(dtype, first)]
 
 
 def _choose(context: NodeContext, dims: Sequence[Dim], frozen: Sequence[int], ways: Sequence[Way]) -> Way:
@@ -138,7 +138,7 @@ def _resolved(shape: Array, sizes: list[int], zeros: bool) -> list[int] | None:
     return result if prod(result) == total else None
 
 
-def _reshaped(x: Value, wanted: tuple[Dim, ...]) -> tuple[Array, ...] | None:
+def _reshaped(x: SampledValue, wanted: tuple[Dim, ...]) -> tuple[Array, ...] | None:
     if x.data is None or any(dim.varies for dim in wanted):
         return None
     sizes = [dim.frozen for dim in wanted]
@@ -148,7 +148,7 @@ def _reshaped(x: Value, wanted: tuple[Dim, ...]) -> tuple[Array, ...] | None:
 
 
 @rule("Flatten")
-def flatten(context: NodeContext) -> list[Value] | None:
+def flatten(context: NodeContext) -> list[SampledValue] | None:
     """Return the value of a Flatten's output with the factors of its merged axes; the node needs no repair."""
     x, dims = context.input(0), context.known(0)
     if x is None or dims is None:
@@ -159,11 +159,11 @@ def flatten(context: NodeContext) -> list[Value] | None:
         factors = [factor for dim in part for factor in dim.flat_factors()]
         sides += interpretations(factors, [prod(dim.frozen for dim in factors)], 0)[:1]
     flat = tuple(side.dims[0] for side in sides)
-    return [Value(x.dtype, flat)] if len(flat) == 2 else None
+    return [SampledValue(x.dtype, flat)] if len(flat) == 2 else None
 
 
 @rule("Squeeze")
-def squeeze(context: NodeContext) -> list[Value] | None:
+def squeeze(context: NodeContext) -> list[SampledValue] | None:
     """Merge a batch that is squeezed away with a neighbouring axis; return the output's value, None if it is no batch."""
     dims = context.known(0)
     if dims is None:
@@ -177,7 +177,7 @@ def squeeze(context: NodeContext) -> list[Value] | None:
     return _merge_removed(context, dims, [axis % len(dims) for axis in axes])
 
 
-def gather_item(context: NodeContext) -> list[Value] | None:
+def gather_item(context: NodeContext) -> list[SampledValue] | None:
     """Merge the batch with a neighbouring axis where a Gather takes its one item by index 0 or -1.
 
     With the index as a vector the axis stays, and the node becomes an Identity. Returns the output's value, None if
@@ -196,10 +196,12 @@ def gather_item(context: NodeContext) -> list[Value] | None:
     context.set_input(
         1, "", f"item {index.item()} of the batch of one → all items of {context.name_of(dims[axis])}"
     )
-    return [Value(x.dtype, dims)]
+    return [SampledValue(x.dtype, dims)]
 
 
-def _merge_removed(context: NodeContext, dims: Sequence[Dim], axes: Collection[int]) -> list[Value] | None:
+def _merge_removed(
+    context: NodeContext, dims: Sequence[Dim], axes: Collection[int]
+) -> list[SampledValue] | None:
     """Make a node that removes `axes` a Reshape that merges the batch among them; None if there is none."""
     removed = [dims[axis] for axis in axes]
     if any(dim.frozen != 1 for dim in removed) or not any(dim.of_batch for dim in removed):
@@ -214,7 +216,7 @@ def _merge_removed(context: NodeContext, dims: Sequence[Dim], axes: Collection[i
 
 
 @rule("Unsqueeze")
-def unsqueeze(context: NodeContext) -> list[Value] | None:
+def unsqueeze(context: NodeContext) -> list[SampledValue] | None:
     """Split the batch off a merged axis again where an Unsqueeze adds an axis; return the output's value if it does."""
     dims, given = context.known(0), context.integers(1)
     if not any(
@@ -241,10 +243,10 @@ def unsqueeze(context: NodeContext) -> list[Value] | None:
     return None if wanted == as_is else _to_reshape(context, dims, wanted)
 
 
-def _to_reshape(context: NodeContext, dims: Sequence[Dim], wanted: tuple[Dim, ...]) -> list[Value]:
+def _to_reshape(context: NodeContext, dims: Sequence[Dim], wanted: tuple[Dim, ...]) -> list[SampledValue]:
     """Make the node a Reshape to the dims `wanted`; return its output's value."""
     kind, x = context.node.op_type, context.input(0)
     context.rw.rename("Reshape")
     context.rw.drop("axes", "axis")
     _write_reshape(context, f"{kind} → Reshape to", [], tuple(dims), wanted, zeros=True)
-    return [Value(x.dtype if x is not None else 0, wanted)]
+    return [SampledValue(x.dtype if x is not None else 0, wanted)]

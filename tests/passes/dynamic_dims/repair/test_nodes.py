@@ -9,7 +9,7 @@ from onnx_migrate.passes.dynamic_dims.repair.domain import (
     SAMPLES,
     Assignments,
     Dim,
-    Value,
+    SampledValue,
     fixed,
     merged_axis,
 )
@@ -42,11 +42,11 @@ def context_of(node: str, constants: str = "") -> NodeContext:
     source = Model(model(text("float[1,12] x", "float[p] y", node, constants)))
     (scope,) = scopes(source.proto, source.weights, result_ir_version=8)
     state = GraphState(scope, ASSIGNMENTS, imports=IMPORTS, ir_version=8)
-    state.record("x", Value(1, (N, T)))
+    state.record("x", SampledValue(1, (N, T)))
     for tensor in source.proto.graph.initializer:
         array = source.weights.array(tensor)
         dims = tuple(map(fixed, array.shape))
-        state.record(tensor.name, Value(tensor.data_type, dims, (array,) * SAMPLES))
+        state.record(tensor.name, SampledValue(tensor.data_type, dims, (array,) * SAMPLES))
     (proto,) = source.proto.graph.node
     where = Where(node="y", operator=proto.op_type)
     rw = Rewriter(proto, scope, 17, 17, where)
@@ -134,7 +134,7 @@ def state() -> tuple[GraphState, Rewriter]:
     source = Model(model(text("float[1,12] x", "float[1,12] y", "y = Relu(x)")))
     (scope,) = scopes(source.proto, source.weights, result_ir_version=8)
     graph = GraphState(scope, STATE_ASSIGNMENTS)
-    graph.record("x", Value(1, (STATE_N, H)))
+    graph.record("x", SampledValue(1, (STATE_N, H)))
     return graph, Rewriter(source.proto.graph.node[0], scope, 17, 17, Where())
 
 
@@ -212,10 +212,10 @@ COVERAGE_N, COVERAGE_H = Dim(COVERAGE_ASSIGNMENTS.sizes["N"]), Dim(COVERAGE_ASSI
 def test_a_symbol_counts_once_a_node_also_as_a_factor_and_in_a_computed_length() -> None:
     coverage = Coverage(COVERAGE_ASSIGNMENTS)
 
-    coverage.count([Value(1, (COVERAGE_N, COVERAGE_H)), Value(1, (COVERAGE_N,))])
-    coverage.count([Value(1, (merged_axis([COVERAGE_N, fixed(4)]),))])
+    coverage.count([SampledValue(1, (COVERAGE_N, COVERAGE_H)), SampledValue(1, (COVERAGE_N,))])
+    coverage.count([SampledValue(1, (merged_axis([COVERAGE_N, fixed(4)]),))])
 
-    coverage.count([Value(1, (Dim(tuple(size // 4 for size in COVERAGE_H.sizes)),))])
+    coverage.count([SampledValue(1, (Dim(tuple(size // 4 for size in COVERAGE_H.sizes)),))])
 
     assert coverage.by_symbol == {"N": 2, "H": 2}
 
@@ -223,7 +223,7 @@ def test_a_symbol_counts_once_a_node_also_as_a_factor_and_in_a_computed_length()
 def test_nodes_that_vary_with_the_batch_alone_do_not_count_as_varying() -> None:
     coverage = Coverage(COVERAGE_ASSIGNMENTS)
 
-    coverage.count([Value(1, (COVERAGE_N,))])
-    coverage.count([Value(1, (Dim(tuple(2 * size for size in COVERAGE_H.sizes)),))])
+    coverage.count([SampledValue(1, (COVERAGE_N,))])
+    coverage.count([SampledValue(1, (Dim(tuple(2 * size for size in COVERAGE_H.sizes)),))])
 
     assert coverage.varying == 1

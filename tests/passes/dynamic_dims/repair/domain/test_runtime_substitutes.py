@@ -7,7 +7,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
-from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, Value, fixed
+from onnx_migrate.passes.dynamic_dims.repair.domain import Assignments, Dim, SampledValue, fixed
 from onnx_migrate.passes.dynamic_dims.repair.domain.runtime_substitutes import _BY_DOMAIN, substitute
 
 ASSIGNMENTS = Assignments.of({"N": 1}, {"N"}, 64)
@@ -46,14 +46,14 @@ CASES: dict[str, tuple[list[Given | None], dict[str, object], tuple[int, list[in
 }  # fmt: skip
 
 
-def value_of(given: Given | None) -> Value | None:
+def value_of(given: Given | None) -> SampledValue | None:
     if given is None:
         return None
     dims = tuple(dim if isinstance(dim, Dim) else fixed(dim) for dim in given[1])
-    return Value(given[0], dims)
+    return SampledValue(given[0], dims)
 
 
-def of_operator(operator: str) -> tuple[onnx.NodeProto, list[Value | None]]:
+def of_operator(operator: str) -> tuple[onnx.NodeProto, list[SampledValue | None]]:
     inputs, attributes, _ = CASES[operator]
     outputs = ["y", "mask"] if operator == "EmbedLayerNormalization" else ["y"]
     names = ["" if given is None else f"x{index}" for index, given in enumerate(inputs)]

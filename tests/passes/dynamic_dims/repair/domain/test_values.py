@@ -8,7 +8,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_migrate.passes.dynamic_dims.repair.domain import Array, Assignments, Dim, Value, fixed, merged_axis
+from onnx_migrate.passes.dynamic_dims.repair.domain import (
+    Array,
+    Assignments,
+    Dim,
+    SampledValue,
+    fixed,
+    merged_axis,
+)
 from onnx_migrate.passes.dynamic_dims.repair.domain.node_inference import ShapeConflict, infer
 from onnx_migrate.passes.dynamic_dims.repair.domain.values import (
     dtype_of,
@@ -27,7 +34,7 @@ N = Dim(ASSIGNMENTS.sizes["N"])
 
 
 def test_the_type_has_the_sizes_of_the_assignment() -> None:
-    value = Value(onnx.TensorProto.FLOAT, (N, None, fixed(4)))
+    value = SampledValue(onnx.TensorProto.FLOAT, (N, None, fixed(4)))
 
     dims = value.type_in(1).tensor_type.shape.dim
 
@@ -38,7 +45,7 @@ def test_the_type_has_the_sizes_of_the_assignment() -> None:
 def test_elements_are_constant_only_if_all_assignments_agree() -> None:
     array = np.array([2, 3], np.int32)
     known = known_value(array)
-    varying = Value(known.dtype, known.dims, (array, array, array, array + 1))
+    varying = SampledValue(known.dtype, known.dims, (array, array, array, array + 1))
 
     assert dtype_of(array) == onnx.TensorProto.INT32
     np.testing.assert_array_equal(known.constant(), array)
@@ -46,12 +53,12 @@ def test_elements_are_constant_only_if_all_assignments_agree() -> None:
 
 
 def test_a_join_knows_what_both_sides_agree_on() -> None:
-    a = Value(1, (N, fixed(4)))
-    b = Value(1, (N, fixed(5)))
+    a = SampledValue(1, (N, fixed(4)))
+    b = SampledValue(1, (N, fixed(5)))
 
     assert join(a, b).dims == (N, None)
-    assert join(a, Value(1, (N,))).dims is None
-    assert join(Value(), a).dtype == 1
+    assert join(a, SampledValue(1, (N,))).dims is None
+    assert join(SampledValue(), a).dtype == 1
 
 
 def test_a_dim_with_an_unassigned_symbol_is_unknown() -> None:
@@ -134,7 +141,9 @@ INFERENCE_ASSIGNMENTS = Assignments.of({"N": 1, "W": 12}, {"N"}, 64)
 INFERENCE_N, W = Dim(INFERENCE_ASSIGNMENTS.sizes["N"]), Dim(INFERENCE_ASSIGNMENTS.sizes["W"])
 
 
-def infer_one(operator: str, *given: Value, outputs: int = 1, **attributes: object) -> list[Value]:
+def infer_one(
+    operator: str, *given: SampledValue, outputs: int = 1, **attributes: object
+) -> list[SampledValue]:
     names = [f"x{index}" for index in range(len(given))]
     node = helper.make_node(operator, names, [f"y{index}" for index in range(outputs)], **attributes)
     return infer(node, given, {"": 17}, 8)
@@ -142,9 +151,11 @@ def infer_one(operator: str, *given: Value, outputs: int = 1, **attributes: obje
 
 def test_a_node_that_is_invalid_at_other_sizes_only_is_a_conflict() -> None:
     with pytest.raises(ShapeConflict):
-        infer_one("Add", Value(TensorProto.FLOAT, (W,)), Value(TensorProto.FLOAT, (fixed(12),)))
+        infer_one("Add", SampledValue(TensorProto.FLOAT, (W,)), SampledValue(TensorProto.FLOAT, (fixed(12),)))
     assert (
-        infer_one("Add", Value(TensorProto.FLOAT, (W,)), Value(TensorProto.FLOAT, (fixed(5),)))[0].dims
+        infer_one("Add", SampledValue(TensorProto.FLOAT, (W,)), SampledValue(TensorProto.FLOAT, (fixed(5),)))[
+            0
+        ].dims
         is None
     )
 
@@ -152,13 +163,16 @@ def test_a_node_that_is_invalid_at_other_sizes_only_is_a_conflict() -> None:
 def test_outputs_of_an_operator_without_schema_are_unknown() -> None:
     node = helper.make_node("Odd", ["x"], ["y"], domain="com.acme")
 
-    assert infer(node, [Value(TensorProto.FLOAT, (INFERENCE_N,))], {"": 17, "com.acme": 1}, 8)[0].dims is None
+    assert (
+        infer(node, [SampledValue(TensorProto.FLOAT, (INFERENCE_N,))], {"": 17, "com.acme": 1}, 8)[0].dims
+        is None
+    )
 
 
 def test_a_merged_axis_keeps_its_factors_through_a_node() -> None:
     heads = merged_axis([INFERENCE_N, fixed(2)])
 
-    (y,) = infer_one("Relu", Value(TensorProto.FLOAT, (heads, W)))
+    (y,) = infer_one("Relu", SampledValue(TensorProto.FLOAT, (heads, W)))
 
     assert y.known is not None
     assert y.known[0].flat_factors() == [INFERENCE_N, fixed(2)]
@@ -168,7 +182,10 @@ def test_a_merged_axis_keeps_its_factors_through_a_node() -> None:
 @pytest.mark.parametrize("operator", ["LessOrEqual", "GreaterOrEqual"])
 def test_operators_that_onnx_does_not_infer_alone(operator: str, opset: int) -> None:
     node = helper.make_node(operator, ["a", "b"], ["y"])
-    wide, narrow = Value(TensorProto.FLOAT, (INFERENCE_N, W)), Value(TensorProto.FLOAT, (fixed(12),))
+    wide, narrow = (
+        SampledValue(TensorProto.FLOAT, (INFERENCE_N, W)),
+        SampledValue(TensorProto.FLOAT, (fixed(12),)),
+    )
 
     (y,) = infer(node, [wide, wide], {"": opset}, 8)
 
@@ -183,8 +200,8 @@ def test_operators_that_onnx_does_not_infer_alone(operator: str, opset: int) -> 
 def test_operators_that_are_functions_without_inference(operator: str, opset: int) -> None:
     inputs = ["x", "s", "b"] if operator == "GroupNormalization" else ["x"]
     node = helper.make_node(operator, inputs, ["y"], **({"num_groups": 2} if len(inputs) > 1 else {}))
-    channels = Value(TensorProto.FLOAT, (fixed(4),))
-    x = Value(TensorProto.FLOAT, (INFERENCE_N, fixed(4), W, W))
+    channels = SampledValue(TensorProto.FLOAT, (fixed(4),))
+    x = SampledValue(TensorProto.FLOAT, (INFERENCE_N, fixed(4), W, W))
 
     (y,) = infer(node, [x, channels, channels][: len(inputs)], {"": opset}, 8)
 
@@ -194,18 +211,20 @@ def test_operators_that_are_functions_without_inference(operator: str, opset: in
 INFERENCE_N, W = Dim(INFERENCE_ASSIGNMENTS.sizes["N"]), Dim(INFERENCE_ASSIGNMENTS.sizes["W"])
 
 
-def constant(array: Array) -> Value:
+def constant(array: Array) -> SampledValue:
     return known_value(array)
 
 
-def outputs_of(operator: str, *inputs: Value, outputs: int = 1, **attributes: object) -> list[Value]:
+def outputs_of(
+    operator: str, *inputs: SampledValue, outputs: int = 1, **attributes: object
+) -> list[SampledValue]:
     names = [f"x{index}" for index in range(len(inputs))]
     node = helper.make_node(operator, names, [f"y{index}" for index in range(outputs)], **attributes)
     return infer(node, inputs, {"": 17}, 8)
 
 
 def test_a_shape_is_known_under_each_assignment() -> None:
-    x = Value(TensorProto.FLOAT, (INFERENCE_N, fixed(3), W))
+    x = SampledValue(TensorProto.FLOAT, (INFERENCE_N, fixed(3), W))
 
     (shape,) = outputs_of("Shape", x)
     (width,) = outputs_of("Gather", shape, constant(np.array(2)))
@@ -222,7 +241,7 @@ def test_elements_of_a_split_are_those_of_its_parts() -> None:
 
 def test_a_resize_has_the_length_that_runs() -> None:
     """In double precision 12 × float32(25 / 12) is 24.99…, which onnx rounds down to 24."""
-    x = Value(TensorProto.FLOAT, (fixed(1), fixed(1), W))
+    x = SampledValue(TensorProto.FLOAT, (fixed(1), fixed(1), W))
     scales = constant(np.array([1, 1, 25 / 12], np.float32))
 
     (y,) = outputs_of("Resize", x, constant(np.zeros(0, np.float32)), scales, mode="nearest")
@@ -233,8 +252,8 @@ def test_a_resize_has_the_length_that_runs() -> None:
 
 
 def test_an_expand_to_an_unknown_shape_keeps_axes_longer_than_one() -> None:
-    shape = Value(TensorProto.INT64, (fixed(3),))
+    shape = SampledValue(TensorProto.INT64, (fixed(3),))
 
-    (y,) = outputs_of("Expand", Value(TensorProto.FLOAT, (W, fixed(1))), shape)
+    (y,) = outputs_of("Expand", SampledValue(TensorProto.FLOAT, (W, fixed(1))), shape)
 
     assert y.dims == (None, W, None)
