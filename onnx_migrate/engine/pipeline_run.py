@@ -20,7 +20,7 @@ from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
-from onnx_migrate.rewrite.change_log import ChangeLog, Exactness, Trial
+from onnx_migrate.rewrite.change_log import Attempt, ChangeLog, Exactness
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.standard.ir_versions import IrFeature
 
@@ -39,7 +39,7 @@ class _BeforeOptional:
 
     name: str
     model: Model
-    trial: Trial
+    trial: Attempt
 
     def restore(self, reason: str) -> Model:
         """Return that model; the log then says why the pass was left out, in place of what the pass did."""

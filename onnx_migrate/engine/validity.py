@@ -14,7 +14,7 @@ from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
-from onnx_migrate.model.validity.ir_features import Found, features
+from onnx_migrate.model.validity.ir_features import FoundFeature, features
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.model.validity.size_limits import check_growth
 from onnx_migrate.model.validity.structure import name_faults, structure_faults
@@ -130,7 +130,7 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
         proto.ir_version = needed
 
 
-def _refused(proto: onnx.ModelProto, found: Found) -> bool:
+def _refused(proto: onnx.ModelProto, found: FoundFeature) -> bool:
     return found.feature is IrFeature.UNLISTED and any(
         initializer_names(located.body) - {value.name for value in located.body.input}
         for located in bodies(proto)
@@ -138,7 +138,7 @@ def _refused(proto: onnx.ModelProto, found: Found) -> bool:
     )
 
 
-def _listed(newer: Sequence[Found]) -> str:
+def _listed(newer: Sequence[FoundFeature]) -> str:
     return ", ".join(f"{found.text} (since IR version {found.since}; {found.place})" for found in newer)
 
 

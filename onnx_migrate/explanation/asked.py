@@ -15,7 +15,7 @@ from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts, find
 from onnx_migrate.standard.targets import Table
 
-__all__ = ["Answer", "Code", "Near", "Step", "Unknown", "explain"]
+__all__ = ["Answer", "AskedStep", "Code", "Near", "Unknown", "explain"]
 
 _SHORT = 80
 """The longest text that may name a runtime, and be nothing but that name."""
@@ -25,7 +25,7 @@ _OWN = re.compile(r"onnx-migrate: ([a-z]+(?:-[a-z]+)*): ")
 
 
 @dataclass(frozen=True)
-class Step:
+class AskedStep:
     """What one step does, under a heading."""
 
     code: str
@@ -40,7 +40,7 @@ class Answer:
 
     asked: str
     codes: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AskedStep, ...] = ()
     operator: OperatorSteps | None = None
     runtime: Table | RuntimeRelease | None = None
     errors: tuple[Explanation, ...] = ()
@@ -89,7 +89,7 @@ def _named(name: str) -> Answer | None:
         return Answer(name, codes=(lowered,))
     if " " not in name and "-" in name:
         steps = tuple(
-            Step(step.code, step_heading(step), step.doc, getattr(step, "hint", ""))
+            AskedStep(step.code, step_heading(step), step.doc, getattr(step, "hint", ""))
             for step in known_steps()
             if step.code == lowered
         )
@@ -118,6 +118,6 @@ def _codes(answer: Answer) -> list[Code]:
     return [Code(code=code, text=CODES[code], page=page_of(code)) for code in answer.codes]
 
 
-selects(Step, "code heading text=doc hint")
+selects(AskedStep, "code heading text=doc hint")
 selects(Answer, "codes steps operator runtime errors", codes=_codes)
 selects(Unknown, "names errors operators")

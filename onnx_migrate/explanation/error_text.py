@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from onnx_migrate.explanation.facts import Facts, facts_of
 from onnx_migrate.report.json_form import selects
-from onnx_migrate.standard.error_texts import ErrorText, Found, Mend, Sentence
+from onnx_migrate.standard.error_texts import ErrorText, Mend, RecognisedText, Sentence
 
 __all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]
 
@@ -55,7 +55,7 @@ def page_of(name: str) -> str:
     return f"docs/errors/{name}.md"
 
 
-def explanation_of(found: Found, text: str, model: str = "") -> Explanation:
+def explanation_of(found: RecognisedText, text: str, model: str = "") -> Explanation:
     """Return the explanation of an error text; `model` is the path that commands name, "" for the one in the text."""
     entry = found.entry
     every = [facts_of(entry, captured, text, model) for captured in found.captures]

@@ -13,7 +13,7 @@ from onnx import AttributeProto, TensorProto, helper
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
 
-__all__ = ["Alternative", "Change", "ChangeLog", "Exactness", "Note", "Trial", "tell_distance"]
+__all__ = ["Alternative", "Attempt", "Change", "ChangeLog", "Exactness", "Note", "tell_distance"]
 
 Fact = TypeVar("Fact")
 
@@ -142,13 +142,13 @@ class ChangeLog:
         """Add a `Note`."""
         self.notes.append(Note(pass_name, code, message, subject, severity))
 
-    def trial(self) -> Trial:
+    def trial(self) -> Attempt:
         """Return a mark of where the log ends, to which an attempt that is given up rolls back."""
-        return Trial(self, len(self.changes), len(self.notes), dict(self.facts))
+        return Attempt(self, len(self.changes), len(self.notes), dict(self.facts))
 
 
 @dataclass(frozen=True)
-class Trial:
+class Attempt:
     """The log of an attempt: everything that was logged since `ChangeLog.trial`.
 
     As a context manager it rolls back when an exception leaves the block; an attempt that is given up later, or
@@ -171,7 +171,7 @@ class Trial:
         del self.log.changes[self.first_change :], self.log.notes[self.first_note :]
         self.log.facts = dict(self.facts)
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> Attempt:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:

@@ -10,7 +10,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.validity.ir_features import Found, features, required_ir
+from onnx_migrate.model.validity.ir_features import FoundFeature, features, required_ir
 from onnx_migrate.rewrite.annotations import drop_annotation, set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
@@ -119,7 +119,7 @@ class _Step:
         """Note something in the log."""
         self.log.note(self.pass_name, code, message, subject=subject)
 
-    def newer(self) -> list[Found]:
+    def newer(self) -> list[FoundFeature]:
         """Return what the model has that the target does not."""
         newer = (found for found in features(self.proto) if found.since > self.target)
         allowed = {f"opset {number} of ai.onnx" for number in range(self.opset + 1)}
@@ -150,7 +150,7 @@ class _Step:
             renamed = count_of(merge_overloads(self.proto), "function")
             self.note("overloads", f"renamed {renamed}, which had a name in common and overloads")
 
-    def refuse(self, left: list[Found]) -> None:
+    def refuse(self, left: list[FoundFeature]) -> None:
         """Raise CannotMigrate if anything is left that the target does not have."""
         if not left:
             return

@@ -13,7 +13,7 @@ from onnx_migrate.engine.steps.decompose import Newer, Types, Unfit
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import signature_at
-from onnx_migrate.standard.targets import OperatorRow, Target, Targets
+from onnx_migrate.standard.targets import OperatorSupport, Target, Targets
 
 __all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find"]
 
@@ -122,7 +122,7 @@ def values_of(node: onnx.NodeProto) -> dict[str, Any]:
     return found
 
 
-def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorRow) -> str | None:
+def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorSupport) -> str | None:
     given = values_of(node)
     for name, values in row.attributes.items():
         value = _value(node, given, name)
@@ -158,7 +158,7 @@ def _default(domain: str, operator: str, name: str) -> Any:
     return values_of(node).get(name, _MISSING)
 
 
-def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: OperatorRow) -> str | None:
+def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: OperatorSupport) -> str | None:
     if not row.types or not node.input or not node.input[0]:
         return None
     dtype = scope.value_type(node.input[0]).dtype
@@ -167,7 +167,7 @@ def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: Operat
     return f"{target} takes {node.op_type} of {' or '.join(row.types)}, not of {type_name(dtype)}"
 
 
-def _list_of(target: Target) -> OperatorRow | None:
+def _list_of(target: Target) -> OperatorSupport | None:
     """Return the row with the most operators that a target has, by which others are missing."""
     rows = [row for row in target.table.operators if not row.lacking] if target.table.listed else []
     return max(rows, key=lambda row: len(row.names), default=None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from onnx_migrate.standard.targets import Table
-from onnx_migrate.standard.targets.rows import OperatorRow, ReleaseRow, Value
+from onnx_migrate.standard.targets.rows import OperatorSupport, ReleaseRow, Value
 
 __all__ = ["Sources", "contents", "known", "ordered", "section", "span"]
 
@@ -169,14 +169,14 @@ def span(since: str, until: str) -> str:
     return f"from {since}" if since else f"before {until}" if until else "all"
 
 
-def _taken(row: OperatorRow) -> str:
+def _taken(row: OperatorSupport) -> str:
     parts = [f"`{name}` {_values(values)}" for name, values in _attributes(row).items()]
     if row.types:
         parts.append(f"elements of {', '.join(row.types)}")
     return "; ".join(parts)
 
 
-def _attributes(row: OperatorRow) -> Mapping[str, tuple[Value, ...]]:
+def _attributes(row: OperatorSupport) -> Mapping[str, tuple[Value, ...]]:
     return row.attributes
 
 

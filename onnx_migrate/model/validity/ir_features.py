@@ -17,7 +17,7 @@ from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.ir_versions import DTYPE_FEATURES, OLDEST_IR, IrFeature, minimal_ir_version
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
-__all__ = ["Found", "features", "required_ir"]
+__all__ = ["FoundFeature", "features", "required_ir"]
 
 _TENSOR_KINDS = frozenset(
     (
@@ -36,7 +36,7 @@ _HAS_DEVICES = "device_configurations" in NodeProto.DESCRIPTOR.fields_by_name
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFeature:
     """A feature that a model has, the IR version it came with, the first place that has it, and the number of places."""
 
     feature: IrFeature
@@ -63,7 +63,7 @@ def required_ir(proto: onnx.ModelProto, *, annotations: bool = True) -> int:
     )
 
 
-def features(proto: onnx.ModelProto) -> list[Found]:
+def features(proto: onnx.ModelProto) -> list[FoundFeature]:
     """Return the features of a model, of its sub-graphs and functions too, each once, the opsets that it imports first.
 
     Each opset of ai.onnx and ai.onnx.ml that the model or a function imports is a feature of its own.
@@ -77,12 +77,12 @@ class _Finder:
     def __init__(self) -> None:
         self._first: dict[IrFeature, Where] = {}
         self._count: dict[IrFeature, int] = {}
-        self._opsets: dict[tuple[str, int], Found] = {}
+        self._opsets: dict[tuple[str, int], FoundFeature] = {}
 
-    def result(self) -> list[Found]:
+    def result(self) -> list[FoundFeature]:
         opsets = sorted(self._opsets.values(), key=lambda item: (-item.since, item.text))
         others = [
-            Found(feature, feature.since, self._first[feature], self._count[feature], feature.text)
+            FoundFeature(feature, feature.since, self._first[feature], self._count[feature], feature.text)
             for feature in IrFeature
             if feature in self._first
         ]
@@ -221,7 +221,7 @@ class _Finder:
             key = domain, int(entry.version)
             if domain in _RELEASED and key not in self._opsets:
                 since = minimal_ir_version(key[1], domain)
-                self._opsets[key] = Found(
+                self._opsets[key] = FoundFeature(
                     IrFeature.OPSET, since, where, text=f"opset {entry.version} of {domain}"
                 )
 

@@ -10,7 +10,7 @@ from onnx_migrate.report.data import INEXACT
 from onnx_migrate.report.html.node_diagram import Drawing, draw
 from onnx_migrate.rewrite.change_log import Change
 
-__all__ = ["Column", "Form", "Group", "grouped"]
+__all__ = ["ChangeGroup", "Column", "Form", "grouped"]
 
 
 _LIST = re.compile(r"\[[^\]]*\]")
@@ -44,7 +44,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Group:
+class ChangeGroup:
     """Nodes of one operator that became the same operator for the same reason; lists in `reason` are shown as "[…]".
 
     `inexact` says how the result may differ; "" if it is bit-identical.
@@ -62,8 +62,8 @@ class Group:
         return sum(form.nodes for form in self.forms)
 
 
-def grouped(changes: Iterable[Change], *, listed: int) -> tuple[Group, ...]:
-    """Group changes, in linear time; at most `listed` nodes of each form get a row."""
+def grouped(changes: Iterable[Change], *, listed: int) -> tuple[ChangeGroup, ...]:
+    """ChangeGroup changes, in linear time; at most `listed` nodes of each form get a row."""
     groups: dict[tuple[str, str, str], list[Change]] = {}
     for change in changes:
         before = f"{change.before.op_type}-{change.version_before}"
@@ -73,7 +73,7 @@ def grouped(changes: Iterable[Change], *, listed: int) -> tuple[Group, ...]:
             became = " + ".join(dict.fromkeys(node.op_type for node in change.helpers)) or "removed"
         groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append(change)
     return tuple(
-        Group(
+        ChangeGroup(
             *key,
             ", ".join(sorted({INEXACT[member.exactness.value] for member in members} - {""})),
             _forms(members, listed),

@@ -9,7 +9,7 @@ from onnx_migrate.standard.error_texts.pasted import lower, plain
 from onnx_migrate.standard.error_texts.patterns import Pattern
 from onnx_migrate.standard.error_texts.rows import ErrorText
 
-__all__ = ["Found", "find"]
+__all__ = ["RecognisedText", "find"]
 
 
 _Hit = tuple[int, int, ErrorText, dict[str, str], Pattern]
@@ -20,7 +20,7 @@ _MOST = 100
 
 
 @dataclass(frozen=True)
-class Found:
+class RecognisedText:
     """An error text that was recognised, with what its placeholders stand for at each place where they differ."""
 
     entry: ErrorText
@@ -31,7 +31,7 @@ class Found:
     """The words that were recognised there, as the entry writes them."""
 
 
-def find(text: str, entries: Iterable[ErrorText]) -> tuple[Found, ...]:
+def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     """Return the error texts that stand in a text: errors before warnings, in the order of the text.
 
     Of two that stand at the same place the longer one counts, and what says little only where nothing else was found.
@@ -50,7 +50,7 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[Found, ...]:
     for hit in _outermost(hits):
         grouped.setdefault(hit[2].name, []).append(hit)
     found = [
-        Found(
+        RecognisedText(
             group[0][2],
             tuple(_distinct(hit[3] for hit in group)),
             group[0][0],

@@ -12,7 +12,7 @@ from onnx_migrate.standard.targets.rows import (
     PREDICATES,
     FaultRow,
     Lower,
-    OperatorRow,
+    OperatorSupport,
     ReleaseRow,
     Table,
 )
@@ -23,7 +23,7 @@ __all__ = [
     "PREDICATES",
     "FaultRow",
     "Lower",
-    "OperatorRow",
+    "OperatorSupport",
     "ReleaseRow",
     "Table",
     "Target",

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorRow
+from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorSupport
 from onnx_migrate.standard.targets.target import Target
 
 __all__ = ["Targets"]
@@ -139,7 +139,7 @@ class Targets:
         """Whether the newest version of some operator is bound."""
         return any(row.newest is not None for member in self.members for row in member.table.operators)
 
-    def limits(self, domain: str, operator: str) -> tuple[tuple[Target, OperatorRow], ...]:
+    def limits(self, domain: str, operator: str) -> tuple[tuple[Target, OperatorSupport], ...]:
         """Return the rows on attribute values and element types of an operator, with their targets."""
         return tuple(
             (member, row)

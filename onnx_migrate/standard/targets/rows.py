@@ -17,7 +17,7 @@ __all__ = [
     "Bundle",
     "FaultRow",
     "Lower",
-    "OperatorRow",
+    "OperatorSupport",
     "ReleaseRow",
     "Table",
     "Value",
@@ -117,7 +117,7 @@ class ReleaseRow:
 
 
 @dataclass(frozen=True)
-class OperatorRow:
+class OperatorSupport:
     """Operators that a runtime has from one release on, or has not, and what it takes of them."""
 
     names: tuple[str, ...] = toml_key(label="")
@@ -195,7 +195,7 @@ class Table:
     title: str = toml_key(like="name")
     releases: tuple[ReleaseRow, ...] = toml_key(name="release", default=())
     """Oldest first."""
-    operators: tuple[OperatorRow, ...] = toml_key(name="operator", default=())
+    operators: tuple[OperatorSupport, ...] = toml_key(name="operator", default=())
     faults: tuple[FaultRow, ...] = toml_key(name="fault", default=())
     aliases: tuple[str, ...] = ()
     bundles: tuple[Bundle, ...] = toml_key(name="bundle", default=())

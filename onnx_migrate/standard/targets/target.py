@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onnx_migrate.standard.targets.releases import key
-from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorRow, ReleaseRow, Table
+from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorSupport, ReleaseRow, Table
 
 __all__ = ["Target", "milestones"]
 
@@ -92,7 +92,7 @@ class Target:
         versions = (row.newest for row in self.rows_of(domain, operator))
         return min((version for version in versions if version is not None), default=None)
 
-    def rows_of(self, domain: str, operator: str) -> tuple[OperatorRow, ...]:
+    def rows_of(self, domain: str, operator: str) -> tuple[OperatorSupport, ...]:
         """Return the rows on an operator that hold for this release."""
         return self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
 
@@ -101,13 +101,13 @@ class Target:
         """What this release computes wrongly."""
         return tuple(fault for fault in self.table.faults if self._holds(fault.since, fault.until))
 
-    def source_of(self, row: OperatorRow | FaultRow) -> str:
+    def source_of(self, row: OperatorSupport | FaultRow) -> str:
         """Return where a row is from."""
         return row.source or self.row.source
 
     @cached_property
-    def _operators(self) -> dict[tuple[str, str], tuple[OperatorRow, ...]]:
-        found: dict[tuple[str, str], tuple[OperatorRow, ...]] = {}
+    def _operators(self) -> dict[tuple[str, str], tuple[OperatorSupport, ...]]:
+        found: dict[tuple[str, str], tuple[OperatorSupport, ...]] = {}
         for row in self.table.operators:
             if self._holds(row.since, row.until):
                 for name in row.names:

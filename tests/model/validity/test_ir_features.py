@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_migrate.model.validity.ir_features import Found, features, required_ir
+from onnx_migrate.model.validity.ir_features import FoundFeature, features, required_ir
 from onnx_migrate.standard.ir_versions import IrFeature, minimal_ir_version
 from tests.harness import model
 
@@ -21,7 +21,7 @@ WITH_FUNCTION = """<ir_version: 3, opset_import: ["": 8, "f": 1]> g (float[2] x)
 <domain: "f", opset_import: ["": 8]> F (a) => (b) { b = Neg (a) }"""
 
 
-def others(proto: onnx.ModelProto) -> list[Found]:
+def others(proto: onnx.ModelProto) -> list[FoundFeature]:
     """Return the features that are no opsets."""
     return [found for found in features(proto) if found.feature is not IrFeature.OPSET]
 

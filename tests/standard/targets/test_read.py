@@ -17,7 +17,7 @@ from onnx_migrate.standard.targets.rows import (
     PREDICATES,
     Bundle,
     FaultRow,
-    OperatorRow,
+    OperatorSupport,
     ReleaseRow,
     Table,
 )
@@ -64,7 +64,7 @@ def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
 
 
 def test_the_page_has_every_key_that_a_file_can_have() -> None:
-    rows = (Table, ReleaseRow, OperatorRow, FaultRow, Bundle)
+    rows = (Table, ReleaseRow, OperatorSupport, FaultRow, Bundle)
     arrays = {"release", "operator", "fault", "bundle"}
     keys = {name for row in rows for name in keys_of(row)} - arrays - {"file", "digest"}
     files = example() + example(1)
@@ -140,7 +140,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_an_empty_row_bounds_nothing() -> None:
-    row, operator = ReleaseRow(), OperatorRow(("Add",))
+    row, operator = ReleaseRow(), OperatorSupport(("Add",))
 
     assert (row.opset, row.oldest, row.ir_version, row.resize_form, row.resize_axes) == (
         None,

@@ -12,7 +12,15 @@ import pytest
 from onnx_migrate.report.json_form import json_of
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
-from onnx_migrate.standard.targets import OperatorRow, Table, Target, known_names, resolve, shipped, tables
+from onnx_migrate.standard.targets import (
+    OperatorSupport,
+    Table,
+    Target,
+    known_names,
+    resolve,
+    shipped,
+    tables,
+)
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS
 
@@ -26,7 +34,7 @@ NEW = {
 }  # fmt: skip
 
 
-def rows() -> Iterator[tuple[Table, OperatorRow]]:
+def rows() -> Iterator[tuple[Table, OperatorSupport]]:
     for table in tables():
         for row in table.operators:
             yield table, row
