@@ -96,7 +96,9 @@ def celu_28(op: Op, x: Value, *, alpha: float) -> Value:
 def celu(op: Op, x: Value, *, alpha: float) -> Value:
     """Celu begins with opset 12: it is alpha * Elu(X / alpha).
 
-    Why equal: it is the function body of Celu. ONNX Runtime's kernel multiplies otherwise: 2.4e-7 seen, and -0 for +0.
+    Why equal: it is the function body of Celu, for a positive alpha. ONNX Runtime's kernel multiplies otherwise: 2.4e-7 seen, and
+    -0 for +0. For a negative alpha the body contradicts the text, max(0, X) + min(0, alpha * (exp(X / alpha) - 1)), which ONNX
+    Runtime and onnx.reference compute, so the text is written.
 
     Limits: X / alpha overflows where X is larger than alpha times the largest float32.
     """
@@ -106,6 +108,8 @@ def celu(op: Op, x: Value, *, alpha: float) -> Value:
 def _scaled_elu(op: Op, x: Value, alpha: float) -> Value:
     if alpha == 0:
         op.refuse("attribute alpha is 0, by which X is divided", code="invalid-node")
+    if alpha < 0:
+        return op.Max(x, 0) + op.Min(alpha * (op.Exp(x / alpha) - 1), 0)
     return alpha * op.Elu(x / alpha)
 
 

@@ -48,7 +48,8 @@ def test_the_parameters_of_a_formula_are_the_inputs_and_attributes_of_its_schema
     attributes: dict[str, Any] = {}
     for schema in known:
         attributes.update(schema.attributes)
-    assert set(item.attributes) <= set(attributes)
+    unknown = set(item.attributes) - set(attributes)
+    assert not unknown, f"{item.operator} has no attribute {unknown}; it has {sorted(attributes)}"
 
 
 class Trial:

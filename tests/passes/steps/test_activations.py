@@ -40,6 +40,8 @@ DOWN = [
     ("Celu <alpha = 2.0> (x)", (12,), ["float"], (11, 9, 7), CLOSE),
     ("Celu <alpha = 0.3> (x)", (12,), ["float"], (11, 9, 7), {**CLOSE, "specials": False}),  # X / 0.3 overflows
     ("Celu <alpha = 0.7> (x)", (28,), ["float", "double"], (27, 11), {"rtol": 1e-6, "atol": 1e-6, "specials": False}),
+    ("Celu <alpha = -0.7> (x)", (12,), ["float"], (11, 9, 7), {"rtol": 1e-5, "atol": 1e-5, "specials": False}),
+    ("Celu <alpha = -0.7> (x)", (28,), ["double"], (27, 11), {"rtol": 1e-6, "atol": 1e-6, "specials": False}),
     ("Celu <alpha = 0.7> (x)", (28,), ["float16"], (27, 11), {"rtol": 2e-3, "atol": 2e-3, "specials": False}),
     ("Relu (x)", (14,), [*FLOATS, "int8", "int32"], (13, 12), {"specials": None, "rtol": 0.0, "atol": 0.0}),
     *(
