@@ -39,7 +39,7 @@ def check(name: str, printed: str) -> list[Any]:
         values = [json.loads(line) for line in printed.splitlines()]
     for value in values:
         for error in validator.iter_errors(value):
-            found = jsonschema.exceptions.best_match([error], relevance=lambda item: len(item.absolute_path))
+            found = jsonschema.exceptions.best_match([error], key=lambda item: len(item.absolute_path))
             raise AssertionError(f"{list(found.absolute_path)}: {found.message}")
     return values
 
@@ -48,7 +48,8 @@ def check(name: str, printed: str) -> list[Any]:
 def test_the_published_file_is_up_to_date(name: str) -> None:
     schema = json.loads(text(name))
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert (FOLDER / schema["$id"]).read_text(encoding="utf-8") == text(name)
+    written = (FOLDER / schema["$id"]).read_text(encoding="utf-8")
+    assert written == text(name), "run python -m tests.docs.json_schemas"
 
 
 @pytest.mark.parametrize(

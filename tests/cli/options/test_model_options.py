@@ -139,9 +139,8 @@ COMMANDS = [pytest.param(name, command, id=name) for name, command in app.comman
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
 def test_every_option_is_in_one_group(name: str, command: click.Command) -> None:
     grouped = [option.name for _, options in groups_of(command) for option in options]
-    assert sorted(grouped) == sorted(
-        str(item.name) for item in command.params if isinstance(item, click.Option)
-    )
+    every = sorted(str(item.name) for item in command.params if isinstance(item, click.Option))
+    assert sorted(grouped) == every, "a panel of onnx_migrate/cli/options/panels.py shows each option"
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
