@@ -90,6 +90,19 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[object]:
+    """Put back what a command that ran in this process has set: its handler of SIGINT would end the process at the next one."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
+    try:
+        return (yield)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = hook
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run in which a test skips for a reason that tests/support/skips.py does not have."""
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")

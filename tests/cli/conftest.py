@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line in this process, for tests that do not depend on the process."""
     from onnx_migrate.cli.app import run
-    from onnx_migrate.process.signals import STOPS
-
-    before = {number: signal.getsignal(number) for number in STOPS}
-    hook = sys.unraisablehook
 
     def invoke(*args: object) -> Ended:
         capsys.readouterr()
@@ -49,10 +44,7 @@ def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
         assert isinstance(code, int)
         return Ended(code, *capsys.readouterr())
 
-    yield invoke
-    for number, handler in before.items():
-        signal.signal(number, handler)
-    sys.unraisablehook = hook
+    return invoke
 
 
 @pytest.fixture
