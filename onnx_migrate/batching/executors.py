@@ -32,9 +32,8 @@ _waiting: defaultdict[int | None, list[LocalPool]] = defaultdict(list)
 """Pools of one child each that have no job, by their limit of memory."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        after_in_child=_waiting.clear
-    )  # a fork has the pools of its parent, not their threads
+    # A fork has the pools of its parent, not their threads.
+    os.register_at_fork(after_in_child=_waiting.clear)
 
 
 class Submitter:

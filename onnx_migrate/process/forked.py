@@ -71,9 +71,8 @@ class _Fork:
         self._pipe, theirs = Pipe()
         self._parent = os.getpid()
         with warnings.catch_warnings(), blocked(*STOPS):  # no handler of this process runs in the copy
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # Python 3.12 warns of every fork with threads
+            # Python 3.12 warns of every fork with threads.
+            warnings.simplefilter("ignore", DeprecationWarning)
             self._process = os.fork()
             if not self._process:
                 _serve(theirs)
@@ -121,9 +120,8 @@ class _Fork:
 def _serve(pipe: Connection) -> NoReturn:
     """Take calls until the parent closes its end."""
     try:
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # a terminal sends it to all; the parent ends this process
+        # A terminal sends SIGINT to all; the parent ends this process.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)

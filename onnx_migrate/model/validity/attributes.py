@@ -93,9 +93,8 @@ def _scan_complaint(node: onnx.NodeProto) -> str:
     scanned = _number(node, "num_scan_inputs", given)
     if not 1 <= scanned <= given:
         return f"has num_scan_inputs={scanned} and {count_of(given, 'input')}"
-    return _iterated_complaint(
-        node, (given, given - 1), (given - 1 - scanned, len(node.output))
-    )  # version 8 has one input more, the lengths
+    # Version 8 has one input more, the lengths.
+    return _iterated_complaint(node, (given, given - 1), (given - 1 - scanned, len(node.output)))
 
 
 def _iterated_complaint(node: onnx.NodeProto, takes: tuple[int, ...], gives: tuple[int, ...]) -> str:

@@ -82,9 +82,8 @@ def _impatient_evaluator(proto: onnx.ModelProto) -> Any:
         deadline = float("inf")
 
         def __init__(self, proto: Any, **options: Any) -> None:
-            super().__init__(
-                proto, **{"new_ops": [PRelu], **options}
-            )  # functions are not given those of the model
+            # Functions are not given the new operators of the model.
+            super().__init__(proto, **{"new_ops": [PRelu], **options})
 
         def _log(self, level: int, pattern: str, *args: Any) -> None:
             """Is called before each node."""

@@ -158,9 +158,8 @@ def _heads(call: _Call) -> Substitute | None:
         heads, kept = call.attributes.get("num_heads", 0), call.attributes.get("kv_num_heads", 0)
         size = size // (heads + 2 * kept) * heads if heads and kept else 0
     elif value is not None and "kv_num_heads" not in call.attributes:
-        size = (
-            value[1].frozen * value[3].frozen if len(value) == 4 else value[2].frozen
-        )  # of 4: heads are split
+        heads_apart = len(value) == 4
+        size = value[1].frozen * value[3].frozen if heads_apart else value[2].frozen
     return call.like_first(size)
 
 
