@@ -83,3 +83,9 @@ def test_the_tests_of_other_kernels_exist() -> None:
             tree = ast.parse(path.read_text(encoding="utf-8"))
             found |= {(place, node.name) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     assert {(place, name) for place, names in OTHER_KERNELS.items() for name in names} - found == set()
+
+
+def test_the_tests_that_ci_names_exist() -> None:
+    named = re.findall(r"\btests/[\w/.]+", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert len(named) > 8
+    assert [place for place in named if not (ROOT / place).exists()] == []
