@@ -22,7 +22,8 @@ OTHER_KERNELS = {
     "steps/test_pooling": ("test_average", "test_average_ceil", "test_max_with_dilations_of_infinities"),
     "steps/test_products": ("test_no_elements",),
     "steps/test_quantization": (
-        "test_quantize_output_dtype", "test_quantize_per_axis", "test_quantize_words", "test_the_zero_point_tells_the_type",
+        "test_quantize_half_floats", "test_quantize_output_dtype", "test_quantize_per_axis", "test_quantize_words",
+        "test_the_zero_point_tells_the_type",
     ),
     "steps/test_reductions": ("test_an_empty_tensor", "test_nothing_is_reduced", "test_other_types"),
     "steps/test_sampling": ("test_grid_sample_16", "test_specials_of_the_image"),

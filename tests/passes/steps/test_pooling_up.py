@@ -19,7 +19,8 @@ SUMS = {"rtol": 1e-6, "atol": 1e-6}
 @pytest.mark.parametrize("strides", ["", ", strides = [2, 3]"])
 @pytest.mark.parametrize("include", ["", ", count_include_pad = 1"])
 def test_average(pads: str, strides: str, include: str) -> None:
-    check(text("AveragePool", 7, f"kernel_shape = [3, 3]{pads}{strides}{include}"), to=19, **SUMS)
+    attributes = f"kernel_shape = [3, 3]{pads}{strides}{include}"
+    check(text("AveragePool", 7, attributes, "2, 3, 7, 7"), to=19, **SUMS)
 
 
 def _counts_what_hangs_over() -> bool:

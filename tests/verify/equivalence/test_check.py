@@ -33,8 +33,10 @@ def test_the_same_model_is_verified_and_the_verdict_is_a_value():
     assert json.loads(json.dumps(json_of(found)))["kind"] == "verified"
 
 
-BAD = net("(float[N,4] x) => (float[N,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }", s=[5])
-PICKY = net("(float[2,4] x) => (float[2,4] y) { [bad] r = Reshape (x, s) y = Relu (r) }", s=[5])
+BAD = net("(float[N,4] x) => (float[N,4] y) { r = Reshape (x, s) y = Relu (r) }", s=[5])
+PICKY = net("(float[2,4] x) => (float[2,4] y) { r = Reshape (x, s) y = Relu (r) }", s=[5])
+for _broken in (BAD, PICKY):
+    _broken.graph.node[0].name = "bad"
 UNKNOWN = net(RELU.replace("Relu", "com.acme.Relu"))
 UNKNOWN.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
 BOTH = "(float[4] x) => (float[4] y, float[4] z) { y = Relu (x) z = Abs (x) }"
