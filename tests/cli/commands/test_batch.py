@@ -200,7 +200,7 @@ def test_a_terminal_shows_running_models(
 ) -> None:
     import pty
 
-    many(models, 6)
+    many(models, 40)  # which take longer than the display takes to be drawn again
     ours, theirs = pty.openpty()
     child = start(
         [*command, "batch", "many", "--out-dir", "out", "--jobs", "1", "--no-verify"],
@@ -216,8 +216,8 @@ def test_a_terminal_shows_running_models(
     os.close(ours)
 
     assert child.wait() == 0
-    assert b"many/00" in shown
-    assert b"/6" in shown
+    assert b"many/" in shown
+    assert b"/40" in shown
 
 
 NAMES = ["new\nline", "bad\udcff", "ünï 模型", "a b'\"$c", "[x]*", "-dash"]
