@@ -23,13 +23,13 @@ ARROWS = """
     batching   -> migration options engine verify report files model standard
     inspection -> compatibility options engine report files rewrite facts model standard
     compatibility     -> options engine rewrite model standard
-    plugins    -> engine rewrite standard
     comparison -> engine verify files model
     migration  -> migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> options engine verify rewrite model standard
     report     -> options rewrite facts model standard
-    passes     -> options engine files rewrite facts model standard
+    passes     -> plugins options engine files rewrite facts model standard
+    plugins    -> engine rewrite standard
     options    -> engine verify model standard
     engine     -> files rewrite facts model standard
     verify     -> files facts model standard

@@ -15,8 +15,7 @@ from onnx_migrate.engine.steps.formula import (
     Value,
     formula,
 )
-
-from . import compatible
+from onnx_migrate.plugins import compatible
 
 compatible("ThresholdedRelu", 10, reason="the operator was experimental and became part of the standard")
 

@@ -18,8 +18,7 @@ from onnx_migrate.engine.steps.formula import (
     Value,
     formula,
 )
-
-from . import impossible
+from onnx_migrate.plugins import impossible
 
 _T = TensorProto
 _SMALL = (_T.INT8, _T.INT16, _T.UINT8, _T.UINT16)

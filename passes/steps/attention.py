@@ -7,8 +7,8 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
+from onnx_migrate.plugins import Exactness, LoweringRewriter, compatible, lowering
 
-from . import Exactness, LoweringRewriter, compatible, lowering
 from .attention_mask import Mask
 
 compatible(

@@ -6,8 +6,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
+from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 _ASSUMED = "runtimes are assumed to take a negative axis below opset 11, since the rank is unknown"
 

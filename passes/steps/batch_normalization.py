@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
+from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("BatchNormalization", 15, reason="scale and bias may have another type than the data")
 

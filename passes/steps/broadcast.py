@@ -13,8 +13,7 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-
-from . import Rewriter, adapter, compatible
+from onnx_migrate.plugins import Rewriter, adapter, compatible
 
 _MULTIPLIED = (
     TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32,

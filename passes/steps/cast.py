@@ -9,9 +9,8 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, TensorProto, Value, formula
+from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
-
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("Cast", 9, reason="strings are allowed")
 

@@ -6,8 +6,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import INTEGERS, LostTypes, Op, TensorProto, Value, formula
-
-from . import Rewriter, adapter, compatible
+from onnx_migrate.plugins import Rewriter, adapter, compatible
 
 _T = TensorProto
 _SMALL = (_T.INT8, _T.INT16, _T.UINT8, _T.UINT16)

@@ -11,8 +11,7 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
 from onnx_migrate.messages import count_of
-
-from . import LoweringRewriter, lowering
+from onnx_migrate.plugins import LoweringRewriter, lowering
 
 if TYPE_CHECKING:
     from onnx import SparseTensorProto

@@ -12,8 +12,7 @@ from onnx import TensorProto, helper
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import nested_bodies, output_names, subgraphs
-
-from . import LostTypes, LoweringRewriter, compatible, lowering
+from onnx_migrate.plugins import LostTypes, LoweringRewriter, compatible, lowering
 
 __all__ = ["readers", "rename_reads"]
 

@@ -12,8 +12,8 @@ from onnx import helper, numpy_helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.messages import count_of
+from onnx_migrate.plugins import Rewriter, adapter, compatible
 
-from . import Rewriter, adapter, compatible
 from .image_sampling import SampledAxis, Sampler, channel_rows
 
 compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are specified")

@@ -7,8 +7,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-
-from . import Exactness, LoweringRewriter, Rewriter, adapter, lowering
+from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, lowering
 
 
 @adapter("Dropout", to=7)

@@ -18,8 +18,7 @@ from onnx_migrate.engine.steps.formula import (
     Value,
     formula,
 )
-
-from . import LoweringRewriter, Rewriter, adapter, lowering
+from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, lowering
 
 _LONGEST = 4096
 """Of a transform: the cosines and sines of a longer one would take more than 128 MB."""

@@ -19,8 +19,7 @@ from onnx_migrate.engine.steps.formula import (
     formula,
 )
 from onnx_migrate.facts.value_types import ValueType
-
-from . import compatible
+from onnx_migrate.plugins import compatible
 
 _T = TensorProto
 

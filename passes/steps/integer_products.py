@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
+from onnx_migrate.plugins import Exactness, LoweringRewriter, compatible, lowering
 
-from . import Exactness, LoweringRewriter, compatible, lowering
 from .quantizing import round_to_even, saturate
 
 _T = TensorProto

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from . import LostTypes, LoweringRewriter, Rewriter, adapter, lowering
+from onnx_migrate.plugins import LostTypes, LoweringRewriter, Rewriter, adapter, lowering
 
 ML = "ai.onnx.ml"
 

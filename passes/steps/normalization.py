@@ -6,8 +6,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-
-from . import Rewriter, adapter, compatible, unchanged
+from onnx_migrate.plugins import Rewriter, adapter, compatible, unchanged
 
 DOUBLE = TensorProto.DOUBLE
 

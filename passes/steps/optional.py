@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from . import LostTypes, LoweringRewriter, compatible, lowering
+from onnx_migrate.plugins import LostTypes, LoweringRewriter, compatible, lowering
+
 from .control_flow import readers
 from .sequences import pass_on
 

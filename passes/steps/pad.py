@@ -9,8 +9,7 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import FLOATS, LostTypes, Op, TensorProto, Value, formula
-
-from . import Rewriter, adapter, compatible
+from onnx_migrate.plugins import Rewriter, adapter, compatible
 
 _LARGEST = 2**20
 """The most indices that become a constant; more are counted at run time."""

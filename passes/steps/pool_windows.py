@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value
 from onnx_migrate.errors import CannotMigrate
-
-from . import LoweringRewriter
+from onnx_migrate.plugins import LoweringRewriter
 
 _LARGEST = 2**24
 """The most places of windows along an axis that become a constant."""

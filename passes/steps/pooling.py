@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Value, formula
+from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
 
-from . import LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
 from .pool_windows import (
     dilates,
     gathered,

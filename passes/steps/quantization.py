@@ -7,8 +7,8 @@ import onnx
 from onnx import numpy_helper
 
 from onnx_migrate.engine.steps.formula import HALVES, LostTypes, Op, TensorProto, Value, formula
+from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, compatible, lowering
 
-from . import LoweringRewriter, Rewriter, adapter, compatible, lowering
 from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_missing_type, spread
 
 _T = TensorProto

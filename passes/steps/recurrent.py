@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from . import LoweringRewriter, Rewriter, adapter, compatible, lowering
+from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("GRU", 3, reason="linear_before_reset was added, with default 0; a misspelt default was corrected")
 

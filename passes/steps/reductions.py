@@ -10,8 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, LostTypes, Op, Value, formula
-
-from . import Exactness, Rewriter, adapter, compatible
+from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
 
 _REDUCTIONS = (
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare"

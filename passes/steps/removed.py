@@ -14,9 +14,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.plugins import Exactness, Rewriter, adapter, impossible, unsupported
 from onnx_migrate.standard.unlisted_operators import crop_limits
-
-from . import Exactness, Rewriter, adapter, impossible, unsupported
 
 unsupported(
     "ATen",

@@ -9,8 +9,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
-
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible
+from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible
 
 compatible(
     "Reshape",

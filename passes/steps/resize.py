@@ -10,6 +10,7 @@ import numpy.typing as npt
 import onnx
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
 from onnx_migrate.standard.resize import may_keep_all_lengths
 
 from ..resize.inputs import (
@@ -28,7 +29,6 @@ from ..resize.pairs import (
     write_asymmetric,
 )
 from ..resize.spec import CROP, ResizeSpec, emptiness, read_resize
-from . import Exactness, Rewriter, adapter, compatible
 
 compatible(
     "Resize",

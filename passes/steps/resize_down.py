@@ -9,11 +9,11 @@ import numpy.typing as npt
 import onnx
 
 from onnx_migrate.engine.steps.formula import Op
+from onnx_migrate.plugins import Exactness, LoweringRewriter, lowering
 from onnx_migrate.standard.resize import scale_of_size, sizes_are_lengths
 
 from ..resize.forms import scales_of_sizes, spread_axes
 from ..resize.spec import CROP, Axis, ResizeSpec, Sampling, policy_of, read_sampling
-from . import Exactness, LoweringRewriter, lowering
 from .resize_reading import read_lowered, resampled
 from .resize_sampling import sampled_alike
 from .resize_taps import axis_values, resampled_by_taps

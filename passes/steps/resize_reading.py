@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onnx_migrate.plugins import LoweringRewriter
 from onnx_migrate.standard.resize import sizes_are_lengths
 from onnx_migrate.standard.schema import is_onnx
 
 from ..resize.spec import Axis, Origin, ResizeSpec, policy_of, read_resize
-from . import LoweringRewriter
 
 __all__ = ["read_lowered", "resampled"]
 

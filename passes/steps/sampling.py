@@ -7,8 +7,16 @@ import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, FLOATS, Op, TensorProto, Value, formula
 from onnx_migrate.errors import InvalidModel
+from onnx_migrate.plugins import (
+    Exactness,
+    LoweringRewriter,
+    Rewriter,
+    adapter,
+    compatible,
+    impossible,
+    lowering,
+)
 
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
 from .image_sampling import SampledAxis, Sampler, channel_rows
 
 compatible(

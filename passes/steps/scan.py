@@ -9,8 +9,16 @@ import onnx
 from onnx import TensorProto, TypeProto, helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value
+from onnx_migrate.plugins import (
+    Exactness,
+    LoweringRewriter,
+    Rewriter,
+    adapter,
+    compatible,
+    impossible,
+    lowering,
+)
 
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, impossible, lowering
 from .control_flow import rename_reads
 
 compatible("Scan", 11, reason="negative axes are allowed")

@@ -7,8 +7,8 @@ import onnx
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
+from onnx_migrate.plugins import Rewriter, adapter, compatible, impossible
 
-from . import Rewriter, adapter, compatible, impossible
 from .gather import Dims, index_length, non_negative, row_numbers, to_int64
 from .scatter_rounds import REDUCTIONS, reduced_in_rounds
 

@@ -9,8 +9,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value
+from onnx_migrate.plugins import LoweringRewriter, lowering
 
-from . import LoweringRewriter, lowering
 from .control_flow import readers, rename_reads
 
 _DISSOLVED = frozenset(

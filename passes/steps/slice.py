@@ -9,8 +9,7 @@ from onnx import TensorProto
 from onnx_migrate.engine.steps.formula import Op, Value, formula
 from onnx_migrate.errors import InvalidModel
 from onnx_migrate.messages import listed
-
-from . import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
+from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible("Slice", 11, reason="negative axes are allowed, and steps of 0 are not")
 compatible("Slice", 13, reason="more types are allowed, and the clamping of starts and ends is specified")

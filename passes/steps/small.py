@@ -8,8 +8,7 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import Op, Value, formula
 from onnx_migrate.messages import count_of
-
-from . import Exactness, Rewriter, adapter, compatible
+from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
 
 
 @adapter(

@@ -7,8 +7,7 @@ from functools import partial
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-
-from . import Rewriter, adapter, compatible
+from onnx_migrate.plugins import Rewriter, adapter, compatible
 
 compatible("Softmax LogSoftmax Hardmax", 11, reason="negative axes are allowed")
 

@@ -7,8 +7,15 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.formula import Op, Value
-
-from . import Exactness, LostTypes, LoweringRewriter, Rewriter, adapter, compatible, lowering
+from onnx_migrate.plugins import (
+    Exactness,
+    LostTypes,
+    LoweringRewriter,
+    Rewriter,
+    adapter,
+    compatible,
+    lowering,
+)
 
 compatible("Split", 11, reason="a negative axis is allowed")
 

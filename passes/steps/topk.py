@@ -6,9 +6,16 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.plugins import (
+    Exactness,
+    LostTypes,
+    LoweringRewriter,
+    Rewriter,
+    adapter,
+    compatible,
+    lowering,
+)
 from onnx_migrate.standard.element_types import type_name
-
-from . import Exactness, LostTypes, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
 compatible(
     "TopK", 11, reason="largest and sorted were added; their defaults are the behaviour of older versions"

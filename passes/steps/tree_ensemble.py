@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from . import Exactness, Rewriter, adapter, compatible
+from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
+
 from .tree_nodes import AGGREGATES, ML, MODES, Array, Forest
 
 _TENSORS = {"nodes_modes": np.uint8, "nodes_splits": None, "nodes_hitrates": None, "leaf_weights": None}

@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from . import LostTypes, LoweringRewriter, lowering
+from onnx_migrate.plugins import LostTypes, LoweringRewriter, lowering
+
 from .tree_nodes import AGGREGATES, ML, MODES, Array
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
