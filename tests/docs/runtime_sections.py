@@ -159,6 +159,19 @@ def _extent(table: Table) -> str:
     lacking = {(row.domain, name) for row in rows if row.lacking for name in row.names}
     if table.listed:
         return f"{len(named - lacking)} listed"
+    if table.extent == "unknown":
+        return (
+            ", ".join(
+                filter(
+                    None,
+                    [
+                        f"{len(named - lacking)} known" if named - lacking else "",
+                        f"{len(lacking)} known to be missing" if lacking else "",
+                    ],
+                )
+            )
+            or "not known"
+        )
     return f"all but {len(lacking)}" if lacking else "all"
 
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open import read_at_most
 from onnx_migrate.standard.targets.releases import plain
-from onnx_migrate.standard.targets.rows import Bundle, Table
+from onnx_migrate.standard.targets.rows import Bundle, MeasuredRows, Table
 from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row
 
+if sys.version_info >= (3, 11):
+    from importlib.resources.abc import Traversable
+else:
+    from importlib.abc import Traversable
+
 __all__ = ["find", "known_names", "parse_table", "read_table", "shipped", "spellings", "tables"]
+
+_MEASURED = ".operators.toml"
+"""How the name of a file ends whose operator rows a program measured and wrote, beside the table of the same name."""
 
 _LARGEST = 1 << 24
 """The most bytes of the file of a target."""
@@ -32,10 +42,17 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     return parse_table(data, os.fspath(path))
 
 
-def parse_table(data: bytes, file: str) -> Table:
-    """Return the table that the bytes of a file hold. Raises UsageError, code `bad-target-file`."""
+def parse_table(data: bytes, file: str, measured: bytes = b"") -> Table:
+    """Return the table that the bytes of a file hold, with the operator rows that a file of measurements holds beside it.
+
+    Raises UsageError, code `bad-target-file`.
+    """
+    digest = hashlib.sha256(data + measured).hexdigest()
     try:
-        return read_row(Table, parsed(data, file), file, file=file, digest=hashlib.sha256(data).hexdigest())
+        table = read_row(Table, parsed(data, file), file, file=file, digest=digest)
+        beside = f"{file[:-5]}{_MEASURED}"
+        more = read_row(MeasuredRows, parsed(measured, beside), beside)
+        return replace(table, operators=table.operators + more.operators)
     except WrongRow as error:
         raise UsageError(str(error), code="bad-target-file", hint=error.hint) from error
 
@@ -43,15 +60,22 @@ def parse_table(data: bytes, file: str) -> Table:
 @cache
 def known_names() -> tuple[str, ...]:
     """Return the names of the runtimes, sorted."""
-    folder = files("onnx_migrate.standard.targets").joinpath("tables")
-    return tuple(sorted(item.name[:-5] for item in folder.iterdir() if item.name.endswith(".toml")))
+    names = [item.name for item in _folder().iterdir()]
+    return tuple(
+        sorted(name[:-5] for name in names if name.endswith(".toml") and not name.endswith(_MEASURED))
+    )
 
 
 @cache
 def shipped(name: str) -> Table:
     """Return the table of a runtime. Raises UsageError if its file is wrong."""
-    file = files("onnx_migrate.standard.targets").joinpath("tables", f"{name}.toml")
-    return parse_table(file.read_bytes(), f"{name}.toml")
+    measured = _folder().joinpath(f"{name}{_MEASURED}")
+    data = _folder().joinpath(f"{name}.toml").read_bytes()
+    return parse_table(data, f"{name}.toml", measured.read_bytes() if measured.is_file() else b"")
+
+
+def _folder() -> Traversable:
+    return files("onnx_migrate.standard.targets").joinpath("tables")
 
 
 def tables() -> tuple[Table, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal, cast
 
@@ -16,7 +17,9 @@ __all__ = [
     "PREDICATES",
     "Bundle",
     "FaultRow",
+    "Knowledge",
     "Lower",
+    "MeasuredRows",
     "OperatorSupport",
     "ReleaseRow",
     "Table",
@@ -128,6 +131,8 @@ class OperatorSupport:
     """The first release that it holds for no longer, "" for none."""
     newest: int | None = None
     """The newest version (since_version) of the operators that is taken."""
+    oldest: int | None = None
+    """The oldest version of the operators that is taken."""
     attributes: Mapping[str, tuple[Value, ...]] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values taken of attributes; an attribute that a node does not have counts as the schema's default."""
     types: tuple[str, ...] = toml_key(
@@ -141,8 +146,28 @@ class OperatorSupport:
     """"" is that of the release's row."""
 
     def __post_init__(self) -> None:
-        if self.lacking and (self.newest or self.attributes or self.types):
-            raise WrongRow("a row with lacking says nothing of newest, attributes and types")
+        if self.lacking and (self.newest or self.oldest or self.attributes or self.types):
+            raise WrongRow("a row with lacking says nothing of newest, oldest, attributes and types")
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """The rows of a file that a program wrote beside the table of a runtime."""
+
+    operators: tuple[OperatorSupport, ...] = toml_key(name="operator", default=())
+
+    def __post_init__(self) -> None:
+        for at, row in enumerate(self.operators, 1):
+            if not row.measured:
+                raise WrongRow(f"[[operator]] {at} must have measured = true")
+
+
+class Knowledge(str, Enum):
+    """What is known of an operator in a release of a runtime that is not known to lack it."""
+
+    MEASURED = "measured"
+    READ = "read"
+    UNKNOWN = "not known"
 
 
 @dataclass(frozen=True)
@@ -203,10 +228,8 @@ class Table:
     """The distributions whose version is the installed release."""
     newer: Literal["refused", "tried"] = "refused"
     """What the runtime does with models of newer opsets than it takes."""
-    listed: bool = toml_key(
-        name="operators", of=Literal["listed", "any"], default=False, read=lambda text: text == "listed"
-    )
-    """Whether an operator without a row is missing."""
+    extent: Literal["listed", "any", "unknown"] = toml_key(name="operators", default="unknown")
+    """What an operator without a row is: missing ("listed"), there ("any"), or not known."""
     custom_operators: bool = False
     """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing."""
     newest: str = toml_key(default="", read=_number)
@@ -218,6 +241,11 @@ class Table:
     """Where it was read from: the name of a shipped table, or the path that the user gave."""
     digest: str = ""
     """The SHA-256 of the file."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether an operator without a row is missing."""
+        return self.extent == "listed"
 
     def __post_init__(self) -> None:
         if not self.releases:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onnx_migrate.standard.targets.releases import key
-from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorSupport, ReleaseRow, Table
+from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
 
 __all__ = ["Target", "milestones"]
 
@@ -87,14 +87,32 @@ class Target:
             return True
         return self.table.custom_operators and domain not in _DEFINED
 
+    def knowledge(self, domain: str, operator: str) -> Knowledge:
+        """Return how it is known that it has an operator, if it is not known to lack it.
+
+        A table with operators = "any" says so of the operators of the standard alone.
+        """
+        rows = self.rows_of(domain, operator)
+        if rows:
+            return Knowledge.MEASURED if any(row.measured for row in rows) else Knowledge.READ
+        if self.table.extent != "any" or domain not in ("", "ai.onnx", "ai.onnx.ml"):
+            return Knowledge.UNKNOWN
+        return Knowledge.MEASURED if self.row.measured else Knowledge.READ
+
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""
         versions = (row.newest for row in self.rows_of(domain, operator))
         return min((version for version in versions if version is not None), default=None)
 
+    def oldest_version(self, domain: str, operator: str) -> int | None:
+        """Return the oldest version of an operator that it takes, None if no bound is known."""
+        versions = (row.oldest for row in self.rows_of(domain, operator))
+        return max((version for version in versions if version is not None), default=None)
+
     def rows_of(self, domain: str, operator: str) -> tuple[OperatorSupport, ...]:
-        """Return the rows on an operator that hold for this release."""
-        return self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
+        """Return the rows on an operator that hold for this release; those that were only read not if others were measured."""
+        rows = self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
+        return tuple(row for row in rows if row.measured) or rows
 
     @cached_property
     def faults(self) -> tuple[FaultRow, ...]:

@@ -84,7 +84,7 @@ def taken(table: Table, release: str, operator: str) -> bool:
     rows = rows_of(table, release, "", operator)
     if any(row.get("lacking") for row in rows):
         return False
-    return bool(rows) or table.get("operators", "any") == "any"
+    return bool(rows) or table.get("operators", "unknown") != "listed"
 
 
 def _of_operator(

@@ -17,10 +17,12 @@ from onnx_migrate.standard.targets.rows import (
     PREDICATES,
     Bundle,
     FaultRow,
+    Knowledge,
     OperatorSupport,
     ReleaseRow,
     Table,
 )
+from onnx_migrate.standard.targets.target import Target
 from onnx_migrate.standard.toml_rows import keys_of
 from tests.support.paths import ROOT
 
@@ -74,6 +76,32 @@ def test_the_page_has_every_key_that_a_file_can_have() -> None:
     assert "lacking = true" in PAGE.read_text(encoding="utf-8")
 
 
+def test_the_rows_of_a_program_are_added_to_the_table() -> None:
+    text = b'name = "chip"\n[[release]]\n[[operator]]\nnames = ["Relu", "Softmax"]\nnewest = 6\n'
+    rows = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[2].encode()
+
+    table = parse_table(text, "chip.toml", rows)
+    target = Target(table, table.releases[0], "4.6", "4.6")
+
+    assert table.digest != parse_table(text, "chip.toml").digest
+    assert len(table.operators) == 4
+    assert [target.has("", name) for name in ("Relu", "GridSample", "Tan")] == [True, False, True]
+    assert [target.newest_version("", name) for name in ("Relu", "Softmax")] == [None, 11]
+    known = [target.knowledge("", name) for name in ("Relu", "Conv", "Tan")]
+    assert known == [Knowledge.MEASURED, Knowledge.MEASURED, Knowledge.UNKNOWN]
+
+
+def test_the_rows_of_a_program_are_measured() -> None:
+    with pytest.raises(
+        UsageError, match=r"chip\.operators\.toml: \[\[operator\]\] 1 must have measured = true"
+    ):
+        parse_table(b'name = "chip"\n[[release]]\n', "chip.toml", b'[[operator]]\nnames = ["Relu"]')
+
+
+def test_files_of_measurements_are_no_runtimes() -> None:
+    assert not [name for name in known_names() if "." in name and name != "onnx.js"]
+
+
 ROW = "[[release]]\nopset = 13\n"
 
 
@@ -86,7 +114,7 @@ ROW = "[[release]]\nopset = 13\n"
         ("name = 'a'", "there is no [[release]]"),
         ("name = 'a'\nrelase = 1\n" + ROW, "unknown key 'relase' (did you mean release?)"),
         ("name = 'a'\nnewer = 'maybe'\n" + ROW, "newer must be one of refused, tried, not 'maybe'"),
-        ("name = 'a'\noperators = 'all'\n" + ROW, "operators must be one of listed, any, not 'all'"),
+        ("name = 'a'\noperators = 'all'\n" + ROW, "operators must be one of listed, any, unknown, not 'all'"),
         ("name = 'a'\n" + ROW + ROW, "[[release]] 2: of several rows each needs `from`"),
         (
             "name = 'a'\n[[release]]\nfrom = '1.10'\n[[release]]\nfrom = '1.9'",

@@ -58,6 +58,31 @@ def test_of_another_only_what_is_said_to_lack() -> None:
     assert [target.has("", name) for name in names] == [False, True, True, True, False, True]
 
 
+def test_how_an_operator_is_known() -> None:
+    measured = '[[operator]]\nnames = ["Add"]\nmeasured = true\n'
+    asked = [
+        ("", "Add"),
+        ("", "Clip"),
+        ("ai.onnx", "Tan"),
+        ("com.microsoft", "Gelu"),
+        ("com.microsoft", "Crop"),
+    ]
+
+    known = [[chip(extent, measured).knowledge(*one).value for one in asked] for extent in ("any", "unknown")]
+
+    assert known == [
+        ["measured", "read", "read", "read", "not known"],
+        ["measured", "read", "not known", "read", "not known"],
+    ]
+
+
+def test_what_was_measured_outranks_what_was_read() -> None:
+    target = chip("listed", '[[operator]]\nnames = ["Clip"]\nnewest = 13\noldest = 6\nmeasured = true\n')
+
+    assert (target.newest_version("", "Clip"), target.oldest_version("", "Clip")) == (13, 6)
+    assert not any(row.types for row in target.rows_of("", "Clip"))
+
+
 def test_versions_and_sources() -> None:
     target = chip("any")
 
