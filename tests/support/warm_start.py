@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,6 +46,8 @@ _start = subprocess.Popen
 
 _environment: dict[str, str] = {}
 """The variables before the first test."""
+
+_making = threading.Lock()
 
 
 class Server:
@@ -179,5 +182,6 @@ def _limits() -> dict[int, tuple[int, int]]:
 
 
 def _the_server() -> Server:
-    WarmPopen.server = WarmPopen.server or Server()
+    with _making:  # campaigns start processes in several threads
+        WarmPopen.server = WarmPopen.server or Server()
     return WarmPopen.server
