@@ -23,8 +23,17 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.options import default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.targets import Table, Target, Targets, milestones
+from onnx_migrate.standard.targets import (
+    Knowledge,
+    OperatorKnowledge,
+    Table,
+    Target,
+    Targets,
+    milestones,
+    operator_knowledge,
+)
 from onnx_migrate.standard.targets.releases import key
 
 __all__ = [
@@ -40,6 +49,8 @@ class Support(str, Enum):
 
     AS_IS = "as it is"
     AFTER = "after migration"
+    NOT_KNOWN = "opset fits, operators not known"
+    """Nothing is known against the model, or its migrated form, and of some operators not whether they are there."""
     UNSURE = "perhaps"
     """The runtime tries models of newer opsets than it is known to run, and this one cannot be brought lower."""
     NO = "no"
@@ -47,7 +58,7 @@ class Support(str, Enum):
     @property
     def rank(self) -> int:
         """A number that is higher for what is better."""
-        return {Support.AS_IS: 3, Support.AFTER: 2, Support.UNSURE: 1, Support.NO: 0}[self]
+        return len(Support) - 1 - list(Support).index(self)
 
 
 class ChangedOperators(NamedTuple):
@@ -64,7 +75,8 @@ class Compatibility:
     `objections` are why it does not take the model as it is. If a migration can help, `opset` and `ir_version` are those of its
     result, and `changes` the operators that change, as in "Clip-6 → Clip-13", with the number of nodes. If it cannot, `obstacles`
     are the reasons: what the migration refuses, or what the runtime computes wrongly in its result too. `warnings` hold for the
-    result, and `helps` are what would help where the answer is no.
+    result, and `helps` are what would help where the answer is no. `operators` is how the operators of the model, or of the
+    result, are known; None where the answer is no.
     """
 
     target: Target
@@ -77,6 +89,16 @@ class Compatibility:
     warnings: tuple[str, ...] = ()
     helps: tuple[str, ...] = ()
     refusal: MigrateError | None = None
+    operators: OperatorKnowledge | None = None
+
+    @property
+    def basis(self) -> str:
+        """How it is known: "measured" or "read"."""
+        if self.operators is not None and not self.operators.unknown:
+            state = self.operators.state
+        else:
+            state = Knowledge.MEASURED if self.target.measured else Knowledge.READ
+        return str(state.value)
 
 
 @dataclass(frozen=True)
@@ -107,6 +129,8 @@ class RuntimeCompatibility:
 
 _WRONG = "runtime-fault"
 """The code of notes on nodes that a runtime computes wrongly."""
+_SAID = (_WRONG, "operators-not-known")
+"""The codes of warnings that the fields of `Compatibility` say."""
 _TRIED = "runtime-opset"
 """The code of notes on a model of a newer opset than a runtime is known to run."""
 
@@ -152,7 +176,11 @@ class CompatibilityChecker:
             cut = next((at for at, item in enumerate(passes) if item.for_targets), len(passes))
             objections = self._objections(target, passes[:cut], passes[cut:])
             if not objections:
-                return Compatibility(target, Support.AS_IS, opset=_opset(self.model), ir_version=self._ir)
+                known = operator_knowledge(target, nodes_by_operator(self.model.proto))
+                standing = Support.NOT_KNOWN if known.unknown else Support.AS_IS
+                return Compatibility(
+                    target, standing, opset=_opset(self.model), ir_version=self._ir, operators=known
+                )
             return self._after(target, passes[:cut], passes[cut:], objections)
 
     def outlook(self, table: Table) -> RuntimeCompatibility:
@@ -165,7 +193,7 @@ class CompatibilityChecker:
     def with_nearest_release(self, advice: Compatibility) -> Compatibility:
         """Return advice that names the first later release with which the model stands better, where the answer is no."""
         target = advice.target
-        if advice.standing.rank >= Support.AFTER.rank:
+        if advice.standing.rank >= Support.NOT_KNOWN.rank:
             return advice
         for item in milestones(target.table):
             found = self.advise(item) if key(item.number) > key(target.number) else None
@@ -217,9 +245,11 @@ class CompatibilityChecker:
             Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
         )
         tried = any(note.code == _TRIED for note in log.notes)
+        known = operator_knowledge(target, nodes_by_operator(model.proto))
+        standing = Support.NOT_KNOWN if known.unknown else Support.AFTER
         return Compatibility(
             target,
-            Support.NO if wrong else Support.UNSURE if tried else Support.AFTER,
+            Support.NO if wrong else Support.UNSURE if tried else standing,
             objections,
             _opset(model),
             int(model.proto.ir_version),
@@ -228,7 +258,10 @@ class CompatibilityChecker:
                 for found in Counter(change.operators for change in log.changes).most_common()
             ),
             wrong,
-            tuple(note.message for note in log.notes if note.severity == "warning" and note.code != _WRONG),
+            tuple(
+                note.message for note in log.notes if note.severity == "warning" and note.code not in _SAID
+            ),
+            operators=known,
         )
 
     def _way(self, passes: tuple[Pass, ...]) -> _Migrated:

@@ -294,12 +294,13 @@ selects(ReachableDomain, "domain opset reachable=reachability.opsets refusals=re
 selects(Incompatibility, "reason scope=where.scope node=where.node operator=where.operator nodes wrong")
 selects(
     Compatibility,
-    "runtime=target standing objections opset ir_version changes obstacles code=refusal.code warnings helps",
+    "runtime=target standing objections opset ir_version changes obstacles code=refusal.code warnings helps"
+    " basis operators_known=operators",
 )
 selects(
     RuntimeCompatibility,
     """runtime=advice.target standing=advice.standing objections=advice.objections opset=advice.opset
     ir_version=advice.ir_version changes=advice.changes obstacles=advice.obstacles code=advice.refusal.code
-    warnings=advice.warnings helps=advice.helps releases""",
+    warnings=advice.warnings helps=advice.helps basis=advice.basis operators_known=advice.operators releases""",
     releases=_releases,
 )  # fmt: skip

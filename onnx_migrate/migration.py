@@ -132,6 +132,7 @@ class _Run:
             seconds=self.clock.seconds,
             request=self.request,
             effects=tuple(log.facts_of(PassEffect)),
+            operators_known=self.request.operators_known(result.model.proto),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
         )
         return Migration(report, original, result.model)

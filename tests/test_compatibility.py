@@ -33,7 +33,7 @@ from tests.support.targets import targets_of
 
 
 def test_standings_are_in_order() -> None:
-    assert [item.rank for item in Support] == [3, 2, 1, 0]
+    assert [item.rank for item in Support] == [4, 3, 2, 1, 0]
 
 
 def test_as_json() -> None:
@@ -156,18 +156,21 @@ def advised(text: str, source: onnx.ModelProto | None = None) -> Compatibility:
 @pytest.mark.parametrize(
     ("text", "standing", "reasons"),
     [
-        ("[[release]]\nopset = 17\nir = 8", Support.AS_IS, []),
-        ("[[release]]", Support.AS_IS, []),
-        ("[[release]]\nopset = 16\nir = 8", Support.AFTER, ["opset 17: "]),
-        ("[[release]]\nopset = 17\nir = 7", Support.AFTER, ["IR version 8: "]),
-        ("[[release]]\nopset = 20\noldest = 18", Support.AFTER, ["opset 17: "]),
+        ("operators = 'any'\n[[release]]\nopset = 17\nir = 8", Support.AS_IS, []),
+        ("operators = 'any'\n[[release]]", Support.AS_IS, []),
+        ("operators = 'any'\n[[release]]\nopset = 16\nir = 8", Support.AFTER, ["opset 17: "]),
+        ("[[release]]\nopset = 17\nir = 8", Support.NOT_KNOWN, []),
+        ("[[release]]\nopset = 16\nir = 8", Support.NOT_KNOWN, ["opset 17: "]),
+        ("operators = 'any'\n[[release]]\nopset = 17\nir = 7", Support.AFTER, ["IR version 8: "]),
+        ("operators = 'any'\n[[release]]\nopset = 20\noldest = 18", Support.AFTER, ["opset 17: "]),
         (f"{LISTED}[[release]]\nopset = 17", Support.AFTER, ["LayerNormalization"]),
         (f"{LISTED.replace('ReduceMean', 'Abs')}[[release]]\nopset = 17", Support.NO, ["LayerNormalization"]),
-        ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\nnewest = 13', Support.AFTER, ["Relu up to"]),
+        ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\nnewest = 13', Support.NOT_KNOWN, ["Relu up to"]),
         ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\ntypes = ["float16"]', Support.NO, ["float16"]),
         ('[[release]]\nopset = 18\n[[fault]]\noperator = "Relu"\ntext = "is wrong"', Support.NO, ["is wrong"]),
     ],
-    ids=["fits", "no cap", "opset", "IR", "oldest", "lacks", "hopeless", "version", "type", "fault"],
+    ids=["fits", "no cap", "opset", "not known", "not known after", "IR", "oldest", "lacks", "hopeless", "version",
+         "type", "fault"],
 )  # fmt: skip
 def test_what_stands_in_the_way(text: str, standing: Support, reasons: list[str]) -> None:
     found = advised(text)
@@ -186,10 +189,46 @@ def test_nodes_that_are_lacking_are_counted_and_the_first_is_named() -> None:
 
 
 def test_what_a_migration_changes() -> None:
-    found = advised("[[release]]\nopset = 13\nir = 7")
+    found = advised('operators = "any"\n[[release]]\nopset = 13\nir = 7')
 
     assert (found.standing, found.opset, found.ir_version) == (Support.AFTER, 13, 7)
     assert any(name.startswith("LayerNormalization-17") and count == 2 for name, count in found.changes)
+
+
+def test_a_table_with_an_opset_and_no_operator_says_that_they_are_not_known() -> None:
+    text = '[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\nmeasured = true\n'
+    found = advised(text)
+
+    assert found.operators is not None
+    assert str(found.operators) == "operators not known: LayerNormalization (2 of 3 nodes)"
+    assert json_of(found)["standing"] == "opset fits, operators not known"
+    assert json_of(found)["operators_known"] == {
+        "runtime": "chip", "state": "not known", "nodes": 3,
+        "not_known": [{"operator": "LayerNormalization", "nodes": 2}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("measured", "basis"), [(("Relu", "LayerNormalization"), "measured"), (("Relu",), "read")]
+)
+def test_the_basis_is_measured_if_all_operators_are(measured: tuple[str, ...], basis: str) -> None:
+    rows = "".join(
+        f'[[operator]]\nnames = ["{name}"]\nmeasured = {str(name in measured).lower()}\n'
+        for name in ("Relu", "LayerNormalization")
+    )
+    found = advised(f"[[release]]\nopset = 17\n{rows}")
+
+    assert (found.standing, found.basis) == (Support.AS_IS, basis)
+
+
+def test_no_table_without_operators_says_that_a_model_runs() -> None:
+    proto = model(SOURCE)
+    checker = CompatibilityChecker(files.load(proto))
+    bare = [table for table in tables() if table.extent == "unknown" and not table.operators]
+
+    assert len(bare) > 10
+    for table in bare:
+        assert checker.advise(milestones(table)[-1]).standing in (Support.NOT_KNOWN, Support.NO), table.name
 
 
 def test_a_runtime_that_tries_newer_models_is_perhaps_one() -> None:

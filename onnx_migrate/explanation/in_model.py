@@ -77,7 +77,7 @@ def _target(model: Model, item: Explanation) -> Finding | None:
     except UsageError:
         return None
     advice = CompatibilityChecker(model).advise(target)
-    if advice.standing is Support.AS_IS:
+    if advice.standing in (Support.AS_IS, Support.NOT_KNOWN) and not advice.objections:
         return Finding(None, f"nothing is known that {target} does not take of it")
     places = tuple(objection.where for objection in advice.objections if objection.where)
     return Finding(True, "; ".join(objection.reason for objection in advice.objections), places)

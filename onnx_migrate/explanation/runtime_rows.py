@@ -30,12 +30,17 @@ class RuntimeRelease:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators of ai.onnx that the release has, where the table lists them."""
+        """The operators of ai.onnx that the release is known to have, unless it has all but those that it lacks."""
         table = self.target.table
-        if not table.listed:
+        if table.extent == "any":
             return ()
         names = {name for row in table.operators for name in row.names if not row.domain}
         return tuple(sorted(name for name in names if self.target.has("", name)))
+
+    @property
+    def others(self) -> str:
+        """What the operators are that are named neither as had nor as lacking."""
+        return {"listed": "missing", "any": "there", "unknown": "not known"}[self.target.table.extent]
 
 
 def runtime_rows(text: str) -> Table | RuntimeRelease | None:
@@ -67,5 +72,5 @@ selects(
     """request=target.request name=target.name title=target.table.title release=target.release? opset=target.opset
     oldest_opset=target.oldest ir_version=target.ir_version measured=target.measured later_than_table=target.later
     release_assumed=target.assumed source=target.row.source table=target.table.file table_sha256=target.table.digest
-    operators? lacking faults=target.faults notes=target.table.notes""",
+    operators? lacking other_operators=others faults=target.faults notes=target.table.notes""",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.targets import OperatorKnowledge
 from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
 
 __all__ = ["AS_DECLARED", "GRADES", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
@@ -90,7 +91,8 @@ class ReportData:
     nothing. `seconds` holds the duration of each stage. `header_only` is whether the result differs in IR version, imports
     that nothing used and annotations only, so that the graph is unchanged. `request` is what was asked for. `effects` is what
     each pass did to the numbers of nodes. `file_bytes` are the sizes of the model's files before and after, None if the result
-    was not written, or a size is not known.
+    was not written, or a size is not known. `operators_known` is how the operators of the result are known in each runtime that
+    it is for.
     """
 
     model: str
@@ -109,6 +111,7 @@ class ReportData:
     request: Request | None = None
     effects: tuple[PassEffect, ...] = ()
     file_bytes: FileBytes | None = None
+    operators_known: tuple[OperatorKnowledge, ...] = ()
 
     @cached_property
     def operators(self) -> tuple[OperatorRow, ...]:

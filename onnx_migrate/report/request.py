@@ -10,11 +10,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import onnx
+
 from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
 from onnx_migrate.model.interface import Port
 from onnx_migrate.options import Options
-from onnx_migrate.standard.targets import Target, Targets
+from onnx_migrate.rewrite.operator_counts import nodes_by_operator
+from onnx_migrate.standard.targets import OperatorKnowledge, Target, Targets, operator_knowledge
 
 __all__ = ["Request", "tool_versions", "with_caps"]
 
@@ -62,6 +65,11 @@ class Request:
         """The call of the library that asks for this."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"migrate(…{', ' if options else ''}{options})"
+
+    def operators_known(self, proto: onnx.ModelProto) -> tuple[OperatorKnowledge, ...]:
+        """Return how the operators of a result are known in each target."""
+        found = nodes_by_operator(proto) if self.targets else {}
+        return tuple(operator_knowledge(target, found) for target in self.targets or ())
 
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.

@@ -19,7 +19,8 @@ from onnx_migrate.report.operator_table import OperatorRow, OperatorStep
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.simplification import Simplification
-from onnx_migrate.standard.targets import Target
+from onnx_migrate.standard.targets import OperatorKnowledge, Target
+from onnx_migrate.standard.targets.knowledge import UnknownOperator
 from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
 
 __all__ = ["AskedFor", "Tool", "version"]
@@ -72,7 +73,7 @@ def _seconds_of_proof(proof: RuntimeProof) -> Seconds:
 selects(
     ReportData,
     """schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
-    proved_in dims=dims.dims simplified header_only seconds""",
+    proved_in dims=dims.dims simplified header_only seconds operators_known""",
     schema_version=version, tool=_tool, request=_asked_for,
 )  # fmt: skip
 selects(
@@ -106,6 +107,8 @@ selects(
     """request name title=table.title release? opset oldest_opset=oldest ir_version measured later_than_table=later
     release_assumed=assumed source=row.source table=table.file table_sha256=table.digest""",
 )
+selects(OperatorKnowledge, "runtime state nodes not_known=unknown")
+selects(UnknownOperator, "operator nodes")
 selects(Comparison, "* identical")
 selects(Verdict, "* grade")
 selects(

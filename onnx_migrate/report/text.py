@@ -59,7 +59,7 @@ def print_report(report: ReportData, console: Console, *, target: str = "", ever
     _verification(report.verification, writer)
     _proved_in(report.proved_in, writer)
     if report.request is not None:
-        _request(report.request, report.command, writer)
+        _request(report.request, report, writer)
 
 
 def _operators(report: ReportData, writer: _Writer, everything: bool) -> None:
@@ -110,14 +110,16 @@ class _Writer:
         self.line(f"\n[bold]{text}[/]")
 
 
-def _request(request: Request, command: str | None, writer: _Writer) -> None:
+def _request(request: Request, report: ReportData, writer: _Writer) -> None:
     """Say what was asked for, of which versions, and the command that does it again."""
     versions = tool_versions()
     tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
     writer.head("asked for")
     for target in request.targets or ():
         writer.line(f"  {with_caps(target, markup_of(target.qualified))}")
-    writer.line(f"  {markup_of(command or request.call)}")
+    for known in report.operators_known:
+        writer.line(f"  {markup_of(f'{known.runtime}: {known}')}")
+    writer.line(f"  {markup_of(report.command or request.call)}")
     writer.line(f"  with {markup_of(tools)}")
 
 

@@ -9,11 +9,11 @@ from operator import attrgetter
 
 import onnx
 
-from onnx_migrate.model.graphs import may_hold_graphs, subgraphs
+from onnx_migrate.model.graphs import function_key, may_hold_graphs, subgraphs
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["PassEffect", "operator_counts", "operator_name", "record_effect"]
+__all__ = ["PassEffect", "nodes_by_operator", "operator_counts", "operator_name", "record_effect"]
 
 
 _key = attrgetter("domain", "op_type")
@@ -36,6 +36,19 @@ def operator_name(domain: str, op_type: str) -> str:
 
 def operator_counts(proto: onnx.ModelProto) -> dict[str, int]:
     """Return the number of nodes by operator in all bodies of a model, in the order of their names."""
+    named: Counter[str] = Counter()
+    for key, number in _counted(proto).items():
+        named[operator_name(*key)] += number
+    return dict(sorted(named.items()))
+
+
+def nodes_by_operator(proto: onnx.ModelProto) -> dict[tuple[str, str], int]:
+    """Return the number of nodes by domain and operator in all bodies of a model, without calls of local functions."""
+    functions = {function_key(function)[:2] for function in proto.functions}
+    return {key: number for key, number in _counted(proto).items() if key not in functions}
+
+
+def _counted(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     pending: list[Iterable[onnx.NodeProto]] = [
         proto.graph.node,
@@ -53,10 +66,7 @@ def operator_counts(proto: onnx.ModelProto) -> dict[str, int]:
                 if (node.domain, node.op_type) in holders
                 for _, _, graph in subgraphs(node)
             )
-    named: Counter[str] = Counter()
-    for key, number in counts.items():
-        named[operator_name(*key)] += number
-    return dict(sorted(named.items()))
+    return counts
 
 
 def record_effect(

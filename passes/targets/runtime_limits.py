@@ -16,8 +16,9 @@ from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.targets import Target, Targets
+from onnx_migrate.standard.targets import Target, Targets, operator_knowledge
 
 from ..ir_version import lower_ir
 from ..resize.forms import name_all_axes
@@ -54,6 +55,7 @@ class RuntimeLimits(Pass):
         opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 0
         for target in self.targets:
             self._check_opset(target, opset, log)
+            self._warn_of_unknown_operators(target, proto, log)
             self._warn_of_faults(target, proto, opset, log)
         if not self.targets.resize_axes and any(
             attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
@@ -147,6 +149,17 @@ class RuntimeLimits(Pass):
             f" {target.opset}",
             severity="warning",
         )
+
+    def _warn_of_unknown_operators(self, target: Target, proto: onnx.ModelProto, log: ChangeLog) -> None:
+        known = operator_knowledge(target, nodes_by_operator(proto))
+        if known.unknown:
+            log.note(
+                self.name,
+                "operators-not-known",
+                f"{target}: {known}. Whether it has them is neither measured nor read anywhere: run the result there",
+                subject=target.name,
+                severity="warning",
+            )
 
     def _warn_of_faults(self, target: Target, proto: onnx.ModelProto, opset: int, log: ChangeLog) -> None:
         for node, fault in faulty_nodes(target, proto, opset):

@@ -203,6 +203,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
         yield _wrapped(", ".join(release.operators), f"  operators    {len(release.operators)}: ")
     if release.lacking:
         yield _wrapped(", ".join(release.lacking), "  lacks        ")
+    yield f"  others       operators that are not named here are {release.others}"
     for fault in target.faults:
         help_ = f": {fault.help}" if fault.help else ""
         yield _wrapped(f"{fault.operator} {fault.text}{help_}", "  wrong        ")

@@ -35,10 +35,10 @@ _HEADLINES = {
 _SHORT = {
     Support.AS_IS: "[green]as it is[/]",
     Support.AFTER: "[green]migrated[/]",
+    Support.NOT_KNOWN: "[yellow]not known[/]",
     Support.UNSURE: "[yellow]perhaps[/]",
     Support.NO: "[red]no[/]",
 }
-_BASIS = {True: "measured", False: "read, not measured"}
 
 
 def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
@@ -117,15 +117,12 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
 
 def print_advice(advice: Compatibility, line: Callable[[str], None], *, everything: bool = False) -> None:
     """Print the advice for one runtime, with the function that prints a line."""
-    target = advice.target
-    line(
-        f"\n[bold]for {markup_of(str(target))}[/] ({_BASIS[target.measured]}): {_HEADLINES[advice.standing]}"
-    )
+    line(f"\n[bold]for {markup_of(str(advice.target))}[/]: {_headline(advice)}")
     if advice.objections:
         line("  as it is it does not:")
         for item in advice.objections:
             line(f"    {_objection(item)}")
-    if advice.standing in (Support.AFTER, Support.UNSURE):
+    if advice.objections and not advice.obstacles:
         line(f"  a migration brings it to opset {advice.opset}, IR {advice.ir_version}, and changes")
         changes = [f"    {markup_of(name)}{_times(count)}" for name, count in advice.changes]
         _some(changes or ["    no node"], line, everything, "    … and {} kinds more (--verbose shows them)")
@@ -137,6 +134,16 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
         line(f"  [yellow]warning:[/] {markup_of(text)}")
     for text in advice.helps:
         line(f"  hint: {markup_of(text)}")
+
+
+def _headline(advice: Compatibility) -> str:
+    """Return whether a runtime runs a model, and how that is known."""
+    known = advice.operators
+    if advice.standing is not Support.NOT_KNOWN or known is None:
+        unknown = f"; {markup_of(str(known))}" if known is not None and known.unknown else ""
+        return f"{_HEADLINES[advice.standing]} ({advice.basis}){unknown}"
+    after = "after migration the " if advice.objections else ""
+    return f"[yellow]{after}opset fits, {markup_of(str(known))}[/]"
 
 
 def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> None:
@@ -151,7 +158,7 @@ def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> N
             f"{markup_of(advice.target.release)} {_SHORT[advice.standing]}".strip(),
             item.since(Support.AS_IS) or "–",
             item.since(Support.AFTER) or "–",
-            "measured" if advice.target.measured else "read",
+            advice.basis if advice.standing is not Support.NOT_KNOWN else "not known",
             markup_of(_brief(advice)),
         )
     console.print(table)
@@ -160,7 +167,10 @@ def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> N
 def _brief(advice: Compatibility) -> str:
     """Return the first reason against the newest release, and how many more there are."""
     reasons: Iterable[Incompatibility] = advice.obstacles or advice.objections
-    first, *others = [f"{item.reason}{_times(item.nodes)}" for item in reasons] or [""]
+    found = [f"{item.reason}{_times(item.nodes)}" for item in reasons]
+    if advice.standing is Support.NOT_KNOWN:
+        found.insert(0, str(advice.operators))
+    first, *others = found or [""]
     short = first if len(first) <= 90 else f"{first[:88]} …"
     return f"{short}; {len(others)} more" if others else short
 

@@ -5,6 +5,7 @@ such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md desc
 """
 
 from onnx_migrate.standard.targets.combined import Targets
+from onnx_migrate.standard.targets.knowledge import OperatorKnowledge, operator_knowledge
 from onnx_migrate.standard.targets.read import known_names, read_table, shipped, tables
 from onnx_migrate.standard.targets.requests import resolve
 from onnx_migrate.standard.targets.rows import (
@@ -25,6 +26,7 @@ __all__ = [
     "FaultRow",
     "Knowledge",
     "Lower",
+    "OperatorKnowledge",
     "OperatorSupport",
     "ReleaseRow",
     "Table",
@@ -32,6 +34,7 @@ __all__ = [
     "Targets",
     "known_names",
     "milestones",
+    "operator_knowledge",
     "read_table",
     "resolve",
     "shipped",

@@ -83,13 +83,24 @@ def page(runtime: str) -> list[str]:
 def test_a_page() -> None:
     lines = page("tensorrt==8.5")
 
-    assert lines[1] == "for TensorRT 8.5 (read, not measured): runs after migration"
+    assert lines[1] == "for TensorRT 8.5: runs after migration (read)"
     assert "    'first' (LayerNormalization): TensorRT 8.5 has no LayerNormalization; 1 more node" in lines
     assert any(line.startswith("    LayerNormalization-17 → ") and line.endswith("×2") for line in lines)
 
 
 def test_nothing_to_say() -> None:
-    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14 (measured): runs as it is"]
+    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14: runs as it is (measured)"]
+
+
+def test_operators_that_are_not_known_are_named() -> None:
+    unknown = "opset fits, operators not known: LayerNormalization (2 of 2 nodes)"
+
+    assert page("vitis-ai")[1:] == [f"for Vitis AI: {unknown}"]
+    after = page("hailo")
+    assert page("rknn-toolkit==1.7.5")[1].startswith(
+        "for RKNN-Toolkit 1.7.5: after migration the opset fits, operators not known:"
+    )
+    assert after[1:] == [f"for Hailo Dataflow Compiler: {unknown}"]
 
 
 def test_the_table_has_those_that_take_the_model_first() -> None:

@@ -15,7 +15,7 @@ from tests.resize.shaped import resizes
 from tests.steps import refuses
 from tests.support.targets import targets_of
 
-TRIES_17 = targets_of('newer = "tried"\n[[release]]\nopset = 17')
+TRIES_17 = targets_of('newer = "tried"\noperators = "any"\n[[release]]\nopset = 17')
 
 
 def fitted(proto: onnx.ModelProto, targets: Targets) -> tuple[onnx.ModelProto, ChangeLog]:
@@ -84,7 +84,7 @@ def test_what_cannot_be_named_is_said() -> None:
     for value in (*proto.graph.input, *proto.graph.output):
         value.type.tensor_type.ClearField("shape")
 
-    result, log = fitted(proto, targets_of("[[release]]\nopset = 18\nresize_axes = false"))
+    result, log = fitted(proto, targets_of("operators = 'any'\n[[release]]\nopset = 18\nresize_axes = false"))
 
     assert [note.code for note in log.notes] == ["resize-kept"]
     assert "axes" in [attribute.name for attribute in resizes(result)[0].attribute]
