@@ -127,7 +127,9 @@ def _value(kind: type, item: Field[Any], given: Any, name: str, place: str) -> A
     if not fits(given):
         raise WrongRow(f"{name} must be {wanted}, not {given!r}")
     if known and isinstance(given, str) and given not in known:
-        raise WrongRow(f"{name} must be one of {', '.join(known)}, not {given!r}")
+        close = get_close_matches(given, list(known), 1)
+        hint = f"did you mean {close[0]}?" if close else ""
+        raise WrongRow(f"{name} must be one of {', '.join(known)}, not {given!r}", hint)
     if origin is tuple:
         if not given and _is_required(item):
             raise WrongRow(f"{name} must not be empty")

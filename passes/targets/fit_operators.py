@@ -12,7 +12,7 @@ from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import scopes
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -21,6 +21,7 @@ from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 
+from .constants import store_constants
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 
 __all__ = ["FitOperators"]
@@ -45,6 +46,7 @@ class FitOperators(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
         self._inline(model, log)
+        self._store_constants(model, log)
         fitted = decompose_model(
             model,
             misfits_of(self.targets),
@@ -93,6 +95,15 @@ class FitOperators(Pass):
         who = f"{' and '.join(map(str, without))} take{'' if len(without) > 1 else 's'} none"
         functions = count_of(count, "local function")
         log.note(self.name, "inlined", f"inlined {functions} at their calls, as {who}")
+
+    def _store_constants(self, model: Model, log: ChangeLog) -> None:
+        without = self.targets.lacks("", "Constant")
+        count = store_constants(model.proto) if without else 0
+        if count:
+            who = f"{listed(map(str, without))} {'have' if len(without) > 1 else 'has'} no Constant"
+            log.note(
+                self.name, "constants-stored", f"made initializers of {count_of(count, 'Constant')}, as {who}"
+            )
 
     def _refusal(self, refusals: tuple[LoweringRefusal, ...]) -> CannotMigrate:
         """Return one error for all refusals, in the words of the first."""

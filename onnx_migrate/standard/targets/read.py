@@ -11,6 +11,7 @@ from importlib.resources import files
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open import read_at_most
+from onnx_migrate.standard.targets.names import check_names
 from onnx_migrate.standard.targets.releases import plain
 from onnx_migrate.standard.targets.rows import Bundle, MeasuredRows, Table
 from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row
@@ -39,7 +40,12 @@ def read_table(path: str | os.PathLike[str]) -> Table:
             code="bad-target-file",
             hint="give the path of a file as docs/targets.md describes it",
         ) from error
-    return parse_table(data, os.fspath(path))
+    table = parse_table(data, os.fspath(path))
+    try:
+        check_names(table, tables())
+    except WrongRow as error:
+        raise UsageError(str(error), code="bad-target-file", hint=error.hint) from error
+    return table
 
 
 def parse_table(data: bytes, file: str, measured: bytes = b"") -> Table:

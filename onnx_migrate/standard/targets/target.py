@@ -90,14 +90,14 @@ class Target:
     def knowledge(self, domain: str, operator: str) -> Knowledge:
         """Return how it is known that it has an operator, if it is not known to lack it.
 
-        A table with operators = "any" says so of the operators of the standard alone.
+        A table with operators = "any" says so of the operators of the standard alone; that its opset was measured does not say
+        that all operators were.
         """
         rows = self.rows_of(domain, operator)
         if rows:
             return Knowledge.MEASURED if any(row.measured for row in rows) else Knowledge.READ
-        if self.table.extent != "any" or domain not in ("", "ai.onnx", "ai.onnx.ml"):
-            return Knowledge.UNKNOWN
-        return Knowledge.MEASURED if self.row.measured else Knowledge.READ
+        of_standard = domain in ("", "ai.onnx", "ai.onnx.ml")
+        return Knowledge.READ if self.table.extent == "any" and of_standard else Knowledge.UNKNOWN
 
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""

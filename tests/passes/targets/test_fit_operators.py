@@ -116,3 +116,24 @@ def test_a_type_that_is_not_taken_is_cast_where_that_is_exact(call: str, kind: s
     assert operators(result) == ["Cast", call.partition(" ")[0], "Cast"]
     assert "between Casts" in log.changes[0].reason
     same(run(source, feeds), run(result, feeds), "cast")
+
+
+def test_constants_become_initializers_where_there_is_no_constant() -> None:
+    text = """17 (float[2] x, bool c) => (float[2] y) {
+      one = Constant <value = float[2] {1.0, 2.0}> ()
+      two = Constant <value_float = 2.5> ()
+      a = Mul (x, two)
+      b = Add (a, one)
+      y = If (c) <then_branch = t () => (float[2] p) { three = Constant <value_floats = [3.0, 4.0]> () p = Mul (b, three) },
+                  else_branch = e () => (float[2] q) { q = Mul (b, b) }>
+    }"""
+    source, log = model(text), ChangeLog()
+    feeds = random_feeds(source)
+    targets = targets_of('operators = "listed"\n[[release]]\n[[operator]]\nnames = ["Add", "Mul", "If"]\n')
+    result = builtin_passes()["fit_operators"](targets=targets).run(files.load(model(text)), log).proto  # type: ignore[call-arg]
+
+    assert "Constant" not in operators(result)
+    assert [note.message for note in log.notes] == [
+        "made initializers of 3 Constants, as chip has no Constant"
+    ]
+    same(run(source, feeds), run(result, feeds), "stored")

@@ -98,6 +98,59 @@ def test_the_rows_of_a_program_are_measured() -> None:
         parse_table(b'name = "chip"\n[[release]]\n', "chip.toml", b'[[operator]]\nnames = ["Relu"]')
 
 
+OPERATOR = '[[operator]]\nnames = ["Relu"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('names = ["Reslu"]', "[[operator]] 2 (Reslu): ai.onnx has no operator 'Reslu' (did you mean Relu?)"),
+        ('names = ["LAYERNORMALIZATION"]', "(did you mean LayerNormalization?)"),
+        ('names = ["Relu", "Con"]', "[[operator]] 2 (Relu): ai.onnx has no operator 'Con' (did you mean Conv?)"),
+        ('names = ["FusedMatMul"]', 'domain = "com.microsoft"'),
+        ('names = ["FusedMatMull"]\ndomain = "com.microsoft"', "(did you mean FusedMatMul?)"),
+        ('names = ["Scalar"]\ndomain = "ai.onnx.ml"', "ai.onnx.ml has no operator 'Scalar' (did you mean Scaler?)"),
+        ('names = ["Conv"]\nattributes = { stride = [[1, 1]] }', "Conv has no attribute 'stride' (did you mean strides?)"),
+        ('names = ["Pad"]\nattributes = { mode = ["refelct"] }', "Pad's mode is never 'refelct' (did you mean reflect?)"),
+        ('names = ["Softmax"]\nattributes = { axis = ["1"] }', "the values of Softmax's axis are whole numbers, not '1'"),
+        ('names = ["Conv"]\nattributes = { strides = [1] }', "the values of Conv's strides are lists, not 1"),
+    ],
+)  # fmt: skip
+def test_names_that_nobody_has_are_errors(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "chip.toml"
+    path.write_text(f'name = "chip"\n[[release]]\n{OPERATOR}[[operator]]\n{text}\n', encoding="utf-8")
+
+    with pytest.raises(UsageError, match=re.escape(message)) as error:
+        read_table(path)
+
+    assert error.value.code == "bad-target-file"
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'names = ["Swish", "Constant", "ATen"]',
+        'names = ["Gizmo"]\ndomain = "com.example"\nattributes = { size = [1] }',
+    ],
+)
+def test_names_that_some_runtime_has_are_right(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "chip.toml"
+    path.write_text(f'name = "chip"\n[[release]]\n[[operator]]\n{text}\n', encoding="utf-8")
+
+    assert read_table(path).operators
+
+
+def test_a_fault_names_an_operator_that_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "chip.toml"
+    path.write_text(
+        'name = "chip"\n[[release]]\n[[fault]]\noperator = "Ad"\ntext = "adds"\n', encoding="utf-8"
+    )
+
+    with pytest.raises(UsageError, match=r"\[\[fault\]\] 1 \(Ad\): ai.onnx has no operator 'Ad'"):
+        read_table(path)
+
+
 def test_files_of_measurements_are_no_runtimes() -> None:
     assert not [name for name in known_names() if "." in name and name != "onnx.js"]
 

@@ -21,6 +21,7 @@ from onnx_migrate.standard.targets import (
     shipped,
     tables,
 )
+from onnx_migrate.standard.targets.names import check_names
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS
 
@@ -32,6 +33,11 @@ NEW = {
     "AffineGrid", "Attention", "BitCast", "CenterCropPad", "Col2Im", "CumProd", "DeformConv", "Gelu", "ImageDecoder",
     "RMSNormalization", "RegexFullMatch", "RotaryEmbedding", "StringConcat", "StringSplit", "Swish", "TensorScatter",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_the_names_in_a_table_are_known(name: str) -> None:
+    check_names(shipped(name), tables())
 
 
 def rows() -> Iterator[tuple[Table, OperatorSupport]]:

@@ -1,0 +1,129 @@
+"""Checks the operators, attributes and values that a table names against the standard, ONNX Runtime and the other tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+
+from onnx import AttributeProto, defs
+
+from onnx_migrate.standard.allowed_values import allowed_values
+from onnx_migrate.standard.schema import Signature, newest_opset, signature, versions
+from onnx_migrate.standard.targets.rows import Table, Value
+from onnx_migrate.standard.toml_rows import WrongRow
+from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
+
+__all__ = ["check_names"]
+
+_DOMAINS = ("", "com.microsoft", "ai.onnx.ml")
+"""The domains whose operators are known."""
+
+_KINDS: Mapping[int, tuple[str, tuple[type, ...]]] = {
+    int(AttributeProto.INT): ("whole numbers", (int,)),
+    int(AttributeProto.FLOAT): ("numbers", (int, float)),
+    int(AttributeProto.STRING): ("texts", (str,)),
+    int(AttributeProto.INTS): ("lists", (tuple,)),
+    int(AttributeProto.FLOATS): ("lists", (tuple,)),
+    int(AttributeProto.STRINGS): ("lists", (tuple,)),
+}
+"""What the values of an attribute of a type are called, and what they are in a table."""
+
+
+def check_names(table: Table, others: Iterable[Table]) -> None:
+    """Raise WrongRow for a name in a row on operators that none of its domain has; `others` are tables that are right.
+
+    They know operators that are newer than the installed onnx, and those of com.microsoft.
+    """
+    known = _known(tuple(others))
+    rows = [
+        (f"[[operator]] {at}", row.domain, row.names, row.attributes)
+        for at, row in enumerate(table.operators, 1)
+    ]
+    rows += [
+        (f"[[fault]] {at}", row.domain, (row.operator,), row.attributes)
+        for at, row in enumerate(table.faults, 1)
+    ]
+    for place, domain, names, attributes in rows:
+        for name in names:
+            problem = _unknown(name, domain, known) or next(_of_attributes(domain, name, attributes), None)
+            if problem is not None:
+                what, hint = problem
+                raise WrongRow(f"{table.file}: {place} ({names[0]}): {what}", hint, placed=True)
+
+
+@cache
+def _known(others: tuple[Table, ...]) -> Mapping[str, frozenset[str]]:
+    """Return the operators of the domains that are known."""
+    found: dict[str, set[str]] = {"": {item.name for item in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS)}}
+    for schema in defs.get_all_schemas():
+        found.setdefault(schema.domain, set()).add(schema.name)
+    for table in others:
+        for row in table.operators:
+            found.setdefault(row.domain, set()).update(row.names)
+    return {domain: frozenset(names) for domain, names in found.items()}
+
+
+@cache
+def _of_onnxruntime() -> frozenset[str]:
+    """Return the operators of com.microsoft that the installed ONNX Runtime has schemas of, also where it has no kernel."""
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+    return frozenset(schema.name for schema in get_all_operator_schema() if schema.domain == "com.microsoft")
+
+
+def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tuple[str, str] | None:
+    names = known.get(domain, frozenset())
+    if domain == "com.microsoft" and name not in names:
+        names |= _of_onnxruntime()
+    if name in names or domain not in _DOMAINS:
+        return None
+    elsewhere = next((other for other in _DOMAINS if name in known.get(other, ())), None)
+    if elsewhere is not None:
+        hint = f'it is of another domain: domain = "{elsewhere or "ai.onnx"}"'
+    else:
+        hint = _meant(name, names)
+    return f"{domain or 'ai.onnx'} has no operator {name!r}", hint
+
+
+def _of_attributes(
+    domain: str, operator: str, attributes: Mapping[str, tuple[Value, ...]]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the attributes that a row names of an operator, with a hint; an unknown one has any."""
+    forms = [signature(domain, operator, version) for version in versions(domain, operator)]
+    if not forms or any(form.unchecked for form in forms):
+        return
+    known = {name for form in forms for name in form.attributes}
+    for name, values in attributes.items():
+        if name not in known:
+            yield (
+                f"{operator} has no attribute {name!r}",
+                _meant(name, known) or f"it has {', '.join(sorted(known))}",
+            )
+            continue
+        yield from _of_values(domain, forms, name, values)
+
+
+def _of_values(
+    domain: str, forms: list[Signature], attribute: str, values: tuple[Value, ...]
+) -> Iterator[tuple[str, str]]:
+    operator = forms[-1].name
+    what, types = _KINDS.get(forms[-1].attributes.get(attribute, 0), ("", (object,)))
+    allowed = {
+        value
+        for opset in range(1, newest_opset() + 1)
+        for value in allowed_values(domain, operator, attribute, opset) or ()
+    }
+    for value in values:
+        if not isinstance(value, types):
+            yield f"the values of {operator}'s {attribute} are {what}, not {value!r}", ""
+        elif allowed and value not in allowed:
+            hint = _meant(str(value), allowed) or f"it is one of {', '.join(sorted(allowed))}"
+            yield f"{operator}'s {attribute} is never {value!r}", hint
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Return the nearest known name as a question, whatever its case; "" if none is near."""
+    by_case = {item.lower(): item for item in sorted(known)}
+    close = get_close_matches(name.lower(), list(by_case), 1)
+    return f"did you mean {by_case[close[0]]}?" if close else ""
