@@ -79,10 +79,11 @@ def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tup
     if name in names or domain not in _DOMAINS:
         return None
     elsewhere = next((other for other in _DOMAINS if name in known.get(other, ())), None)
-    if elsewhere is not None:
-        hint = f'it is of another domain: domain = "{elsewhere or "ai.onnx"}"'
-    else:
-        hint = _meant(name, names)
+    hint = (
+        f'it is of another domain: domain = "{elsewhere or "ai.onnx"}"'
+        if elsewhere is not None
+        else _meant(name, names)
+    )
     return f"{domain or 'ai.onnx'} has no operator {name!r}", hint
 
 
