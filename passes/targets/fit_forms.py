@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import onnx
+from onnx import defs
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -24,7 +25,7 @@ from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.standard.targets import Targets
+from onnx_migrate.standard.targets import Target, Targets
 
 from ..ir_version.initializers import list_all_initializers
 from .forms import (
@@ -32,6 +33,7 @@ from .forms import (
     OPERATORS_WITH_KERNELS,
     OPERATORS_WITH_SCALES,
     count_axes_from_the_front,
+    read_from_constant,
     read_scales_from_constants,
     write_default_attributes,
     write_kernel_shape,
@@ -84,7 +86,11 @@ class FitForms(Pass):
         """Edit `model` in place."""
         proto = model.proto
         forms = {name: form for name, form in _FORMS.items() if name in self.targets.write}
-        if any(form.concerns(node) for node in all_nodes(proto) for form in forms.values()):
+        wanted = self.targets.wants_constants
+        if any(
+            node.op_type in wanted or any(form.concerns(node) for form in forms.values())
+            for node in all_nodes(proto)
+        ):
             visitor = _Visitor(proto, log, self.name, targets=self.targets, forms=forms)
             driver = Driver(visitor)
             for scope, (_, version) in zip(body_scopes(model), body_opsets(proto), strict=True):
@@ -117,7 +123,8 @@ class _Visitor(StepVisitor):
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that a form concerns."""
-        concerned = any(form.concerns(node) for form in self.forms.values())
+        concerned = node.op_type in self.targets.wants_constants
+        concerned = concerned or any(form.concerns(node) for form in self.forms.values())
         return opset if concerned and not self.calls_function(node) else None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter:
@@ -129,11 +136,28 @@ class _Visitor(StepVisitor):
             obstacle = form.write(rw)
             if obstacle is not None:
                 self._report(name, form, where, obstacle)
+        wanted = self.targets.constant_inputs(node.domain, node.op_type)
+        if wanted:
+            self._read_constants(rw, where, wanted)
         if rw.reasons:
             who = [str(target) for target in self.targets if not target.row.write.isdisjoint(concerned)]
+            who = list(dict.fromkeys([*who, *map(str, wanted.values())]))
             rw.reasons[:] = [f"{', '.join(rw.reasons)}, as {' and '.join(who)} wants"]
         rw.finish()
         return rw
+
+    def _read_constants(self, rw: LoweringRewriter, where: Where, wanted: Mapping[str, Target]) -> None:
+        """Let a node read from constants what a target wants so. Raises CannotMigrate, code `target-lacks`."""
+        names = [item.name for item in defs.get_schema(rw.node.op_type, rw.version, rw.node.domain).inputs]
+        for name, target in wanted.items():
+            obstacle = read_from_constant(rw, names.index(name), name) if name in names else None
+            if obstacle is not None:
+                raise CannotMigrate(
+                    f"{target} takes {rw.node.op_type} with constant {name}, and {obstacle}",
+                    code="target-lacks",
+                    where=where,
+                    hint="fix the dims of the model's inputs with --fix",
+                )
 
     def handle_refusal(self, error: MigrateError) -> None:
         """Raise the error."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.decompose_model import decompose_model
+from onnx_migrate.engine.steps.decompose_model import body_scopes, decompose_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import scopes
@@ -18,11 +18,12 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import body_opsets
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.targets import Targets
 
 from .constants import store_constants
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
+from .model_limits import check_model_limits, model_misfits
 
 __all__ = ["FitOperators"]
 
@@ -47,6 +48,8 @@ class FitOperators(Pass):
         """Edit `model` in place; returns another one if functions were inlined."""
         self._inline(model, log)
         self._store_constants(model, log)
+        check_model_limits(model, self.targets)
+        before = len(log.changes)
         fitted = decompose_model(
             model,
             misfits_of(self.targets),
@@ -57,6 +60,9 @@ class FitOperators(Pass):
         )
         if fitted.refusals:
             raise self._refusal(fitted.refusals)
+        self._check_versions(fitted.model)
+        if len(log.changes) > before:
+            check_model_limits(fitted.model, self.targets)
         return fitted.model
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
@@ -67,11 +73,16 @@ class FitOperators(Pass):
         if targets.without_functions and functions:
             who = " and ".join(map(str, targets.without_functions))
             found.append(Incompatibility(f"{len(functions)} local functions, of which {who} takes none"))
+        found += model_misfits(model, targets)
         used = {(node.domain, node.op_type) for node in all_nodes(proto)}
         if not any(
-            targets.lacks(*key) or targets.limits(*key) or targets.newest_version(*key) for key in used
+            targets.lacks(*key)
+            or targets.limits(*key)
+            or targets.newest_version(*key)
+            or targets.oldest_version(*key)
+            for key in used
         ):
-            return tuple(found)
+            return counted(found)
         bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
         for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
             for scope in top.nested():
@@ -84,6 +95,28 @@ class FitOperators(Pass):
                             Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1)
                         )
         return counted(found)
+
+    def _check_versions(self, model: Model) -> None:
+        """Refuse a node of an older version than the targets take: their opset has no newer one."""
+        targets, proto = self.targets, model.proto
+        used = {(node.domain, node.op_type) for node in all_nodes(proto)}
+        first = {key: found for key in used if (found := targets.oldest_version(*key))}
+        if not first:
+            return
+        functions = {function_key(function) for function in proto.functions}
+        for top, (_, opset) in zip(body_scopes(model), body_opsets(proto), strict=True):
+            for scope in top.nested():
+                for node in scope.body.node:
+                    form = signature_at(node.domain, node.op_type, opset or 0)
+                    bound = first.get((node.domain, node.op_type))
+                    if bound is None or form is None or called(node) in functions:
+                        continue
+                    if form.since_version < bound[0]:
+                        raise CannotMigrate(
+                            f"{bound[1]} takes {node.op_type} from version {bound[0]} on, not {form.since_version}",
+                            code="target-lacks",
+                            where=Where(scope.path, node_label(node), node.op_type, form.since_version),
+                        )
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
         """Replace all calls of local functions by their bodies if a target takes none."""

@@ -18,6 +18,7 @@ __all__ = [
     "OPERATORS_WITH_KERNELS",
     "OPERATORS_WITH_SCALES",
     "count_axes_from_the_front",
+    "read_from_constant",
     "read_scales_from_constants",
     "write_default_attributes",
     "write_kernel_shape",
@@ -130,18 +131,28 @@ def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
     """
     first = 2 if rw.node.op_type == "Resize" and rw.version >= 11 else 1
     for index, what in ((first, "scales"), (first + 1, "sizes")):
-        value = rw.input(index)
-        if not value or (first == 1 and index > first):
+        if first == 1 and index > first:
             continue
-        if isinstance(rw.scope.constant_source(value), onnx.TensorProto) and rw.producer(value) is None:
-            continue  # no node produces it: through an Identity, an initializer is found too
-        known = rw.known(value)
-        if known is None:
-            return f"its {what} ({value!r}) are computed at run time"
-        constant = rw.constant(known, what)
-        if constant != value:
-            rw.set_input(index, constant)
-            rw.note(f"its {what} are a constant of the model")
+        obstacle = read_from_constant(rw, index, what)
+        if obstacle is not None:
+            return obstacle
+    return None
+
+
+def read_from_constant(rw: LoweringRewriter, index: int, what: str) -> str | None:
+    """Let the node read an input from an initializer; return what prevents it, None where it does now, or has no such input."""
+    value = rw.input(index)
+    if not value:
+        return None
+    if isinstance(rw.scope.constant_source(value), onnx.TensorProto) and rw.producer(value) is None:
+        return None  # no node produces it: through an Identity, an initializer is found too
+    known = rw.known(value)
+    if known is None:
+        return f"its {what} ({value!r}) {'are' if what.endswith('s') else 'is'} computed at run time"
+    constant = rw.constant(known, what)
+    if constant != value:
+        rw.set_input(index, constant)
+        rw.note(f"its {what} {'are' if what.endswith('s') else 'is'} a constant of the model")
     return None
 
 

@@ -11,9 +11,11 @@ from onnx import helper
 
 from onnx_migrate.engine.steps.decompose import Newer, Types, Unfit
 from onnx_migrate.facts.scope import Scope
+from onnx_migrate.messages import count_of
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import signature_at
 from onnx_migrate.standard.targets import OperatorSupport, Target, Targets
+from onnx_migrate.standard.targets.rows import Range
 
 __all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find"]
 
@@ -44,7 +46,11 @@ def misfits_of(targets: Targets) -> Unfit:
         if reason is not None:
             return reason
         for target, row in limits(node.domain, node.op_type):
-            reason = _value_misfit(node, target, row) or _type_misfit(node, scope, target, row)
+            reason = (
+                _value_misfit(node, target, row)
+                or _type_misfit(node, scope, target, row)
+                or _rank_misfit(node, scope, target, row)
+            )
             if reason is not None:
                 return reason
         return None
@@ -59,10 +65,15 @@ def newer_forms(targets: Targets) -> Newer | None:
 
     @cache
     def newer(operator: str, opset: int) -> str | None:
-        found, form = targets.newest_version("", operator), signature_at("", operator, opset)
-        if found is None or form is None or form.since_version <= found[0]:
+        form = signature_at("", operator, opset)
+        if form is None:
             return None
-        return f"{found[1]} takes {operator} up to version {found[0]}, not {form.since_version}"
+        last, first = targets.newest_version("", operator), targets.oldest_version("", operator)
+        if last is not None and form.since_version > last[0]:
+            return f"{last[1]} takes {operator} up to version {last[0]}, not {form.since_version}"
+        if first is not None and form.since_version < first[0]:
+            return f"{first[1]} takes {operator} from version {first[0]} on, not {form.since_version}"
+        return None
 
     return newer
 
@@ -88,10 +99,10 @@ def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
     parts: list[str] = []
     for target in targets:
         rows = target.rows_of(node_domain, operator)
-        limited = any(row.attributes or row.types for row in rows)
+        limited = any(row.limits for row in rows)
         if target.has(node_domain, operator) and not limited:
             continue
-        row = next((row for row in rows if row.lacking or row.attributes or row.types), None)
+        row = next((row for row in rows if row.lacking or row.limits), None)
         row = row or _list_of(target)
         measured = row.measured if row else target.measured
         source = target.source_of(row) if row else target.row.source
@@ -128,7 +139,7 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorSupport) ->
         value = _value(node, given, name)
         if value is _MISSING or value in values or _is_unused(node, given, name):
             continue
-        taken = " or ".join(map(_text, values))
+        taken = str(values) if isinstance(values, Range) else " or ".join(map(_text, values))
         if value is None:
             return f"{target} takes {node.op_type} with {name} {taken}, and each call of the function sets it"
         return f"{target} takes {node.op_type} with {name} {taken}, not {_text(value)}"
@@ -165,6 +176,15 @@ def _type_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: Operat
     if dtype is None or type_name(dtype) in row.types:
         return None
     return f"{target} takes {node.op_type} of {' or '.join(row.types)}, not of {type_name(dtype)}"
+
+
+def _rank_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: OperatorSupport) -> str | None:
+    if row.rank is None:
+        return None
+    ranks = [scope.value_type(name).rank or 0 for name in (*node.input, *node.output) if name]
+    if max(ranks, default=0) <= row.rank:
+        return None
+    return f"{target} takes {node.op_type} of up to {count_of(row.rank, 'axis')}, not of {max(ranks)}"
 
 
 def _list_of(target: Target) -> OperatorSupport | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from onnx_migrate.standard.targets import Table
-from onnx_migrate.standard.targets.rows import OperatorSupport, ReleaseRow, Value
+from onnx_migrate.standard.targets.rows import OperatorSupport, Range, ReleaseRow, Values
 
 __all__ = ["Sources", "contents", "known", "ordered", "section", "span"]
 
@@ -90,9 +90,9 @@ def _asked(table: Table) -> str:
 
 
 def _releases(table: Table, sources: Sources) -> str:
-    forms = any(row.write or not row.functions for row in table.releases)
+    forms = any(map(_forms, table.releases))
     lines = [
-        "| from | opset | IR version | Resize |" + (" writes |" if forms else "") + " known from |",
+        "| from | opset | IR version | Resize |" + (" wants |" if forms else "") + " known from |",
         "|---" * (5 + forms) + "|",
     ]
     for row in table.releases:
@@ -114,7 +114,16 @@ def _resize(row: ReleaseRow) -> str:
 
 def _forms(row: ReleaseRow) -> str:
     forms = [f"`{form}`" for form in sorted(row.write)]
-    return ", ".join(forms if row.functions else ["no functions", *forms])
+    if not row.functions:
+        forms.insert(0, "no functions")
+    if row.static:
+        forms.append("fixed dims only")
+    if row.rank:
+        forms.append(f"up to {row.rank} axes")
+    for what, types in (("values", row.types), ("inputs", row.input_types), ("outputs", row.output_types)):
+        if types:
+            forms.append(f"{what} of {', '.join(types)}")
+    return ", ".join(forms)
 
 
 def _faults(table: Table) -> str:
@@ -130,7 +139,7 @@ def _restrictions(table: Table, sources: Sources) -> str:
     lines = [
         f"| {', '.join(row.names)} | {span(row.since, row.until)} | {_taken(row)} | {sources.cite(row.source, row.measured)} |"
         for row in table.operators
-        if row.attributes or row.types
+        if row.limits or row.constant_inputs
     ]
     if not lines:
         return ""
@@ -138,7 +147,7 @@ def _restrictions(table: Table, sources: Sources) -> str:
 
 
 def _operators(table: Table, sources: Sources) -> str:
-    rows = [row for row in table.operators if not (row.attributes or row.types)]
+    rows = [row for row in table.operators if not (row.limits or row.constant_inputs)]
     if not rows:
         return ""
     lines = ["| operators | releases | newest version | known from |", "|---|---|---|---|"]
@@ -183,17 +192,19 @@ def span(since: str, until: str) -> str:
 
 
 def _taken(row: OperatorSupport) -> str:
-    parts = [f"`{name}` {_values(values)}" for name, values in _attributes(row).items()]
+    parts = [f"`{name}` {_values(values)}" for name, values in row.attributes.items()]
     if row.types:
         parts.append(f"elements of {', '.join(row.types)}")
+    if row.rank:
+        parts.append(f"up to {row.rank} axes")
+    if row.constant_inputs:
+        parts.append(f"constant {', '.join(row.constant_inputs)}")
     return "; ".join(parts)
 
 
-def _attributes(row: OperatorSupport) -> Mapping[str, tuple[Value, ...]]:
-    return row.attributes
-
-
-def _values(values: tuple[Value, ...]) -> str:
+def _values(values: Values) -> str:
+    if isinstance(values, Range):
+        return str(values)
     return ", ".join(str(list(value)) if isinstance(value, tuple) else str(value) for value in values)
 
 

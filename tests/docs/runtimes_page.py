@@ -52,8 +52,8 @@ The verification runs in ONNX Runtime, whatever `--for` names; `--prove-in` runs
 
 In the tables, *Resize* `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them; `scales`
 means scales wherever that is exact; *all axes*, that the attribute `axes` (opset 18 and later) is not supported, so that scales
-and sizes are written for all axes, with bit-identical results. *Writes* are forms that the runtime wants; *no functions*, that
-it takes no local functions.
+and sizes are written for all axes, with bit-identical results. *Wants* are forms that are written for the runtime, and
+limits; *no functions*, that it takes no local functions.
 
 """
 

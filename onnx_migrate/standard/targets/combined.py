@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -134,19 +134,37 @@ class Targets:
         bounds = [(version, member) for version, member in found if version is not None]
         return min(bounds, key=lambda item: item[0], default=None)
 
+    def oldest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
+        """Return the oldest version of an operator that all take and whose bound that is, None if none is known."""
+        found = [(member.oldest_version(domain, operator), member) for member in self.members]
+        bounds = [(version, member) for version, member in found if version is not None]
+        return max(bounds, key=lambda item: item[0], default=None)
+
     @cached_property
     def bounds_versions(self) -> bool:
-        """Whether the newest version of some operator is bound."""
-        return any(row.newest is not None for member in self.members for row in member.table.operators)
+        """Whether the newest or the oldest version of some operator is bound."""
+        return any(row.newest or row.oldest for member in self.members for row in member.table.operators)
 
     def limits(self, domain: str, operator: str) -> tuple[tuple[Target, OperatorSupport], ...]:
-        """Return the rows on attribute values and element types of an operator, with their targets."""
+        """Return the rows on attribute values, element types and ranks of an operator, with their targets."""
         return tuple(
-            (member, row)
+            (member, row) for member in self.members for row in member.rows_of(domain, operator) if row.limits
+        )
+
+    def constant_inputs(self, domain: str, operator: str) -> Mapping[str, Target]:
+        """Return the inputs of an operator that must be constants, each with a target that wants it."""
+        return {
+            name: member
             for member in self.members
             for row in member.rows_of(domain, operator)
-            if row.attributes or row.types
-        )
+            for name in row.constant_inputs
+        }
+
+    @cached_property
+    def wants_constants(self) -> frozenset[str]:
+        """The operators of which an input must be a constant."""
+        rows = (row for member in self.members for row in member.table.operators if row.constant_inputs)
+        return frozenset(name for row in rows for name in row.names)
 
     @property
     def faults(self) -> tuple[tuple[Target, FaultRow], ...]:

@@ -10,7 +10,7 @@ from onnx import AttributeProto, defs
 
 from onnx_migrate.standard.allowed_values import allowed_values
 from onnx_migrate.standard.schema import Signature, newest_opset, signature, versions
-from onnx_migrate.standard.targets.rows import Table, Value
+from onnx_migrate.standard.targets.rows import Range, Table, Values
 from onnx_migrate.standard.toml_rows import WrongRow
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
@@ -36,6 +36,11 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
     They know operators that are newer than the installed onnx, and those of com.microsoft.
     """
     known = _known(tuple(others))
+    for at, operators in enumerate(table.operators, 1):
+        for name in operators.names if operators.constant_inputs else ():
+            _check_inputs(
+                f"{table.file}: [[operator]] {at}", operators.domain, name, operators.constant_inputs
+            )
     rows = [
         (f"[[operator]] {at}", row.domain, row.names, row.attributes)
         for at, row in enumerate(table.operators, 1)
@@ -50,6 +55,21 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
             if problem is not None:
                 what, hint = problem
                 raise WrongRow(f"{table.file}: {place} ({names[0]}): {what}", hint, placed=True)
+
+
+def _check_inputs(place: str, domain: str, operator: str, inputs: Iterable[str]) -> None:
+    schemas = [
+        item for item in defs.get_all_schemas_with_history() if (item.domain, item.name) == (domain, operator)
+    ]
+    known = {item.name for schema in schemas for item in schema.inputs}
+    for name in inputs:
+        if name not in known:
+            hint = (
+                _meant(name, known) or f"it has {', '.join(sorted(known))}"
+                if known
+                else "no schema lists them"
+            )
+            raise WrongRow(f"{place} ({operator}): {operator} has no input {name!r}", hint, placed=True)
 
 
 @cache
@@ -87,9 +107,7 @@ def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tup
     return f"{domain or 'ai.onnx'} has no operator {name!r}", hint
 
 
-def _of_attributes(
-    domain: str, operator: str, attributes: Mapping[str, tuple[Value, ...]]
-) -> Iterator[tuple[str, str]]:
+def _of_attributes(domain: str, operator: str, attributes: Mapping[str, Values]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the attributes that a row names of an operator, with a hint; an unknown one has any."""
     forms = [signature(domain, operator, version) for version in versions(domain, operator)]
     if not forms or any(form.unchecked for form in forms):
@@ -106,7 +124,7 @@ def _of_attributes(
 
 
 def _of_values(
-    domain: str, forms: list[Signature], attribute: str, values: tuple[Value, ...]
+    domain: str, forms: list[Signature], attribute: str, values: Values
 ) -> Iterator[tuple[str, str]]:
     operator = forms[-1].name
     what, types = _KINDS.get(forms[-1].attributes.get(attribute, 0), ("", (object,)))
@@ -115,6 +133,10 @@ def _of_values(
         for opset in range(1, newest_opset() + 1)
         for value in allowed_values(domain, operator, attribute, opset) or ()
     }
+    if isinstance(values, Range):
+        if not {int, float, tuple}.intersection(types):
+            yield f"the values of {operator}'s {attribute} are {what}, which have no range", ""
+        return
     for value in values:
         if not isinstance(value, types):
             yield f"the values of {operator}'s {attribute} are {what}, not {value!r}", ""

@@ -21,9 +21,11 @@ __all__ = [
     "Lower",
     "MeasuredRows",
     "OperatorSupport",
+    "Range",
     "ReleaseRow",
     "Table",
     "Value",
+    "Values",
 ]
 
 Lower = Literal[True, False, "nearest"]
@@ -31,6 +33,30 @@ Lower = Literal[True, False, "nearest"]
 
 Value = str | int | float | tuple[str | int | float, ...]
 """A value of an attribute; a list is a tuple."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from one to another, of which either may be None; a list is in it if all that it holds are."""
+
+    low: float | None
+    high: float | None
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, tuple):
+            return all(item in self for item in value)
+        if not isinstance(value, (int, float)):
+            return False
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"up to {self.high}" if self.low is None else f"of at least {self.low}"
+        return f"of {self.low} to {self.high}"
+
+
+Values = tuple[Value, ...] | Range
+"""The values of an attribute that are taken."""
 
 FORMS = (
     "kernel_shape",
@@ -55,6 +81,12 @@ _STANDARD = {"float32": "float", "float64": "double"}
 """How ONNX names the types that everyone else names otherwise."""
 
 
+def _element_types() -> Any:
+    return toml_key(
+        known=_TYPES, default=(), read=lambda names: tuple(_STANDARD.get(name, name) for name in names)
+    )
+
+
 def _number(release: str) -> str:
     if release and not is_number(release):
         raise WrongRow(f" must be a release such as '8.6', not {release!r}")
@@ -71,11 +103,24 @@ def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
-def _attributes(given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
-    for name, values in given.items():
-        if not isinstance(values, list) or not values:
-            raise WrongRow(f".{name} must be a list of values, not {values!r}")
-    return {name: tuple(_value(item, name) for item in values) for name, values in given.items()}
+def _attributes(given: Mapping[str, Any]) -> dict[str, Values]:
+    return {name: _values(values, name) for name, values in given.items()}
+
+
+def _values(given: Any, name: str) -> Values:
+    if isinstance(given, dict):
+        if (
+            not given
+            or not given.keys() <= {"min", "max"}
+            or not all(type(item) in (int, float) for item in given.values())
+        ):
+            raise WrongRow(
+                f".{name} is not a range: {given!r}", "a range is { min = 1, max = 2 }, or one of the two"
+            )
+        return Range(given.get("min"), given.get("max"))
+    if not isinstance(given, list) or not given:
+        raise WrongRow(f".{name} must be a list of values or a range, not {given!r}")
+    return tuple(_value(item, name) for item in given)
 
 
 def _value(item: Any, name: str) -> Value:
@@ -113,6 +158,16 @@ class ReleaseRow:
     """The forms that it wants, of `FORMS`."""
     functions: bool = True
     """Whether it takes local functions; else their calls must be replaced by their bodies."""
+    types: tuple[str, ...] = _element_types()
+    """The element types of inputs, outputs and computed values, and of constants that are floats; () is all."""
+    input_types: tuple[str, ...] = _element_types()
+    """The element types of the model's inputs that are taken; () is all."""
+    output_types: tuple[str, ...] = _element_types()
+    """The element types of the model's outputs that are taken; () is all."""
+    static: bool = False
+    """Whether all dims of the model's inputs must be numbers."""
+    rank: int | None = None
+    """The largest number of axes of a value."""
 
     def __post_init__(self) -> None:
         if self.opset is not None and self.oldest is not None and self.opset < self.oldest:
@@ -133,12 +188,14 @@ class OperatorSupport:
     """The newest version (since_version) of the operators that is taken."""
     oldest: int | None = None
     """The oldest version of the operators that is taken."""
-    attributes: Mapping[str, tuple[Value, ...]] = toml_key(default_factory=dict, hash=False, read=_attributes)
+    attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values taken of attributes; an attribute that a node does not have counts as the schema's default."""
-    types: tuple[str, ...] = toml_key(
-        known=_TYPES, default=(), read=lambda names: tuple(_STANDARD.get(name, name) for name in names)
-    )
+    types: tuple[str, ...] = _element_types()
     """The element types of the first input that are taken, as `standard.element_types.type_name` writes them; () is all."""
+    rank: int | None = None
+    """The largest number of axes of the inputs and outputs."""
+    constant_inputs: tuple[str, ...] = ()
+    """The inputs that must be constants, by their names in the schema."""
     lacking: bool = False
     """Whether the row says that the operators are missing."""
     measured: bool = False
@@ -146,8 +203,14 @@ class OperatorSupport:
     """"" is that of the release's row."""
 
     def __post_init__(self) -> None:
-        if self.lacking and (self.newest or self.oldest or self.attributes or self.types):
-            raise WrongRow("a row with lacking says nothing of newest, oldest, attributes and types")
+        more = (self.newest, self.oldest, self.attributes, self.types, self.rank, self.constant_inputs)
+        if self.lacking and any(more):
+            raise WrongRow("a row with lacking says nothing else of its operators")
+
+    @property
+    def limits(self) -> bool:
+        """Whether it says which nodes of its operators are taken."""
+        return bool(self.attributes or self.types or self.rank)
 
 
 @dataclass(frozen=True)
@@ -184,7 +247,7 @@ class FaultRow:
     until: str = toml_key(default="", read=_number)
     opset: int | None = None
     """The first opset of a model that is computed wrongly."""
-    attributes: Mapping[str, tuple[Value, ...]] = toml_key(default_factory=dict, hash=False, read=_attributes)
+    attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values of attributes with which it is computed wrongly."""
     when: str = toml_key(known=("", *PREDICATES), default="")
     """The name of a further condition, one of `PREDICATES`."""

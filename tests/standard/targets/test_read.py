@@ -61,6 +61,16 @@ def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
     assert row.attributes["mode"] == ("nearest", "linear")
     assert not two.lacks("com.microsoft", "Gelu")
     assert two.lacks("", "Gelu")
+    row = one.members[0].row
+    assert (row.types, row.input_types, row.output_types) == (("float", "int64"), ("float",), ("float",))
+    assert (row.static, row.rank) == (True, 5)
+    ((_, row),) = two.limits("", "MaxPool")
+    assert (row.rank, (1, 8) in row.attributes["kernel_shape"], (1, 9) in row.attributes["kernel_shape"]) == (
+        4,
+        True,
+        False,
+    )
+    assert list(two.constant_inputs("", "Reshape")) == ["shape"]
     assert [fault.operator for _, fault in one.faults] == ["AveragePool"]
     assert two.faults == ()
 
@@ -113,6 +123,9 @@ OPERATOR = '[[operator]]\nnames = ["Relu"]\n'
         ('names = ["Conv"]\nattributes = { stride = [[1, 1]] }', "Conv has no attribute 'stride' (did you mean strides?)"),
         ('names = ["Pad"]\nattributes = { mode = ["refelct"] }', "Pad's mode is never 'refelct' (did you mean reflect?)"),
         ('names = ["Softmax"]\nattributes = { axis = ["1"] }', "the values of Softmax's axis are whole numbers, not '1'"),
+        ('names = ["Reshape"]\nconstant_inputs = ["shap"]', "Reshape has no input 'shap' (did you mean shape?)"),
+        ('names = ["Pad"]\nattributes = { mode = { min = 1 } }', "Pad's mode are texts, which have no range"),
+        ('names = ["Conv"]\nattributes = { strides = { mx = 1 } }', "attributes.strides is not a range: {'mx': 1}"),
         ('names = ["Conv"]\nattributes = { strides = [1] }', "the values of Conv's strides are lists, not 1"),
     ],
 )  # fmt: skip
@@ -190,11 +203,11 @@ ROW = "[[release]]\nopset = 13\n"
         ),
         (
             "name = 'a'\n" + ROW + "[[operator]]\nnames = ['Add']\nattributes = { axis = 1 }",
-            "[[operator]] 1 (Add): attributes.axis must be a list of values, not 1",
+            "[[operator]] 1 (Add): attributes.axis must be a list of values or a range, not 1",
         ),
         (
             "name = 'a'\n" + ROW + "[[operator]]\nnames = ['Add']\nlacking = true\nnewest = 3",
-            "[[operator]] 1 (Add): a row with lacking says nothing of newest",
+            "[[operator]] 1 (Add): a row with lacking says nothing else",
         ),
         (
             "name = 'a'\n" + ROW + "[[fault]]\noperator = 'Add'\ntext = 'adds'\nwhen = 'sometimes'",

@@ -1,0 +1,120 @@
+"""What of a model as a whole a target does not take: element types, open dims, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import onnx
+
+from onnx_migrate.engine.incompatibility import Incompatibility, counted
+from onnx_migrate.engine.steps.decompose_model import body_scopes
+from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.value_types import value_type_of
+from onnx_migrate.messages import count_of, listed
+from onnx_migrate.model.graphs import fed_inputs, node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.targets import Target, Targets
+
+__all__ = ["check_model_limits", "model_misfits"]
+
+
+def check_model_limits(model: Model, targets: Targets) -> None:
+    """Refuse a model that the targets do not take as a whole. Raises CannotMigrate, code `target-lacks`."""
+    found = counted(model_misfits(model, targets))
+    if not found:
+        return
+    first, *others = found
+    more = f"; {count_of(first.nodes - 1, 'more node')}" if first.nodes > 1 else ""
+    more += "".join(f"; {item.reason}" for item in others[:3])
+    fixed = any(target.row.static for target in targets) and _open_inputs(model.proto)
+    raise CannotMigrate(
+        f"{first.reason}{more}",
+        code="target-lacks",
+        where=first.where,
+        hint=f"fix the dims of {listed(sorted(fixed))} with --fix" if fixed else "",
+    )
+
+
+def model_misfits(model: Model, targets: Targets) -> Iterator[Incompatibility]:
+    """Yield what the targets do not take of inputs, outputs and values, in time linear in the nodes."""
+    for target in targets:
+        yield from _of_interface(model.proto, target)
+    limited = [target for target in targets if target.row.types or target.row.rank is not None]
+    if limited:
+        for top in body_scopes(model):
+            for scope in top.nested():
+                for node in scope.body.node:
+                    yield from _of_node(node, scope, limited)
+
+
+def _of_interface(proto: onnx.ModelProto, target: Target) -> Iterator[Incompatibility]:
+    row = target.row
+    if row.static:
+        for name, dims in _open_inputs(proto).items():
+            yield Incompatibility(f"input {name!r} is {dims}, and {target} takes fixed dims only")
+    ports = (
+        ("input", fed_inputs(proto.graph), row.input_types),
+        ("output", proto.graph.output, row.output_types),
+    )
+    for kind, values, types in ports:
+        for value in values if types else ():
+            dtype = value_type_of(value.type).dtype
+            if dtype is not None and type_name(dtype) not in types:
+                taken = " or ".join(types)
+                yield Incompatibility(
+                    f"{kind} {value.name!r} is of {type_name(dtype)}, and {target} takes {kind}s of {taken}"
+                )
+
+
+def _open_inputs(proto: onnx.ModelProto) -> Mapping[str, str]:
+    """Return the inputs with dims that are no numbers, and their shapes as text."""
+    found = {}
+    for value in fed_inputs(proto.graph):
+        tensor = value.type.tensor_type
+        dims = [
+            str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+            for dim in tensor.shape.dim
+        ]
+        if not tensor.HasField("shape"):
+            found[value.name] = "of unknown rank"
+        elif not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
+            found[value.name] = f"[{', '.join(dims)}]"
+    return found
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a check needs of the type of a value: its element type as text, its rank, and whether it is a constant."""
+
+    dtype: str | None
+    rank: int | None
+    constant: bool
+
+
+def _of_node(node: onnx.NodeProto, scope: Scope, targets: Iterable[Target]) -> Iterator[Incompatibility]:
+    if node.op_type == "Constant" and is_onnx(node.domain):
+        return
+    kinds = [_kind(name, scope) for name in (*node.input, *node.output) if name]
+    for target in targets:
+        row = target.row
+        reasons = [
+            f"{target} takes values of {' or '.join(row.types)}, not of {kind.dtype}"
+            for kind in kinds
+            if row.types and kind.dtype is not None and kind.dtype not in row.types
+            if not kind.constant or "float" in kind.dtype or kind.dtype == "double"
+        ]
+        rank = max((kind.rank or 0 for kind in kinds), default=0)
+        if row.rank is not None and rank > row.rank:
+            reasons.append(f"{target} takes values of up to {count_of(row.rank, 'axis')}, not of {rank}")
+        where = Where(scope.path, node_label(node), node.op_type)
+        yield from (Incompatibility(reason, where, 1) for reason in dict.fromkeys(reasons))
+
+
+def _kind(name: str, scope: Scope) -> _Kind:
+    known = scope.value_type(name)
+    dtype = type_name(known.dtype) if known.dtype is not None else None
+    return _Kind(dtype, known.rank, scope.constant_source(name) is not None)
