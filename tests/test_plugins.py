@@ -9,8 +9,10 @@ import pytest
 
 from onnx_migrate import plugins
 from tests.support.paths import ROOT
+from tests.support.warm_start import warm
 
 HEAD = '''
+import warnings; warnings.simplefilter("error")
 import numpy as np, onnx, onnx.parser, pytest
 from onnx_migrate import CannotMigrate, MigrateError, UsageError, migrate
 from onnx_migrate.plugins import *
@@ -49,7 +51,7 @@ def steps():
 
 def passes(body: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-W", "error", "-c", HEAD + body],
+        [sys.executable, "-c", warm(HEAD + body)],
         cwd=ROOT,
         capture_output=True,
         text=True,

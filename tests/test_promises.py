@@ -33,6 +33,7 @@ from onnx_migrate.report.codes import CODES
 from tests.cli.running import large
 from tests.support.paths import ROOT
 from tests.support.processes import Start
+from tests.support.warm_start import warm
 
 FIXTURES = sorted((ROOT / "fixtures").glob("*.onnx"))
 NAMES = [path.stem for path in FIXTURES]
@@ -148,7 +149,7 @@ def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path:
         target.write_bytes(old)
         (tmp_path / f"{target.name}.started").unlink(missing_ok=True)
         child = start(
-            [sys.executable, "-c", SLOW, str(source), str(target)],
+            [sys.executable, "-c", warm(SLOW), str(source), str(target)],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         while not (tmp_path / f"{target.name}.started").exists():

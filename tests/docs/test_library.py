@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import FIXTURES, ROOT
+from tests.support.warm_start import warm
 
 TEXT = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
@@ -62,7 +63,7 @@ def work(tmp_path: Path) -> Path:
 def test_the_code_runs_as_it_stands(work: Path) -> None:
     assert len(BLOCKS) >= 12
     ended = subprocess.run(
-        [sys.executable, "-c", RUN],
+        [sys.executable, "-c", warm(RUN)],
         cwd=work,
         env={
             **os.environ,

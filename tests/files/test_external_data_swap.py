@@ -22,6 +22,7 @@ from onnx_migrate.model.payloads import file_stamp
 from tests.files.feature_models import plain, with_external_data
 from tests.files.saving import moved, names, other, refusal
 from tests.support.processes import Start
+from tests.support.warm_start import warm
 
 
 def test_a_data_file_of_no_known_model_is_never_replaced(source: Path, out: Path) -> None:
@@ -188,7 +189,7 @@ def test_kill_9_at_random_moments(external: bool, source: Path, out: Path) -> No
     generator = random.Random(1)
     save(load(source), out, external=external)  # from here on there always has to be a model
     for _ in range(12):
-        command = [sys.executable, "-c", LOOP, str(source), str(second), str(out), str(external)]
+        command = [sys.executable, "-c", warm(LOOP), str(source), str(second), str(out), str(external)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
@@ -274,7 +275,7 @@ def test_two_writers_of_one_output_leave_the_model_of_one(source: Path, out: Pat
     second = source.with_name("second.onnx")
     second.write_bytes(other().SerializeToString())
     writers = [
-        start([sys.executable, "-c", WRITER, str(path), str(out)], stdout=subprocess.PIPE)
+        start([sys.executable, "-c", warm(WRITER), str(path), str(out)], stdout=subprocess.PIPE)
         for path in (source, second)
     ]
     ended = [writer.communicate(timeout=120) and writer.returncode for writer in writers]

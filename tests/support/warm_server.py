@@ -19,15 +19,16 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
+from onnx_migrate.process.child import BOOT
 from tests.support import warm_start
 from tests.support.paths import ROOT
 from tests.support.warm_start import NUMBER
 
 MODULES = (
-    "numpy", "onnx", "onnxruntime", "onnxsim", "rich.console",
+    "numpy", "onnx", "onnxruntime", "onnxsim", "rich.console", "pytest",
     *(f"onnx_migrate.{name}" for name in (
         "cli.app", "cli.output.failure", "cli.commands.migrate", "migration", "batching.work", "report.text",
         "passes.steps", "passes.simplify", "passes.onnxsim_child",
@@ -88,6 +89,7 @@ def _run(args: list[str]) -> None:
     first, *rest = args
     if first == "-c":
         sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
         exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})
     elif first == "-m":
         sys.argv = ["-m", *rest[1:]]
@@ -99,11 +101,11 @@ def _run(args: list[str]) -> None:
         runpy.run_path(first, run_name="__main__")
 
 
-def _end(args: list[str]) -> NoReturn:
+def run_and_end(run: Callable[[], object]) -> NoReturn:
     """Run, and end as the interpreter does, without taking the modules apart."""
     code = 0
     try:
-        _run(args)
+        run()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if not isinstance(end.code, int) and end.code is not None:
@@ -129,11 +131,11 @@ def _keep(connection: socket.socket, state: tuple[Any, ...]) -> None:
     head, streams, _, _ = socket.recv_fds(connection, 8, 3)
     request = pickle.loads(connection.recv(int.from_bytes(head, "little"), socket.MSG_WAITALL))
     args = request["args"]
-    if args[0] == "-c":  # a worker: see BOOT in onnx_migrate/process/child.py
+    if args[:2] == ["-c", BOOT]:  # a worker
         added = args[5:]
         args[2] = str(os.getpid())  # its parent, with which it ends
     else:
-        added = [request["cwd"] if args[0] == "-m" else os.path.dirname(args[0])]
+        added = [request["cwd"] if args[0] in ("-c", "-m") else os.path.dirname(args[0])]
     added += _python_path(request["environment"])
     if _hides(entry for entry in added if entry not in (*sys.path, str(ROOT))):
         connection.sendall(NUMBER.pack(0))
@@ -141,7 +143,7 @@ def _keep(connection: socket.socket, state: tuple[Any, ...]) -> None:
     process = os.fork()
     if not process:
         _begin(connection, request, streams, state)
-        _end(args)
+        run_and_end(lambda: _run(args))
     for stream in (0, 1, 2, *streams):
         os.close(stream)
     _, status = os.waitpid(process, 0)

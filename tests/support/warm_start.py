@@ -24,7 +24,7 @@ from typing import Any
 from onnx_migrate.process.child import BOOT
 from tests.support.paths import ROOT
 
-__all__ = ["NUMBER", "Server", "WarmPopen", "install"]
+__all__ = ["NUMBER", "Server", "WarmPopen", "install", "warm"]
 
 NUMBER = struct.Struct("<i")
 """How the server tells the id of a process, 0 if it has none, and then the status with which it ended."""
@@ -41,6 +41,9 @@ _IGNORABLE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _OF_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "MKL_", "MALLOC_", "ORT_")
 """Beginnings of the variables that act at the start of a process; one that differs from the server's needs a new start."""
+
+_PROGRAMS = {BOOT}
+"""Programs of `python -c` that a fork may run."""
 
 _start = subprocess.Popen
 
@@ -158,12 +161,18 @@ def install() -> None:
         subprocess.Popen = WarmPopen  # type: ignore[misc]
 
 
+def warm(program: str) -> str:
+    """Let a fork run a program of `python -c`, to which it does not matter what its process has imported already; return it."""
+    _PROGRAMS.add(program)
+    return program
+
+
 def _serves(args: Any, environment: Mapping[str, str] | None) -> bool:
     """Return whether a command is the command line or a worker, in circumstances that a fork of the server can have."""
     if not isinstance(args, (list, tuple)) or len(args) < 2 or os.fspath(args[0]) != sys.executable:
         return False
     first, rest = os.fspath(args[1]), [os.fspath(arg) for arg in args[2:]]
-    known = (first == "-c" and rest[:1] == [BOOT]) or (first == "-m" and rest[:1] == ["onnx_migrate"])
+    known = (first == "-c" and rest[0] in _PROGRAMS) or (first == "-m" and rest[:1] == ["onnx_migrate"])
     if not known and os.path.basename(first) != "onnx-migrate":
         return False
     server = _the_server()

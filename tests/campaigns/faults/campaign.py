@@ -61,6 +61,7 @@ class Campaign:
         self._template = self._folder / "template"
         self._plan = Plan(self._folder / "plan", self.root)
         self._unsimplified: tuple[Ended, State] | None = None
+        self._ready: tuple[Scenario, State, tuple[Ended, State], list[str]] | None = None
         environment = {
             **{key: value for key, value in os.environ.items() if key not in ("COLUMNS",)},
             "LD_PRELOAD": str(build()),
@@ -117,8 +118,11 @@ class Campaign:
     ) -> Figures:
         """Try all faults of a scenario, a random sample of them, or `every` n-th."""
         figures = Figures()
-        before, reference = self._reference(scenario)
-        calls = self._plan.calls
+        if self._ready is None or self._ready[0] != scenario:
+            self._ready = None
+            before, reference = self._reference(scenario)
+            self._ready = scenario, before, reference, self._plan.calls
+        _, before, reference, calls = self._ready
         figures.calls.update(calls)
         faults = [only] if only else list(self.faults(calls))
         if scenario.workers:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaigns.faults.injector import begin
+from tests.support.warm_server import run_and_end
 
 SECONDS = 60.0
 """How long a command may take."""
@@ -95,7 +96,7 @@ def main() -> None:
     from onnx_migrate.cli.app import run
 
     begin(os.environ["FAULT_PLAN"])
-    run(request["arguments"])
+    run_and_end(lambda: run(request["arguments"]))
 
 
 if __name__ == "__main__":
