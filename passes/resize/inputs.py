@@ -19,9 +19,9 @@ __all__ = [
     "check_count",
     "check_resize",
     "check_scales_or_sizes",
+    "check_sizes",
     "is_from_converter",
     "read_scales",
-    "read_sizes",
 ]
 
 _LARGEST = 2.0**31
@@ -69,12 +69,11 @@ def read_scales(rw: Rewriter, value: str) -> Floats | None:
     return scales
 
 
-def read_sizes(rw: Rewriter, value: str) -> npt.NDArray[np.int64] | None:
-    """Return sizes as an int64 vector, None if they are not constant; refuse invalid ones with `bad-sizes`."""
+def check_sizes(rw: Rewriter, value: str) -> None:
+    """Refuse invalid sizes with `bad-sizes`."""
     sizes = _read(rw, value, "sizes", TensorProto.INT64, code="bad-sizes")
     if sizes is not None and (sizes < 0).any():
         rw.refuse(f"its sizes are {sizes.tolist()}", code="bad-sizes", hint="none may be negative")
-    return sizes
 
 
 def _read(rw: Rewriter, value: str, what: str, dtype: int, *, code: str) -> npt.NDArray[Any] | None:
@@ -108,7 +107,7 @@ def check_resize(rw: Rewriter) -> None:
     if no_scales is False:
         read_scales(rw, rw.input(2))
     elif no_sizes is False:
-        read_sizes(rw, rw.input(3))
+        check_sizes(rw, rw.input(3))
 
 
 def is_from_converter(rw: Rewriter) -> bool:

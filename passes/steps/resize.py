@@ -17,9 +17,9 @@ from ..resize.inputs import (
     check_choice,
     check_count,
     check_scales_or_sizes,
+    check_sizes,
     is_from_converter,
     read_scales,
-    read_sizes,
 )
 from ..resize.pairs import (
     ResizeOrigin,
@@ -171,7 +171,7 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     else:
         rw.set_input(2, "")
         rw.note("its scales are omitted, since sizes are given")
-        read_sizes(rw, rw.input(3))
+        check_sizes(rw, rw.input(3))
     if coordinates in rw.keep:
         rw.note(f"{coordinates} is kept (--keep), although the standard removed it with opset 13")
     elif coordinates == "tf_half_pixel_for_nn":
@@ -227,7 +227,6 @@ def _write_twice_as_long(rw: Rewriter, spec: ResizeSpec, scales: npt.NDArray[np.
     changed = np.flatnonzero(scales != 1)
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")
-    rw.version = max(rw.version, 13)
     twice = scales * factor.astype(np.float32)
     guarded = bool((twice >= 1).all()) and may_keep_all_lengths(twice)
     wide = np.array([axis.size for axis in spec.named]) * factor if spec.by_sizes else twice

@@ -106,7 +106,7 @@ def scan_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         axes = rw.get(name)
         if axes is None or all(axis >= 0 for axis in axes):
             continue
-        ranks = [_rank(rw, value, states + place, name) for place, value in enumerate(values)]
+        ranks = [rw.rank(value) for value in values]
         if any(rank is None and axis < 0 for axis, rank in zip(axes, ranks, strict=False)):
             rw.note(
                 "runtimes are assumed to take a negative axis below opset 11, since the rank is unknown",
@@ -119,15 +119,6 @@ def scan_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
                 for axis, rank in zip(axes, ranks, strict=False)
             ],
         )
-
-
-def _rank(rw: LoweringRewriter, value: str, place: int, attribute: str) -> int | None:
-    """Return the rank of a scanned value, of an output by what the body declares of its elements if need be."""
-    rank = rw.rank(value)
-    if rank is None and attribute == "scan_output_axes":
-        declared = _body(rw).output[place].type.tensor_type
-        return len(declared.shape.dim) + 1 if declared.HasField("shape") else None
-    return rank
 
 
 @lowering("Scan", leaves=9, types=LostTypes.OWN)

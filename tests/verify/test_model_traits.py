@@ -125,6 +125,19 @@ def test_the_fixed_numbers_have_type_and_shape_of_the_random_ones(form):
     np.testing.assert_array_equal(runs[1], runs[2])
 
 
+def test_numbers_are_drawn_with_the_attributes_of_the_node():
+    drawn = {}
+    for form in ("RandomNormal", "RandomUniform"):
+        source = net(model(form).replace("[3,4]", "[100,40]"))
+        source.graph.output.add().name = "r"
+        fixed = with_fixed_numbers(Runnable(structure=source.SerializeToString()))
+        drawn[form] = open_model(fixed, UNOPTIMIZED).run({"x": np.zeros((100, 40), np.float32)})["r"]
+    assert drawn["RandomNormal"].mean() == pytest.approx(7, abs=0.05)
+    assert drawn["RandomNormal"].std() == pytest.approx(0.5, abs=0.05)
+    assert drawn["RandomUniform"].min() == pytest.approx(7, abs=0.01)
+    assert drawn["RandomUniform"].max() == pytest.approx(8, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("a = Abs(x)", "a = Neg(x)"), ("y = Relu(d)", "y = Tanh(d)"), ("Sigmoid(x)", "Tanh(x)")]
 )

@@ -45,6 +45,7 @@ def test_the_parameters_of_a_formula_are_the_inputs_and_attributes_of_its_schema
         pytest.skip("this onnx knows no version of the operator")
     if not item.variadic:
         assert len(item.inputs) == max(len(schema.inputs) for schema in known)
+    assert item.since in {1, *(schema.since_version for schema in known)}
     attributes: dict[str, Any] = {}
     for schema in known:
         attributes.update(schema.attributes)

@@ -136,6 +136,7 @@ def test_bits_of_floats(real: str, integer: str) -> None:
 @pytest.mark.parametrize(("real", "integer"), REAL)
 def test_floats_of_bits(real: str, integer: str) -> None:
     y = np.append(numbers(real), dtype_of(real).type(np.nan))
+    y = np.resize(y, (2, y.size))
     feeds = {"x": y.view(np.dtype(integer))}
     source = element_wise(26, f"BitCast <to = {CODES[real]}> (x)", feeds, real)
     check_down(source, 25, 13, 10, 7, feeds=feeds, expected=[y], variants=("plain", "symbolic"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.harness import loads, model
+from onnx_migrate.rewrite.change_log import Exactness
+from tests.harness import loads, make_variant, model
 from tests.steps import check, check_down, lift, lower, operators, refuses
 
 
@@ -137,6 +138,13 @@ def test_axes_and_directions(attributes: str, x: str, z: str) -> None:
     check_down(text(attributes, x, z), 10, 9)
     needs = {"unranked": "needs-rank"} if "_input_axes" in attributes else None
     check_down(text(attributes, x, z), 8, 7, refused=needs)
+
+
+def test_an_output_axis_is_counted_from_the_front_by_the_rank_that_the_body_gives() -> None:
+    source, _ = make_variant(model(text(", scan_output_axes = [-1]", "[4, 2]", "[2, 4]")), "unranked", {})
+    result, log = lower(source, 10)
+    assert [list(item.ints) for item in result.graph.node[0].attribute if "axes" in item.name] == [[1]]
+    assert [change.exactness for change in log.changes] == [Exactness.EXACT]
 
 
 def test_two_scans_and_two_states() -> None:

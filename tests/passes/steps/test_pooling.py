@@ -178,6 +178,15 @@ def test_a_window_that_is_left_out(operator: str, shape: str) -> None:
     check_down(source, 21, 11, 10, variants=("symbolic", "unranked"), **SUMS)
 
 
+@pytest.mark.parametrize("pad", ["SAME_UPPER", "SAME_LOWER"])
+def test_a_window_that_same_padding_leaves_out(pad: str) -> None:
+    """ONNX Runtime refuses the original, as the stride is above the kernel."""
+    attributes = f'kernel_shape = [1], strides = [3], auto_pad = "{pad}", ceil_mode = 1'
+    source = f"22 (float[1, 2, 8] x) => (float[1, 2, 3] y) {{ y = MaxPool <{attributes}> (x) }}"
+    x = np.arange(16, dtype=np.float32).reshape(1, 2, 8)
+    check_down(source, 21, 10, feeds={"x": x}, expected=[x[:, :, ::3]], variants=("plain", "function"))
+
+
 def one_axis(
     length: int, kernel: int, stride: int, dilation: int, head: int, tail: int, size: int
 ) -> Windows:
