@@ -23,6 +23,10 @@ def test_one_objection_for_each_reason_at_its_first_node() -> None:
     assert found == (Incompatibility("no", first, 3), Incompatibility("too new"))
 
 
+def test_what_is_said_of_the_whole_model_counts_no_nodes() -> None:
+    assert (Incompatibility("too new").nodes, Incompatibility("too new").where) == (0, None)
+
+
 def test_what_a_pass_would_change_and_the_model_stays() -> None:
     source = files.load(model(CLIP))
     before = onnx.ModelProto()

@@ -73,6 +73,15 @@ def test_the_fixtures_reach_what_migrations_reach(path: Path) -> None:
     ]
 
 
+def test_nodes_that_form_a_cycle_reach_no_opset() -> None:
+    text = "g (float[2] x) => (float[2] y) { t = Add (x, y) y = Relu (t) }"
+    proto = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": 7]> {text}')
+
+    found = find_reachable_opsets(files.load(proto))
+
+    assert (found.opsets, [refusal.error.code for refusal in found.refusals]) == ((), ["cycle"])
+
+
 def test_every_refusal_names_the_opsets_that_it_prevents() -> None:
     found = find_reachable_opsets(files.load(model("nodes of three fates")))
 

@@ -27,6 +27,12 @@ def test_whole_scales_serve_where_only_the_batch_varies() -> None:
     assert len(result.graph.node) == 1
 
 
+def test_scales_of_lengths_that_stay_are_not_edited() -> None:
+    source = text("float[1,1,4,6] x", "float[1,1,8,12] y", f"y = {RESIZE}(x, , k)", "float[4] k = {1,1,2,2}")
+
+    assert check_items(source, {"x": 0}, [0])[1] == []
+
+
 def test_a_ratio_that_is_not_whole_reads_the_batch_from_the_shape() -> None:
     source = text("float[1,1,4,6] x", "float[1,1,7,9] y", f"y = {RESIZE}(x, , , k)", "int64[4] k = {1,1,7,9}")
 

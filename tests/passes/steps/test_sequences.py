@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.harness import model
-from tests.steps import check, check_down, lift
+from tests.steps import check, check_down, lift, lower
 
 
 def text(nodes: str, result: str, constants: str = "", opset: int = 11) -> str:
@@ -46,7 +46,11 @@ def test_empty_and_concat() -> None:
 def test_concat(axis: int, new: int) -> None:
     nodes = f"s = SequenceConstruct (a, b)  y = ConcatFromSequence <axis = {axis}, new_axis = {new}> (s)"
     refused = {"unranked": "needs-rank"} if axis < 0 else None
-    check_down(text(nodes, "float[] y"), 10, 7, refused=refused)
+    result = check_down(text(nodes, "float[] y"), 10, 7, refused=refused)
+    written = onnx.helper.get_node_attr_value(result.graph.node[-1], "axis")
+    assert written == axis % (2 + new), (
+        "negative axes begin with opset 11; ONNX Runtime takes them all the same"
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,6 +71,14 @@ def test_split(attributes: str, lengths: str) -> None:
     elif "-" in attributes:
         refused = {"unranked": "needs-rank"}
     check_down(text(nodes, "float[] x, float[] y, int64 n", constants), 10, 7, refused=refused)
+
+
+def test_the_last_part_is_what_remains() -> None:
+    """ONNX Runtime runs a Split of more elements than there are."""
+    nodes = "s = SplitToSequence (c, l)  y = SequenceAt (s, last)"
+    source = text(nodes, "float[] y", "int64 last = {-1}, int64 l = {3}")
+    (split,) = (node for node in lower(source, 10)[0].graph.node if node.op_type == "Split")
+    assert onnx.helper.get_node_attr_value(split, "split") == [3, 1]
 
 
 def test_a_sequence_read_in_a_branch() -> None:

@@ -63,8 +63,16 @@ def test_values_of_attributes_and_their_defaults() -> None:
     assert reason(scales % '"cubic"', row) == "Chip 2.0 takes Resize with mode nearest or linear, not cubic"
     assert (
         reason("Softmax (x)", limited("attributes = { axis = [1] }"))
+        == reason("ai.onnx.Softmax (x)", limited("attributes = { axis = [1] }"))
         == "Chip 2.0 takes Softmax with axis 1, not -1"
     )
+
+
+def test_an_attribute_that_is_left_out_and_has_no_default_fits() -> None:
+    row = limited("attributes = { dilations = [[1, 1]] }").replace("Softmax", "MaxPool")
+    assert reason("MaxPool <kernel_shape = [2, 2]> (x)", row) is None
+    found = reason("MaxPool <kernel_shape = [2, 2], dilations = [2, 2]> (x)", row)
+    assert found == "Chip 2.0 takes MaxPool with dilations [1, 1], not [2, 2]"
 
 
 @pytest.mark.parametrize(("kind", "fits"), [("float", True), ("double", False)])

@@ -102,6 +102,16 @@ def test_of_a_feed_that_ran_once_the_noise_is_assumed_in_proportion():
     assert noise.compare("y", np.float32([10, 20, 40]), np.float32([10, 20, 41]), 1, Tolerance())[0].problem
 
 
+def test_the_scale_is_that_of_all_feeds_also_of_one_that_ran_once():
+    noise = Noise([{"y": X}])
+    off = X + np.float32(1e-3)
+    noise.assume({"y": X * np.float32(10)})
+    assert problems(noise, off), "a scale of 10 counts where that of the feed is below a thousandth of it"
+    noise.assume({"y": X * np.float32(1e4)})
+    noise.assume({"y": X})
+    assert problems(noise, off) == []
+
+
 WAVE = np.linspace(-1, 1, 201, dtype=np.float32)
 UNIT = np.float32(2**-23)
 

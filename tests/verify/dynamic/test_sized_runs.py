@@ -93,6 +93,27 @@ def test_values_are_the_same_within_rounding_and_random_ones_are_not_compared():
         found.require_same("y", values["y"], values["y"] + 1, feed, "here")
 
 
+class Off:
+    """An evaluator whose outputs are off by a number, for some feeds."""
+
+    def __init__(self, inner, least):
+        self._inner, self._least = inner, least
+
+    def run(self, feed):
+        off = 1e-3 if self._least <= len(feed["x"]) else 0
+        return {name: value + np.float32(off) for name, value in self._inner.run(feed).items()}
+
+
+def test_what_optimisation_changes_in_a_single_item_may_change_in_a_batch():
+    whole, several = (runner(RELU, {"N": 1}, {"N"}) for _ in range(2))
+    for found, least in ((whole, 1), (several, 2)):
+        found.run({"N": 1})
+        found._optimised = Off(found._optimised, least)
+    whole.run({"N": 3})
+    with pytest.raises(RequirementViolated, match="with ONNX Runtime's optimisation and without"):
+        several.run({"N": 3})
+
+
 MODEL = net("(float[N,3,H] x, float[N] z) => (float[N,H] y, float[A,2,A] t) { y = Relu(x) t = Relu(x) }")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness import make_variant, model
 from tests.passes.targets.test_fit_forms import fit
 
 
@@ -33,6 +34,17 @@ def test_an_attribute(opset: int, call: str, result: str, axes: Any) -> None:
     found = {item.name: list(item.ints) or item.i for item in proto.graph.node[0].attribute}
     assert (found.get("axis", found.get("axes"))) == axes
     assert bool(log.changes) == ("-" in call or (opset == 17 and "axis" not in call))
+
+
+@pytest.mark.parametrize(
+    "call", ["y = ReduceSum (x, a)", "k = Constant <value_ints = [-1]> () y = ReduceSum (x, k)"]
+)
+def test_axes_of_an_unknown_number_of_axes_stay(call: str) -> None:
+    text = f"17 (float[2,3] x) => (float[a,b] y) <int64[1] a = {{-1}}> {{ {call} }}"
+    source, _ = make_variant(model(text), "unranked", {})
+    proto, log = fit(source, "non_negative_axes")
+    assert proto.graph.node[-1].input[1] in "ak"
+    assert "[-1] cannot be counted from the front" in " ".join(note.message for note in log.notes)
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,12 @@ def test_a_number_of_steps_is_followed_through_floats():
     assert 1 <= len(outputs(model, feed)["y"]) <= 5
 
 
+@pytest.mark.parametrize("nodes", ["y = Sub(one, m)", "b = Equal(m, one) y = Cast<to=1>(b)"])
+def test_a_mask_is_guessed(nodes):
+    model = net(f"(float[4] m) => (float[4] y) <float one = {{1}}> {{ {nodes} }}")
+    assert input_ranges(model)["m"] == Range(0, 1, weak=True)
+
+
 def test_guesses_and_exact_vectors_are_not_computed_with():
     model = net("(int64[3] a, int64[3] b) => (int64[3] y) { y = Add(a, b) }")
     argument = Argument(model.graph.node[0], 0, Facts(model))

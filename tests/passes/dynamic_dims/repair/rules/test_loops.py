@@ -52,6 +52,22 @@ def test_states_that_are_equal_for_a_frozen_batch_of_two() -> None:
         repaired(source.replace("{1,2,3,1,2,3}", "{1,2,3,1,2,4}"), {"x": {1: "N"}})
 
 
+@pytest.mark.parametrize(
+    ("dynamic", "message"),
+    [
+        ({"x": {2: "F"}}, "its weights are for 2 features, but axis 2 of its input 'x' changes with F"),
+        ({"x": {1: "N"}, "h": {0: "N"}}, "stands for the directions, but changes with N"),
+    ],
+)
+def test_features_and_directions_stay(dynamic: dict[str, dict[int, str]], message: str) -> None:
+    source = text(
+        "float[4,1,2] x, float[1,1,3] h, float[1,1,3] c", "float[4,1,1,3] y",
+        "y = LSTM<hidden_size=3>(x, w, r, , , h, c)", WEIGHTS,
+    )  # fmt: skip
+    with pytest.raises(CannotMigrate, match=message):
+        repaired(source, dynamic)
+
+
 REVERSE = text(
     "float[4,1,2] x", "float[4,1,2] y", "y = ReverseSequence<time_axis=0, batch_axis=1>(x, lengths)",
     "int64[1] lengths = {4}",
