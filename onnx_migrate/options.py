@@ -63,8 +63,14 @@ class Options:
         "for several at once. Without ==VERSION: the installed release. A file of your own, ./mychip.toml, is a target too. "
         "See docs/runtimes.md.",
         text="""what the result has to run in: "tensorrt==8.6", "onnxruntime" for the installed release, the path of a file of
-        your own ("./mychip.toml"), or several of these. It determines the opset, so `opset` may name that of ai.onnx.ml
-        only; IR version, forms and operators become those that all of them take (docs/runtimes.md).""",
+        your own ("./mychip.toml"), or several of these. The opset is the newest that all of them take, unless `opset` names
+        another that they take; IR version, forms and operators become those that all of them take (docs/runtimes.md).""",
+    )
+    best_effort: bool = option(
+        False, "--best-effort", panel=REACH, is_flag=True,
+        help="Where the runtime of --for does not take all of the model, write what can be done, list the rest, and exit with 1.",
+        text="""where a `runtime` does not take all of the model, return what can be done; a warning of code `not-fitted` names
+        each thing that is left.""",
     )
     lower: Lower = option(
         True, "--no-lower", panel=REACH, is_flag=True,

@@ -57,7 +57,8 @@ def default_pipeline(options: Options) -> list[Pass]:
     passes += [*_lowerings(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     if options.targets:
-        passes += [*_rewrites_for(options.targets), RuntimeLimits(targets=options.targets)]
+        limits = RuntimeLimits(targets=options.targets, best_effort=options.best_effort)
+        passes += [*_rewrites_for(options), limits]
     if simplified:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
         passes.append(_simplify(options, always=always))
@@ -108,9 +109,15 @@ def _exporter_intent(options: Options) -> Pass:
     return IntentNote(dynamic=dynamic, like=" and ".join(map(str, like)))
 
 
-def _rewrites_for(targets: Targets) -> list[Pass]:
+def _rewrites_for(options: Options) -> list[Pass]:
     """Return the passes that rewrite nodes for runtimes, which run again behind the simplifier."""
-    return [FitOperators(targets=targets), FitForms(targets=targets)]
+    targets, best_effort = options.targets, options.best_effort
+    if not targets:
+        return []
+    return [
+        FitOperators(targets=targets, best_effort=best_effort),
+        FitForms(targets=targets, best_effort=best_effort),
+    ]
 
 
 def _simplify(options: Options, *, always: bool) -> Simplify:
@@ -119,7 +126,7 @@ def _simplify(options: Options, *, always: bool) -> Simplify:
         limits=options.limits,
         isolated=options.isolated,
         always=always,
-        fittings=tuple(_rewrites_for(targets)) if targets else (),
+        fittings=tuple(_rewrites_for(options)),
         unlist=targets is not None and "initializers_as_inputs" in targets.write,
     )
 
@@ -188,6 +195,8 @@ def _lowerings(options: Options) -> list[Pass]:
     if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounding):
         opset, at_least = opsets["ai.onnx"]
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
+        if options.targets and options.best_effort and lower is True:
+            lower = "nearest"
         passes.append(
             LowerOpset(
                 opset=newest_opset() if at_least else opset,
@@ -218,16 +227,31 @@ def _target_opsets(options: Options) -> dict[str, tuple[int, bool]]:
         return _read_opsets(default if options.opset is None else options.opset)
     given = {} if options.opset is None else _read_opsets(options.opset)
     if "ai.onnx" in given:
-        raise UsageError(
-            f"the opset is determined by the runtime, {targets}, so it cannot be {options.opset} too",
-            hint=f"leave one of them out; only the opsets of {ML} and of domains of your own can be given with a runtime",
-        )
+        _check_opset(given["ai.onnx"], targets)
+        return given
     if targets.opset is None:
         main = (targets.oldest or 1, True)
     else:
         tried = options.lower is False and targets.lower == "nearest"
         main = (min(targets.opset, newest_opset()), tried)
     return {"ai.onnx": main, **given}
+
+
+def _check_opset(asked: tuple[int, bool], targets: Targets) -> None:
+    """Raise UsageError for an opset beside runtimes that they do not all take."""
+    opset, at_least = asked
+    newest, oldest = targets.refusing, targets.oldest_taker
+    if newest is not None and newest.opset is not None and (at_least or opset > newest.opset):
+        what = f"{opset}+" if at_least else str(opset)
+        raise UsageError(
+            f"opset {what} is not for {newest}, which takes models up to opset {newest.opset}",
+            hint=f"give one up to {newest.opset}, or leave --opset out: then it is the newest that suits",
+        )
+    if oldest is not None and oldest.oldest is not None and opset < oldest.oldest:
+        raise UsageError(
+            f"opset {opset} is not for {oldest}, which takes models from opset {oldest.oldest} on",
+            hint=f"give {oldest.oldest} or more, or leave --opset out: then it is the newest that suits",
+        )
 
 
 def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:

@@ -208,5 +208,14 @@ def test_a_user_s_pass_comes_before_those_that_make_the_model_fit_a_runtime() ->
     assert migration.structure.ir_version == 8
     names = migration.report.passes
     assert names.index("raise_ir_version") < names.index("runtime_limits") < names.index("simplify")
-    with pytest.raises(UsageError, match=r"the opset is determined by the runtime, ONNX Runtime 1\.14"):
-        migrate(small(), runtime="onnxruntime==1.14", opset=17)
+
+
+def test_an_opset_beside_a_runtime_is_one_that_it_takes() -> None:
+    assert migrate(small(), runtime="onnxruntime==1.14", opset=16, verify=False).report.after.opset == 16
+    for opset, message in ((19, "opset 19 is not for ONNX Runtime 1.14"), ("17+", r"opset 17\+ is not for")):
+        with pytest.raises(UsageError, match=message):
+            migrate(small(), runtime="onnxruntime==1.14", opset=opset)
+    with pytest.raises(
+        UsageError, match=r"opset 11 is not for RKNN-Toolkit2 2\.0, which takes models from opset 12 on"
+    ):
+        migrate(small(), runtime=["onnxruntime==1.14", "rknn==2.0"], opset=11)

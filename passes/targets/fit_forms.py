@@ -39,6 +39,7 @@ from .forms import (
     write_kernel_shape,
     write_split_lengths,
 )
+from .left import leave_or_raise
 
 __all__ = ["FitForms"]
 
@@ -81,6 +82,8 @@ class FitForms(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     for_targets: ClassVar[bool] = True
     targets: Targets
+    best_effort: bool = False
+    """Whether a form that cannot be written is warned of, not refused."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place."""
@@ -91,7 +94,9 @@ class FitForms(Pass):
             node.op_type in wanted or any(form.concerns(node) for form in forms.values())
             for node in all_nodes(proto)
         ):
-            visitor = _Visitor(proto, log, self.name, targets=self.targets, forms=forms)
+            visitor = _Visitor(
+                proto, log, self.name, targets=self.targets, forms=forms, lenient=self.best_effort
+            )
             driver = Driver(visitor)
             for scope, (_, version) in zip(body_scopes(model), body_opsets(proto), strict=True):
                 if version is not None:
@@ -120,6 +125,7 @@ class _Visitor(StepVisitor):
 
     targets: Targets = field(kw_only=True)
     forms: Mapping[str, _Form] = field(kw_only=True)
+    lenient: bool = field(kw_only=True)
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that a form concerns."""
@@ -152,12 +158,13 @@ class _Visitor(StepVisitor):
         for name, target in wanted.items():
             obstacle = read_from_constant(rw, names.index(name), name) if name in names else None
             if obstacle is not None:
-                raise CannotMigrate(
+                error = CannotMigrate(
                     f"{target} takes {rw.node.op_type} with constant {name}, and {obstacle}",
                     code="target-lacks",
                     where=where,
                     hint="fix the dims of the model's inputs with --fix",
                 )
+                leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
 
     def handle_refusal(self, error: MigrateError) -> None:
         """Raise the error."""
@@ -166,12 +173,14 @@ class _Visitor(StepVisitor):
     def _report(self, name: str, form: _Form, where: Where, obstacle: str) -> None:
         who = _who(self.targets, name)
         if form.refused:
-            raise CannotMigrate(
+            error = CannotMigrate(
                 f"{obstacle}, and {who} does not take it so",
                 code="target-form",
                 where=where,
                 hint="fix the dims of the model's inputs with --fix",
             )
+            leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
+            return
         self.log.note(
             self.pass_name,
             "form-kept",

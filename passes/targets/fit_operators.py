@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import onnx
 
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.decompose_model import body_scopes, decompose_model
+from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.facts.scope import scopes
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import body_opsets
-from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 
 from .constants import store_constants
+from .left import leave_or_raise
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
-from .model_limits import check_model_limits, model_misfits
+from .model_limits import check_model_limits, check_versions, model_misfits
 
 __all__ = ["FitOperators"]
 
@@ -43,27 +46,58 @@ class FitOperators(Pass):
     )
     for_targets: ClassVar[bool] = True
     targets: Targets
+    best_effort: bool = False
+    """Whether what cannot be written otherwise stays, with a warning of code `not-fitted`."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
         self._inline(model, log)
         self._store_constants(model, log)
-        check_model_limits(model, self.targets)
+        self._check(model, log)
         before = len(log.changes)
-        fitted = decompose_model(
-            model,
-            misfits_of(self.targets),
-            log,
-            self.name,
-            newer=newer_forms(self.targets),
-            types=types_taken(self.targets),
-        )
-        if fitted.refusals:
-            raise self._refusal(fitted.refusals)
-        self._check_versions(fitted.model)
+        model = self._decomposed(model, log)
         if len(log.changes) > before:
-            check_model_limits(fitted.model, self.targets)
-        return fitted.model
+            self._check(model, log)
+        return model
+
+    def _check(self, model: Model, log: ChangeLog) -> None:
+        """Refuse, or warn of, what the targets do not take of the model as a whole, and versions that are too old."""
+        for check in (check_model_limits, check_versions):
+            refusal = check(model, self.targets)
+            if refusal is not None:
+                leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
+
+    def _decomposed(self, model: Model, log: ChangeLog) -> Model:
+        """Return the model without the nodes that do not fit. In a best effort those that are refused stay."""
+        left: set[Where] = set()
+        misfits = misfits_of(self.targets)
+
+        def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
+            if left and Where(scope.path, node_label(node), node.op_type) in left:
+                return None
+            return misfits(node, scope)
+
+        while True:
+            trial = log.trial()
+            whole = model.copy() if self.best_effort else model
+            fitted = decompose_model(
+                model,
+                unfit,
+                log,
+                self.name,
+                newer=newer_forms(self.targets),
+                types=types_taken(self.targets),
+            )
+            if not fitted.refusals:
+                return fitted.model
+            if not self.best_effort:
+                raise self._refusal(fitted.refusals)
+            trial.roll_back()
+            model = whole
+            for item in fitted.refusals:
+                where = item.error.where or Where()
+                left.add(replace(where, from_version=None, to_version=None))
+                leave_or_raise(item.error, log, self.name, best_effort=True)
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return why the targets do not take nodes as they are, the versions of their operators included."""
@@ -95,28 +129,6 @@ class FitOperators(Pass):
                             Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1)
                         )
         return counted(found)
-
-    def _check_versions(self, model: Model) -> None:
-        """Refuse a node of an older version than the targets take: their opset has no newer one."""
-        targets, proto = self.targets, model.proto
-        used = {(node.domain, node.op_type) for node in all_nodes(proto)}
-        first = {key: found for key in used if (found := targets.oldest_version(*key))}
-        if not first:
-            return
-        functions = {function_key(function) for function in proto.functions}
-        for top, (_, opset) in zip(body_scopes(model), body_opsets(proto), strict=True):
-            for scope in top.nested():
-                for node in scope.body.node:
-                    form = signature_at(node.domain, node.op_type, opset or 0)
-                    bound = first.get((node.domain, node.op_type))
-                    if bound is None or form is None or called(node) in functions:
-                        continue
-                    if form.since_version < bound[0]:
-                        raise CannotMigrate(
-                            f"{bound[1]} takes {node.op_type} from version {bound[0]} on, not {form.since_version}",
-                            code="target-lacks",
-                            where=Where(scope.path, node_label(node), node.op_type, form.since_version),
-                        )
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
         """Replace all calls of local functions by their bodies if a target takes none."""

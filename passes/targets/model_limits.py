@@ -13,30 +13,55 @@ from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.value_types import value_type_of
 from onnx_migrate.messages import count_of, listed
-from onnx_migrate.model.graphs import fed_inputs, node_label
+from onnx_migrate.model.graphs import all_nodes, called, fed_inputs, function_key, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.element_types import type_name
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.opsets import body_opsets
+from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.targets import Target, Targets
 
-__all__ = ["check_model_limits", "model_misfits"]
+__all__ = ["check_model_limits", "check_versions", "model_misfits"]
 
 
-def check_model_limits(model: Model, targets: Targets) -> None:
-    """Refuse a model that the targets do not take as a whole. Raises CannotMigrate, code `target-lacks`."""
+def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
+    """Return the refusal of a model that the targets do not take as a whole, code `target-lacks`; None if they do."""
     found = counted(model_misfits(model, targets))
     if not found:
-        return
+        return None
     first, *others = found
     more = f"; {count_of(first.nodes - 1, 'more node')}" if first.nodes > 1 else ""
     more += "".join(f"; {item.reason}" for item in others[:3])
     fixed = any(target.row.static for target in targets) and _open_inputs(model.proto)
-    raise CannotMigrate(
+    return CannotMigrate(
         f"{first.reason}{more}",
         code="target-lacks",
         where=first.where,
         hint=f"fix the dims of {listed(sorted(fixed))} with --fix" if fixed else "",
     )
+
+
+def check_versions(model: Model, targets: Targets) -> CannotMigrate | None:
+    """Return the refusal of a node of an older version than the targets take, if their opset has no newer one."""
+    proto = model.proto
+    used = {(node.domain, node.op_type) for node in all_nodes(proto)}
+    first = {key: found for key in used if (found := targets.oldest_version(*key))}
+    if not first:
+        return None
+    functions = {function_key(function) for function in proto.functions}
+    for top, (_, opset) in zip(body_scopes(model), body_opsets(proto), strict=True):
+        for scope in top.nested():
+            for node in scope.body.node:
+                form = signature_at(node.domain, node.op_type, opset or 0)
+                bound = first.get((node.domain, node.op_type))
+                if bound is None or form is None or called(node) in functions:
+                    continue
+                if form.since_version < bound[0]:
+                    return CannotMigrate(
+                        f"{bound[1]} takes {node.op_type} from version {bound[0]} on, not {form.since_version}",
+                        code="target-lacks",
+                        where=Where(scope.path, node_label(node), node.op_type, form.since_version),
+                    )
+    return None
 
 
 def model_misfits(model: Model, targets: Targets) -> Iterator[Incompatibility]:

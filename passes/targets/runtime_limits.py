@@ -23,6 +23,7 @@ from onnx_migrate.standard.targets import Target, Targets, operator_knowledge
 from ..ir_version import lower_ir
 from ..resize.forms import name_all_axes
 from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
+from .left import leave_or_raise
 from .runtime_faults import faulty_nodes
 
 __all__ = ["RuntimeLimits"]
@@ -42,6 +43,8 @@ class RuntimeLimits(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     for_targets: ClassVar[bool] = True
     targets: Targets
+    best_effort: bool = False
+    """Whether an opset or an IR version that cannot be reached is warned of, not refused."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model` in place. Raises CannotMigrate, codes `runtime-ir` and `runtime-opset`."""
@@ -123,12 +126,14 @@ class RuntimeLimits(Pass):
         try:
             lower_ir(model, newest, log, pass_name=self.name, opset=target.opset or 0)
         except CannotMigrate as error:
-            raise CannotMigrate(
+            refusal = CannotMigrate(
                 f"{target} loads IR versions up to {newest}, and the model has {before}: {error.reason}",
                 code="runtime-ir",
                 where=error.where,
                 hint=error.hint,
-            ) from error
+            )
+            leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
+            return
         set_ir_version(model.proto, newest, log, self.name, f", the newest that {target} loads")
         log.record_fact("", "", IrLimit(newest, target.opset or 0))
 
@@ -136,12 +141,14 @@ class RuntimeLimits(Pass):
         if target.opset is None or opset <= target.opset:
             return
         if target.lower is True:
-            raise CannotMigrate(
+            refusal = CannotMigrate(
                 f"the model could not be brought below opset {opset}, and {target} takes models only up to opset"
                 f" {target.opset}",
                 code="runtime-opset",
                 hint="make a model for each runtime" if len(self.targets) > 1 else "leave --no-lower out",
             )
+            leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
+            return
         log.note(
             self.name,
             "runtime-opset",

@@ -40,7 +40,7 @@ without a version is the installed release, else the default named below, else a
 newest opset and IR version that all take, the operators that all have, the forms that one of them wants; if there is no such
 opset, an error names two that contradict each other. An operator that a runtime takes only up to a version (*newest*) keeps
 the models that use it at an older opset; a note says so. `--resize-form` takes precedence over the table, and `--opset` on the
-command line over a `for` of the configuration file; beside `--for`, `--opset` can only name that of ai.onnx.ml.
+command line over a `for` of the configuration file; beside `--for`, `--opset N` is taken where the runtime takes N.
 
 The name can be written as it comes to mind (`TensorRT 8.2`, `"jetson with TensorRT 8.2"`, `jetpack==5.1`, `rk3588`); the names
 below and their aliases are known, and of others the nearest are suggested. [targets.md](targets.md) says how to describe a

@@ -95,7 +95,8 @@ def migrate(
     Exit codes:
         0  done; an unverified result too, with a line on stderr
         1  refused or failed, and nothing is written but a --html
-           page that says why; with --check, the model would change
+           page that says why; with --check, the model would change;
+           with --best-effort, written, and something is left
         2  wrong usage
         3  the numbers differ, or the result does not load; with
            --verify=require also if it is unverified; with --prove-in
@@ -139,7 +140,8 @@ def migrate(
         finally:
             print_remarks(remarks, call.model)
     _tell(call, done, f"the model is written to {target}" if call.files else "")
-    return 1 if done.changes else 0
+    left = any(note.code == "not-fitted" for note in done.report.notes)
+    return 1 if done.changes or left else 0
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,10 @@ def bytes_of(gigabytes: float | None) -> int | None:
 
 def _opset(options: dict[str, Any]) -> str | None:
     """Return the opset to reach; None where a runtime or an IR version was asked for, and no opset beside it."""
-    if options["runtime"]:
-        return _ml_opset(options)
     context = click.get_current_context(silent=True)
     chosen = context is None or context.get_parameter_source("opset") is not ParameterSource.DEFAULT
+    if options["runtime"] and not _on_command_line("opset"):
+        return _ml_opset(options)  # an opset of the configuration file is for migrations without a runtime
     if options["ir_version"] is not None and not chosen and options["opset"] == _DEFAULT_OPSET:
         return None
     opset: str = options["opset"]
@@ -65,11 +65,7 @@ def _opset(options: dict[str, Any]) -> str | None:
 def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
     """Return what --for asks for; nothing if --opset overrides a configured one. Raises click.UsageError."""
     runtime = tuple(options["runtime"])
-    if runtime and _on_command_line("opset") and _ml_opset(options) is None:
-        if _on_command_line("runtime"):
-            raise click.UsageError(
-                "--for determines the opset; leave --opset out, or give that of ai.onnx.ml or of a domain of your own only"
-            )
+    if _on_command_line("opset") and not _on_command_line("runtime") and _ml_opset(options) is None:
         return ()
     if runtime:
         from onnx_migrate.standard.targets import resolve

@@ -137,3 +137,25 @@ def test_constants_become_initializers_where_there_is_no_constant() -> None:
         "made initializers of 3 Constants, as chip has no Constant"
     ]
     same(run(source, feeds), run(result, feeds), "stored")
+
+
+PARTLY = """17 (float[2,3,4] x, float[4] s) => (float[2,3,4] y, float[1,1,1] z) {
+  [norm] n = LayerNormalization (x, s) [relu] y = Relu (n) [prod] z = ReduceProd (x)
+}"""
+
+
+def test_a_best_effort_writes_what_can_be_done_and_names_what_is_left() -> None:
+    source, log = model(PARTLY), ChangeLog()
+    feeds = random_feeds(source)
+    item = builtin_passes()["fit_operators"](targets=targets_of(LACKING), best_effort=True)  # type: ignore[call-arg]
+    result = item.run(files.load(model(PARTLY)), log)
+    again = item.run(result.copy(), log)
+
+    found = operators(result.proto)
+    assert "LayerNormalization" not in found
+    assert "ReduceProd" in found
+    (note,) = log.notes
+    assert (note.code, note.subject, note.severity) == ("not-fitted", "prod", "warning")
+    assert note.message.startswith("left as it is: 'prod' (ReduceProd-13): Chip 8.5 has no ReduceProd")
+    same(run(source, feeds), run(result.proto, feeds), "best effort", 1e-5, 2e-6)
+    assert again.proto == result.proto

@@ -68,6 +68,21 @@ def test_what_is_not_taken_is_refused_by_name(rows: str, text: str, message: str
     assert not [change for change in log.changes if change.emitted]  # no Casts around what is refused
 
 
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [('types = ["float32"]', HALF), ("static = true", OPEN), ('[[operator]]\nnames = ["Relu"]\noldest = 15', DEEP),
+     ('[[operator]]\nnames = ["Reshape"]\nconstant_inputs = ["shape"]', COMPUTED)],
+)  # fmt: skip
+def test_a_best_effort_leaves_it_with_a_warning(rows: str, text: str) -> None:
+    targets, log = targets_of(f"{RELEASE}{rows}\n"), ChangeLog()
+    result = default_pipeline(runtime=targets, simplify=False, best_effort=True).run(
+        files.load(model(text)), log
+    )
+
+    assert [note.code for note in log.notes] == ["not-fitted"]
+    assert len(result.model.proto.graph.node) == len(model(text).graph.node)
+
+
 def test_open_dims_have_the_option_that_fixes_them() -> None:
     with pytest.raises(CannotMigrate) as error:
         default_pipeline(runtime=targets_of(f"{RELEASE}static = true\n")).run(
