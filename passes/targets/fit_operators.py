@@ -90,13 +90,16 @@ class FitOperators(Pass):
             )
             if not fitted.refusals:
                 return fitted.model
-            if not self.best_effort:
+            refused = {
+                replace(item.error.where or Where(), from_version=None, to_version=None)
+                for item in fitted.refusals
+            }
+            if not self.best_effort or refused <= left:  # such a node is not found again by its name
                 raise self._refusal(fitted.refusals)
             trial.roll_back()
             model = whole
+            left |= refused
             for item in fitted.refusals:
-                where = item.error.where or Where()
-                left.add(replace(where, from_version=None, to_version=None))
                 leave_or_raise(item.error, log, self.name, best_effort=True)
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
