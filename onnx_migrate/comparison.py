@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from onnx_migrate import files
-from onnx_migrate.engine.validity import check_nodes, check_original
+from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
@@ -22,6 +23,8 @@ from onnx_migrate.verify.settings import Libraries, libraries_of
 from onnx_migrate.verify.weight_data import other_weights
 
 __all__ = ["compare"]
+
+T = TypeVar("T")
 
 _SHOWN = 5
 """How many weights a note names."""
@@ -78,7 +81,7 @@ def compare(
             if not _ran_in_onnxruntime(verdict):
                 for model in (segment.original, result):
                     if not prover.loads(model):
-                        _refuse(model, check_nodes)
+                        _checked(model, check_nodes)
         if verdict.kind is Kind.VERIFIED:
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if not asked:
@@ -110,14 +113,13 @@ def _ran_in_onnxruntime(verdict: Verdict) -> bool:
 
 def _valid(source: files.Source) -> Model:
     model = files.load(source)
-    _refuse(model, check_original)
-    return model
+    return _checked(model, accepted)
 
 
-def _refuse(model: Model, check: Callable[[Model], None]) -> None:
-    """Raise InvalidModel, whose text begins with the model's name, for one that a check finds not to be valid."""
+def _checked(model: Model, check: Callable[[Model], T]) -> T:
+    """Return what a check returns; raise InvalidModel, whose text begins with the model's name, for one that is not valid."""
     try:
-        check(model)
+        return check(model)
     except InvalidModel as error:
         place = f"{error.where}: " if error.where else ""
         raise InvalidModel(

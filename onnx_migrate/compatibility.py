@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.pipeline_run import paused_garbage_collection
-from onnx_migrate.engine.validity import check_original
+from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
@@ -157,7 +157,7 @@ class CompatibilityChecker:
     def __post_init__(self) -> None:
         self._fault: MigrateError | None = None
         try:
-            check_original(self.model)
+            self.model = accepted(self.model)
         except MigrateError as error:
             self._fault = error
         self._sorted = self.model.copy()

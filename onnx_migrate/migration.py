@@ -86,6 +86,7 @@ class _Run:
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
         self.request, self.pipeline = Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
+        self.strict = options.strict
         # A process for the verification is started while the passes run, unless it may take no run at all.
         self.ready = options.isolated and self.policy != "off" and options.ir_version is None
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
@@ -146,7 +147,9 @@ class _Run:
             settings = self.settings
             if self.ready:
                 settings = replace(settings, worker=stack.enter_context(ready_worker(settings.limits)))
-            result = self.pipeline.run(original, log, require_optional=self.simplified, stage=self.clock)
+            result = self.pipeline.run(
+                original, log, require_optional=self.simplified, strict=self.strict, stage=self.clock
+            )
             prover = stack.enter_context(Prover(settings))
             required = self.policy == "require"
             verifying = Verifying(self.pipeline, prover, required, self.simplified, log)

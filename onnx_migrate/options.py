@@ -128,6 +128,13 @@ class Options:
         something else. The model's numbers change: the part before is compared with the original, and the result
         with the model after this rewriting.""",
     )
+    strict: bool = option(
+        False, "--strict", panel=REWRITING, is_flag=True,
+        help="Refuse a model that is not valid by the standard, also where ONNX Runtime loads it; by default such a model is "
+        "mended as ONNX Runtime reads it, and the report says how.",
+        text="""refuse a model that is not valid by the standard, also where ONNX Runtime loads it; else it is mended as that
+        reads it, with notes of the code `mended`.""",
+    )
     keep: Collection[str] = option(
         (), "--keep", panel=REWRITING, multiple=True, type=("tf_half_pixel_for_nn",),
         help="Keep this value of coordinate_transformation_mode, which ONNX removed in opset 13 and ONNX Runtime still "

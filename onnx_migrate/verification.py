@@ -169,7 +169,7 @@ class Verifying:
     ) -> tuple[PipelineResult, Proof]:
         """Prove the last segment, respelled where ONNX Runtime loads the result only without optimisation."""
         last = result.segments[-1]
-        if differ_in_header_alone(last.original, last.result):
+        if last.original.as_given is None and differ_in_header_alone(last.original, last.result):
             if last.result.proto.ir_version <= last.original.proto.ir_version:
                 return result, Proof(_SAME_GRAPH)
             verdict = self.prover.require_loadable(last.original, last.result, _SAME_GRAPH_LOADED)
@@ -212,7 +212,7 @@ class Verifying:
             stages = Pipeline(passes).intermediate_models(original)
         except MigrateError:
             return
-        if segment.original is not original:
+        if segment.original is not original and segment.original.as_given is None:
             start = segment.original.proto
             places = [place for place, (_, model) in enumerate(stages) if model.proto == start]
             stages = stages[places[-1] + 1 :] if places else []
@@ -308,6 +308,8 @@ class ProvingInRuntimes:
     ) -> tuple[tuple[RuntimeProof, ...], list[RuntimeProof]]:
         """Return what came of the result in each runtime, and those in which it fails."""
         settings, intended = self.verifying.prover.settings, result.segments[-1].original
+        if intended.as_given is original.proto:
+            intended = original
         found = prove_models(self.asked, original, result.model, settings, intended)
         return found, [item for item in found if not item.passed]
 

@@ -124,10 +124,11 @@ class Cleanup(Pass):
         known.difference_update(value.name for value in (*graph.input, *graph.output))
         known -= initializer_names(graph)
         kept = []
-        for value in graph.value_info:
+        for value in reversed(graph.value_info):  # of several, ONNX Runtime reads the last
             if value.name in known and value.type.WhichOneof("value"):
                 known.discard(value.name)
                 kept.append(value)
+        kept.reverse()
         dropped = len(graph.value_info) - len(kept)
         if dropped:
             _replace(graph.value_info, kept)

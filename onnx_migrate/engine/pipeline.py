@@ -93,17 +93,25 @@ class Pipeline:
         return self.names.index(name)
 
     def run(
-        self, model: Model, log: ChangeLog, *, require_optional: bool = False, stage: Stage = _no_stage
+        self,
+        model: Model,
+        log: ChangeLog,
+        *,
+        require_optional: bool = False,
+        strict: bool = False,
+        stage: Stage = _no_stage,
     ) -> PipelineResult:
         """Run all passes on a copy of `model`, and return the result with the segments to verify.
 
-        With `require_optional` a failing optional pass fails the run; else it is left out and `log` says so. `stage`
-        is called with each pass's name, and its context encloses the pass.
+        A model that is not valid is mended as ONNX Runtime reads it, and `log` says so; with `strict` it is refused. With
+        `require_optional` a failing optional pass fails the run; else it is left out and `log` says so. `stage` is called
+        with each pass's name, and its context encloses the pass.
 
         Raises what passes raise; PassError for a pass that raises anything but a MigrateError, changes the interface,
         or breaks what it ensures; IllegalModel when a node of the result is not valid.
         """
-        return PipelineRun(self.passes, model, log, stage, require_optional=require_optional).result()
+        run = PipelineRun(self.passes, model, log, stage, require_optional=require_optional, strict=strict)
+        return run.result()
 
     def intermediate_models(self, model: Model) -> list[tuple[str, Model]]:
         """Run all passes once more, and return a copy of the model after each that changed it, by the pass's name.

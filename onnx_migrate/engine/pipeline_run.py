@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes
 from onnx_migrate.engine.validity import (
-    check_original,
+    accepted,
     check_result,
     note_older_ir,
     note_tolerated,
@@ -89,7 +89,7 @@ class PipelineRun:
     """Runs passes in their order on a copy of a model.
 
     Between two passes only this is known of the model: the properties in `_holding`. `after` gets each pass's name and
-    the model after it.
+    the model after it. With `strict` an original that is not valid is refused, also where ONNX Runtime would read it.
     """
 
     def __init__(
@@ -100,9 +100,11 @@ class PipelineRun:
         stage: Stage,
         *,
         require_optional: bool,
+        strict: bool = False,
         after: Callable[[str, Model], None] | None = None,
     ) -> None:
         self._passes = tuple(passes)
+        self._strict = strict
         self._log = log
         self._stage = stage
         self._require_optional = require_optional
@@ -129,7 +131,9 @@ class PipelineRun:
         return result
 
     def _result(self) -> PipelineResult:
-        check_original(self._original)
+        usable = accepted(self._original, self._log, strict=self._strict)
+        if usable is not self._original:
+            self._model, self._start, self._original = usable.copy(), usable, usable
         note_tolerated(self._original, self._log)
         note_older_ir(self._original, self._log)
         for item in self._passes:

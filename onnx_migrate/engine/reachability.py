@@ -14,7 +14,7 @@ from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lower_model import lower_model
 from onnx_migrate.engine.steps.step_table import load_installed
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
-from onnx_migrate.engine.validity import check_original
+from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
@@ -114,6 +114,11 @@ def find_reachable_opsets(model: Model) -> Reachability:
     of the other opsets. Downward, one lowering to `OLDEST` is enough: a node that is refused stops all opsets below the one
     that it is left at.
     """
+    invalid: MigrateError | None = None
+    try:
+        model = accepted(model)
+    except MigrateError as found:
+        invalid = found
     proto, newest = model.proto, newest_opset()
     own = newest_onnx_opset(proto) or None
     if own is None:
@@ -128,13 +133,14 @@ def find_reachable_opsets(model: Model) -> Reachability:
     own = max(own, 1)  # a lower one is refused below
     targets = range(own, newest + 1)
     older = range(OLDEST, own)
+    if invalid is not None:
+        return Reachability((), (Refusal(invalid, (*older, *targets)),))
     blocked: dict[str, tuple[MigrateError, set[int]]] = {}
 
     def block(error: MigrateError, opsets: Iterable[int]) -> None:
         blocked.setdefault(str(error), (error, set()))[1].update(opsets)
 
     try:
-        check_original(model)
         lift = _lift(model, newest, None)
         for key, error in lift.refusals.items():
             start = (error.where.to_version if error.where else None) or own

@@ -1,4 +1,4 @@
-"""The checks at both ends of a pipeline: a broken source is refused, and a result that is not valid is not returned."""
+"""The checks at both ends of a pipeline: a broken source is mended or refused, and a result that is not valid is not returned."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from onnx import TensorProto
 from onnx_migrate.errors import IllegalModel, InvalidModel
 from onnx_migrate.model.graphs import all_nodes, bodies, function_key, initializer_names, node_label
 from onnx_migrate.model.legality import node_faults
+from onnx_migrate.model.mending import mend, uncalled_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.ir_features import FoundFeature, features
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.model.validity.size_limits import check_growth
-from onnx_migrate.model.validity.structure import name_faults, structure_faults
+from onnx_migrate.model.validity.structure import Length, name_faults, structure_faults
 from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -28,8 +29,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "IrLimit",
+    "accepted",
     "check_nodes",
-    "check_original",
     "check_result",
     "note_older_ir",
     "note_tolerated",
@@ -48,16 +49,28 @@ class IrLimit:
     """Up to this opset, ai.onnx may be newer than the IR version: a runtime that takes both asked for it."""
 
 
-def check_original(model: Model) -> None:
-    """Raise InvalidModel, with a code for its kind, for the first thing in a model that is broken.
+def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False) -> Model:
+    """Return the model that passes work on: this one, or where it is broken a copy, mended as ONNX Runtime reads it.
 
-    Raises CannotMigrate, code `too-large`, for a model that grows beyond all bounds when functions are expanded.
-    Nodes are compared with the schemas of their operators by the passes, which know more forms than the one that the
-    opset selects. Reads no weights.
+    What was mended is noted in `log`. Raises InvalidModel, with a code for its kind, for the first thing that cannot be
+    mended, with `strict` for the first that is broken; and CannotMigrate, code `too-large`, for a model that grows beyond all
+    bounds when functions are expanded. Nodes are compared with the schemas of their operators by the passes, which know more
+    forms than the one that the opset selects. Reads no weights.
     """
-    for fault in _structure_faults(model):
-        raise fault.error()
+    broken = next(_structure_faults(model), None)
+    if broken is not None:
+        if strict:
+            raise broken.error()
+        given, model = model.proto, model.copy()
+        model.as_given = given
+        mended = mend(model.proto, _length_of(model), _reader(model))
+        for left in _structure_faults(model):
+            raise left.error()
+        if log is not None:
+            for subject, reason in mended:
+                log.note("load", "mended", reason, subject=subject, severity="warning")
     check_growth(model.proto)
+    return model
 
 
 def check_nodes(model: Model) -> None:
@@ -209,12 +222,18 @@ def _faults(model: Model, *, names: bool) -> Iterator[Fault]:
 
 
 def _structure_faults(model: Model) -> Iterator[Fault]:
+    length, array = _length_of(model), _reader(model)
+    yield from structure_faults(model.proto, length, array)
+    yield from uncalled_faults(model.proto, lambda alone: iter(()))
+
+
+def _length_of(model: Model) -> Length:
     weights = model.weights
 
     def length(tensor: TensorProto) -> int | None:
         return None if weights.is_absent(tensor) else weights.payload(tensor).length
 
-    return structure_faults(model.proto, length, _reader(model))
+    return length
 
 
 def _reader(model: Model) -> Array:

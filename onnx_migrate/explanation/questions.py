@@ -10,7 +10,7 @@ from itertools import chain
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.validity import check_original
+from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import MigrateError, Where
 from onnx_migrate.explanation.operator_facts import canonical
 from onnx_migrate.inspection import LocatedNode, located_nodes
@@ -231,7 +231,7 @@ def _illegal(asked: Asked) -> Finding:
     if faults:
         return Finding(True, faults[0].reason, tuple(fault.where for fault in faults if fault.where))
     try:
-        check_original(asked.model)
+        accepted(asked.model, strict=True)
     except MigrateError as error:
         return Finding(True, error.reason, (error.where,) if error.where else ())
     return Finding(False, "every node is valid at the model's opset")

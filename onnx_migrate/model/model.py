@@ -25,7 +25,8 @@ class Model:
     `keepalive` holds what the references need to stay readable, such as a temporary directory.
     `origin` names the files it was read from, by path or URL: its own, then those of its external data.
     `stamp` is what its own file was then, None for bytes and protos.
-    `load_seconds` is how long reading it took.
+    `load_seconds` is how long reading it took. `as_given` is the structure as it was read, where `proto` is that structure
+    mended: what runs where a verification runs the model, which it knows by `proto`.
     """
 
     proto: onnx.ModelProto
@@ -35,6 +36,7 @@ class Model:
     origin: tuple[str, ...] = ()
     stamp: FileStamp | None = None
     load_seconds: float = 0.0
+    as_given: onnx.ModelProto | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -65,7 +67,7 @@ class Model:
         """Return a second structure over the same weights; costs grow with the graph, not the weights."""
         proto = onnx.ModelProto()
         proto.CopyFrom(self.proto)
-        return replace(self, proto=proto, weights=self.weights.copy())
+        return replace(self, proto=proto, weights=self.weights.copy(), as_given=None)
 
 
 M = TypeVar("M")

@@ -6,6 +6,7 @@ docs/Operators.md and docs/Changelog.md of onnx print.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from onnx import AttributeProto, NodeProto, TensorProto, defs
@@ -13,7 +14,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
-__all__ = ["allowed_values", "value_violation"]
+__all__ = ["READ_BY_RUNTIME", "allowed_values", "runtime_reading", "value_violation"]
 
 _AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _DIRECTION = ("forward", "reverse", "bidirectional")
@@ -79,6 +80,40 @@ _VALUES: dict[tuple[str, str, str], dict[int, tuple[str, ...]]] = {
     (_ML, "TreeEnsembleRegressor", "post_transform"): {1: _POST},
 }  # fmt: skip
 """By domain, operator and attribute: the values from each version on."""
+
+_READINGS: dict[tuple[str, str], Callable[[str], str]] = {
+    **{
+        (operator, "auto_pad"): lambda text: text or "NOTSET"
+        for _, operator, attribute in _VALUES
+        if attribute == "auto_pad"
+    },
+    **{
+        (operator, "reduction"): lambda text: "sum"
+        for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+    },
+    **{(operator, "reduction"): lambda text: "none" for operator in ("ScatterElements", "ScatterND")},
+    ("RoiAlign", "coordinate_transformation_mode"): lambda text: "output_half_pixel",
+    ("RoiAlign", "mode"): str.lower,
+}
+"""How ONNX Runtime reads a text that no version of an operator of ai.onnx has: measured with 1.21 and 1.32."""
+
+READ_BY_RUNTIME = frozenset(operator for operator, _ in _READINGS)
+"""The operators of ai.onnx of which ONNX Runtime takes texts that they do not have."""
+
+
+@cache
+def runtime_reading(operator: str, attribute: str, text: str) -> str | None:
+    """Return the value as which ONNX Runtime reads a text that no version of an operator of ai.onnx has.
+
+    None for one that a version has, and for one that it refuses.
+    """
+    reading = _READINGS.get((operator, attribute))
+    if reading is None:
+        return None
+    known = {value for values in _VALUES["", operator, attribute].values() for value in values}
+    read = reading(text)
+    return read if text not in known and read in known else None
+
 
 _UNSET_TYPE = {"DequantizeLinear": 0, "QuantizeLinear": 0}
 """Operators whose attribute of 0 means that the type follows from the inputs."""

@@ -140,13 +140,22 @@ class Prover:
         """Return a model in a form that runtimes load; weights in memory are written to a temporary file first."""
         if self._original is not None and self._original[0] is model:
             return self._original[1]
+        given = model.as_given
         if model.weights.memory:
             folder = self._temporary.enter_context(TemporaryFolder())
             path = Path(folder, "model.onnx")
+            if given is not None:
+                files.save(replace(model, proto=given, as_given=None), path.with_name("given.onnx"))
+                given = files.load(path.with_name("given.onnx")).proto
             files.save(model, path)
             model = files.load(path)
         structure = model.proto.SerializeToString(deterministic=True)
-        return Runnable(structure=structure, weights=model.weights, libraries=self.settings.libraries)
+        return Runnable(
+            structure=structure,
+            weights=model.weights,
+            libraries=self.settings.libraries,
+            given=None if given is None else given.SerializeToString(deterministic=True),
+        )
 
 
 @contextmanager

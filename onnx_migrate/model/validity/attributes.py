@@ -14,11 +14,12 @@ from onnx import AttributeProto
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.validity.fault import Problem
+from onnx_migrate.standard.allowed_values import READ_BY_RUNTIME, runtime_reading
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["attribute_fault"]
+__all__ = ["CONSTANT_KINDS", "FIELD", "attribute_fault"]
 
-_FIELD: dict[int, str] = {
+FIELD: dict[int, str] = {
     AttributeProto.FLOAT: "f",
     AttributeProto.INT: "i",
     AttributeProto.STRING: "s",
@@ -34,7 +35,19 @@ _FIELD: dict[int, str] = {
     AttributeProto.SPARSE_TENSORS: "sparse_tensors",
     AttributeProto.TYPE_PROTOS: "type_protos",
 }
-_VALUES = frozenset(_FIELD.values())
+CONSTANT_KINDS: dict[str, int] = {
+    "value": AttributeProto.TENSOR,
+    "sparse_value": AttributeProto.SPARSE_TENSOR,
+    "value_float": AttributeProto.FLOAT,
+    "value_floats": AttributeProto.FLOATS,
+    "value_int": AttributeProto.INT,
+    "value_ints": AttributeProto.INTS,
+    "value_string": AttributeProto.STRING,
+    "value_strings": AttributeProto.STRINGS,
+}
+"""The attributes that a Constant may have, of which it has one, and their types."""
+
+_VALUES = frozenset(FIELD.values())
 _MESSAGES = frozenset(("t", "g", "sparse_tensor", "tp"))
 """Fields that must be there: one of a number or a string is left out by proto3 writers where it is 0 or empty."""
 
@@ -57,7 +70,20 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
             return Problem(problem.code, problem.reason.format(name=repr(attribute.name)))
     fits = _FITS.get(node.op_type) if is_onnx(node.domain) else None
     complaint = fits(node) if fits else ""
-    return Problem(code="invalid-node", reason=complaint) if complaint else None
+    if complaint:
+        return Problem(code="invalid-node", reason=complaint)
+    return _value_problem(node) if is_onnx(node.domain) and node.op_type in READ_BY_RUNTIME else None
+
+
+def _value_problem(node: onnx.NodeProto) -> Problem | None:
+    """Return the problem of a text that no version of the operator has, and that ONNX Runtime reads as another."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.STRING and not attribute.ref_attr_name:
+            text = attribute.s.decode(errors="replace")
+            if runtime_reading(node.op_type, attribute.name, text) is not None:
+                reason = f"has {attribute.name}={text!r}, which {node.op_type} does not have"
+                return Problem(code="no-such-value", reason=reason)
+    return None
 
 
 def _split_complaint(node: onnx.NodeProto) -> str:
@@ -67,10 +93,19 @@ def _split_complaint(node: onnx.NodeProto) -> str:
 
 
 def _constant_complaint(node: onnx.NodeProto) -> str:
-    values = [a.name for a in node.attribute if a.name == "sparse_value" or a.name.startswith("value")]
-    if len(values) == 1:
-        return ""
-    return f"has {' and '.join(values) or 'no value'}, and must have exactly one value"
+    values = [a.name for a in node.attribute if a.name in CONSTANT_KINDS]
+    if len(values) != 1:
+        return f"has {' and '.join(values) or 'no value'}, and must have exactly one value"
+    if node.input:
+        return f"has {count_of(len(node.input), 'input')}, and Constant takes none"
+    for attribute in node.attribute:
+        kind = CONSTANT_KINDS.get(attribute.name)
+        if kind is None:
+            return f"has an attribute {attribute.name!r}, which Constant does not have"
+        if attribute.type and attribute.type != kind:
+            given, wanted = map(AttributeProto.AttributeType.Name, (attribute.type, kind))
+            return f"has attribute {attribute.name!r} of type {given}, but Constant takes {wanted}"
+    return ""
 
 
 def _if_complaint(node: onnx.NodeProto) -> str:
@@ -148,17 +183,17 @@ def _problem(fields: tuple[str, ...], kind: int, untyped: bool) -> Problem | Non
             if untyped
             else Problem(code="bad-attribute", reason="has an attribute {name} without a type")
         )
-    if kind not in _FIELD:
+    if kind not in FIELD:
         return Problem(code="bad-attribute", reason=f"has an attribute {{name}} of the unknown type {kind}")
     label = AttributeProto.AttributeType.Name(kind)
-    other = _VALUES.intersection(fields) - {_FIELD[kind]}
+    other = _VALUES.intersection(fields) - {FIELD[kind]}
     if other:
         return Problem(
             code="bad-attribute",
             reason=f"has an attribute {{name}} of type {label} whose value is of another type: it is in the field"
             f" {min(other)!r}",
         )
-    if _FIELD[kind] in _MESSAGES and _FIELD[kind] not in fields:
+    if FIELD[kind] in _MESSAGES and FIELD[kind] not in fields:
         return Problem(
             code="bad-attribute", reason=f"has an attribute {{name}} of type {label} without a value"
         )

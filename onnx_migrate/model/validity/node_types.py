@@ -23,7 +23,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.type_constraints import judge
 
-__all__ = ["type_faults"]
+__all__ = ["constant_faults", "constant_type", "type_faults", "type_text"]
 
 _DEFAULT_TYPE = {
     "BlackmanWindow": TensorProto.FLOAT,
@@ -66,7 +66,7 @@ def _tensor(dtype: int) -> str | None:
     return f"tensor({TensorProto.DataType.Name(dtype).lower()})" if known else None
 
 
-def _type_of(type_: onnx.TypeProto) -> str | None:
+def type_text(type_: onnx.TypeProto) -> str | None:
     """Return a type as onnx.defs writes it; None if it is not known completely."""
     kind = type_.WhichOneof("value")
     if kind == "tensor_type":
@@ -75,15 +75,37 @@ def _type_of(type_: onnx.TypeProto) -> str | None:
         inner = _tensor(type_.sparse_tensor_type.elem_type)
         return f"sparse_{inner}" if inner else None
     if kind == "map_type":
-        key, value = _tensor(type_.map_type.key_type), _type_of(type_.map_type.value_type)
+        key, value = _tensor(type_.map_type.key_type), type_text(type_.map_type.value_type)
         if not key or not value:
             return None
         # onnx.defs writes map(int64, float), with no "tensor" for the values.
         return f"map({key[7:-1]}, {value[7:-1] if value.startswith('tensor(') else value})"
     if kind in ("sequence_type", "optional_type"):
-        inner = _type_of(getattr(type_, kind).elem_type)
+        inner = type_text(getattr(type_, kind).elem_type)
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})" if inner else None
     return None
+
+
+def constant_type(node: NodeProto) -> str | None:
+    """Return the type of the value of a Constant; None if that is not known."""
+    return _said(node, ())
+
+
+def constant_faults(graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
+    """Yield a fault for each value of a Constant that the graph declares as another type."""
+    made = {node.output[0]: node for node in graph.node if node.op_type == "Constant" and node.output}
+    for value in (*graph.value_info, *graph.output):
+        node = made.get(value.name)
+        if node is None:
+            continue
+        own, declared = constant_type(node), type_text(value.type)
+        if own and declared and own != declared:
+            yield _contradiction(node, path, own, declared)
+
+
+def _contradiction(node: NodeProto, path: str, own: str, declared: str) -> Fault:
+    reason = f"it outputs {own}, and {node.output[0]!r} is declared as {declared}"
+    return Fault(code="type-mismatch", reason=reason, where=where_of(path, node))
 
 
 class _Typing:
@@ -146,7 +168,7 @@ class _Typing:
             for value in values:
                 key = value.type.SerializeToString()
                 if key not in self._of_type:
-                    self._of_type[key] = _type_of(value.type)
+                    self._of_type[key] = type_text(value.type)
                 types[value.name] = self._of_type[key]
         for value, known in zip(graph.input, given, strict=False):
             types[value.name] = types[value.name] or known
@@ -202,8 +224,7 @@ class _Typing:
         if not outputs or own is None:
             return outputs
         if outputs[0] not in (None, own):
-            reason = f"it outputs {own}, and {node.output[0]!r} is declared as {outputs[0]}"
-            self._faults.append(Fault(code="type-mismatch", reason=reason, where=where_of(path, node)))
+            self._faults.append(_contradiction(node, path, own, outputs[0] or ""))
         return (own, *outputs[1:])
 
 

@@ -16,10 +16,11 @@ from onnx_migrate.model.graphs import Body, function_path, may_hold_graphs, subg
 from onnx_migrate.model.validity.attributes import attribute_fault
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
+from onnx_migrate.model.validity.node_types import constant_faults
 from onnx_migrate.model.validity.tensors import Array, array_of, dtype_fault, sparse_fault, tensor_fault
 from onnx_migrate.model.validity.values import definitions, value_faults
 
-__all__ = ["declared_type_faults", "name_faults", "structure_faults"]
+__all__ = ["Length", "declared_type_faults", "name_faults", "structure_faults", "type_problem"]
 
 _WITH_TENSORS = frozenset(
     (
@@ -77,6 +78,8 @@ class _Check:
             yield from self._initializers(body, path)
         found = definitions(body)
         yield from value_faults(body, path, found, outer)
+        if self._contents and isinstance(body, onnx.GraphProto) and ("", "Constant") in found.operators:
+            yield from constant_faults(body, path)
         if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
             return
         for node in body.node:
@@ -151,7 +154,7 @@ def declared_type_faults(graph: onnx.GraphProto, path: str, *, main: bool) -> It
             key = value.type.SerializeToString()
             if key in fine:
                 continue
-            problem = _fault(value.type)
+            problem = type_problem(value.type)
             if not key:
                 if not main or what != "input":
                     continue
@@ -166,7 +169,7 @@ def declared_type_faults(graph: onnx.GraphProto, path: str, *, main: bool) -> It
             fine.add(key)
 
 
-def _fault(type_: onnx.TypeProto) -> Problem | None:
+def type_problem(type_: onnx.TypeProto) -> Problem | None:
     """Return what is not valid in a type; None for one without any kind, which says nothing."""
     kind = type_.WhichOneof("value")
     if kind == "tensor_type":
@@ -174,9 +177,9 @@ def _fault(type_: onnx.TypeProto) -> Problem | None:
     if kind == "sparse_tensor_type":
         return dtype_fault(type_.sparse_tensor_type.elem_type)
     if kind == "sequence_type":
-        return _fault(type_.sequence_type.elem_type)
+        return type_problem(type_.sequence_type.elem_type)
     if kind == "optional_type":
-        return _fault(type_.optional_type.elem_type)
+        return type_problem(type_.optional_type.elem_type)
     if kind == "map_type":
-        return dtype_fault(type_.map_type.key_type) or _fault(type_.map_type.value_type)
+        return dtype_fault(type_.map_type.key_type) or type_problem(type_.map_type.value_type)
     return None

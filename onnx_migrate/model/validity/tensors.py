@@ -21,11 +21,13 @@ from onnx_migrate.model.validity.fault import Problem
 
 __all__ = [
     "ELEMENT_TYPES",
+    "FIELD_OF_TYPE",
     "Array",
     "IntArray",
     "array_of",
     "dims_fault",
     "dtype_fault",
+    "flat_places",
     "sparse_fault",
     "tensor_fault",
     "unordered",
@@ -40,11 +42,11 @@ _LARGEST = 2**63 - 1
 _MOST_AXES = 64
 """The most axes of a tensor that has data: ONNX Runtime and NumPy take no more."""
 
-_FIELD = dict.fromkeys(
+FIELD_OF_TYPE = dict.fromkeys(
     (6, 5, 3, 4, 2, 9, 10, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28), "int32_data"
 )
-_FIELD |= {1: "float_data", 14: "float_data", 11: "double_data", 15: "double_data", 7: "int64_data"}
-_FIELD |= {12: "uint64_data", 13: "uint64_data", 8: "string_data"}
+FIELD_OF_TYPE |= {1: "float_data", 14: "float_data", 11: "double_data", 15: "double_data", 7: "int64_data"}
+FIELD_OF_TYPE |= {12: "uint64_data", 13: "uint64_data", 8: "string_data"}
 """The field for the elements of each element type where they are not in raw_data (onnx.proto)."""
 
 _COMPLEX = (TensorProto.COMPLEX64, TensorProto.COMPLEX128)
@@ -85,7 +87,7 @@ def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | No
         return _raw_fault(tensor, len(tensor.raw_data))
     if not forms:
         return _raw_fault(tensor, 0) if tensor.data_type != TensorProto.STRING else _count_fault(tensor, 0)
-    wanted = _FIELD.get(tensor.data_type)
+    wanted = FIELD_OF_TYPE.get(tensor.data_type)
     if wanted is not None and forms != [wanted]:
         return Problem(
             code="wrong-data-field",
@@ -128,7 +130,7 @@ def sparse_fault(
 
 def unordered(sparse: onnx.SparseTensorProto, array: Array = array_of) -> bool:
     """Return whether the indices of a valid sparse tensor are not in ascending order, as onnx.proto wants them."""
-    places = _places(sparse, array)
+    places = flat_places(sparse, array)
     return places is not None and bool((np.diff(places) < 0).any())
 
 
@@ -146,13 +148,13 @@ def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | Non
             code="bad-sparse",
             reason=f"its index {place} is {indices[place].tolist()}, which is outside a tensor {list(sparse.dims)}",
         )
-    places = _places(sparse, array)
+    places = flat_places(sparse, array)
     if places is not None and (np.diff(places) <= 0).any() and len(np.unique(places)) < len(places):
         return Problem(code="bad-sparse", reason="two of its values have the same index")
     return None
 
 
-def _places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None:
+def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None:
     """Return the positions in the flat tensor; None where the indices cannot be read, or are none."""
     indices = array(sparse.indices)
     if indices is None or not indices.size:
@@ -222,7 +224,9 @@ def _count_fault(tensor: TensorProto, count: int) -> Problem | None:
     elements = math.prod(tensor.dims) * (2 if tensor.data_type in _COMPLEX else 1)
     # Elements of less than a byte are packed as in raw_data, each byte one int32 (onnx.proto, int32_data).
     packed = (
-        byte_size(tensor.dims, tensor.data_type) if _FIELD.get(tensor.data_type) == "int32_data" else None
+        byte_size(tensor.dims, tensor.data_type)
+        if FIELD_OF_TYPE.get(tensor.data_type) == "int32_data"
+        else None
     )
     if count == elements or (packed is not None and packed < elements and count == packed):
         return None

@@ -37,11 +37,11 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
     if runnable.path is not None:
         yield str(runnable.path), None
         return
-    structure = runnable.structure or b""
+    structure = runnable.given or runnable.structure or b""
     if b"location" not in structure:  # the key of an entry of external_data
         yield structure, None
         return
-    proto = runnable.proto()
+    proto = ModelProto.FromString(structure)
     found = [
         (tensor, runnable.external_data.payload(tensor))
         for tensor in tensors(proto)

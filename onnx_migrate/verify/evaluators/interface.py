@@ -90,6 +90,8 @@ class Runnable:
     weights: Weights | None = None
     libraries: tuple[str, ...] = ()
     """Libraries with kernels of custom operators, for ONNX Runtime."""
+    given: bytes | None = None
+    """What ONNX Runtime loads in place of `structure`, where that is a mended copy, over the same external data."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out `model`, which another process parses for itself."""

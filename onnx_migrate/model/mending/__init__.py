@@ -1,0 +1,8 @@
+"""Mends what the standard forbids in a model and ONNX Runtime reads all the same, as it reads it."""
+
+from __future__ import annotations
+
+from onnx_migrate.model.mending.mend import mend, uncalled_faults
+from onnx_migrate.model.mending.tensors import Mending
+
+__all__ = ["Mending", "mend", "uncalled_faults"]

@@ -1,0 +1,153 @@
+"""Mends Constants: ONNX Runtime makes an initializer of each when it reads a graph, by its first attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
+
+from onnx_migrate.model.graphs import Body, initializer_names, node_label
+from onnx_migrate.model.mending.tensors import Mending, mend_sparse, mend_tensor
+from onnx_migrate.model.validity.attributes import CONSTANT_KINDS, FIELD
+from onnx_migrate.model.validity.tensors import Array, tensor_fault
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["Place", "mend_constants"]
+
+Place = Literal["graph", "sub-graph", "function"]
+"""Where a body stands: ONNX Runtime reads the main graph with the fewest checks."""
+
+_NAMES = {kind: name for name, kind in CONSTANT_KINDS.items()}
+
+
+def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
+    """Mend the Constants of a body, in place."""
+    constants = [node for node in body.node if node.op_type == "Constant" and is_onnx(node.domain)]
+    if not constants:
+        return
+    if place != "sub-graph":
+        read = {name for node in body.node for name in node.input}
+        for node in [node for node in constants if _is_broken(node) and read.isdisjoint(node.output)]:
+            if isinstance(body, onnx.FunctionProto) and not set(body.output).isdisjoint(node.output):
+                continue
+            constants.remove(node)
+            body.node.remove(node)
+            yield Mending(
+                node_label(node),
+                f"Constant {node_label(node)!r} was removed, as nothing reads it and it is no tensor",
+            )
+    for node in constants:
+        said = _mend(node, place, array)
+        if said:
+            yield Mending(node_label(node), f"Constant {node_label(node)!r} {said}")
+    if place == "graph" and isinstance(body, onnx.GraphProto):
+        yield from _repeated(body, constants)
+
+
+def _is_broken(node: NodeProto) -> bool:
+    first = node.attribute[0] if node.attribute else None
+    return first is not None and first.type == AttributeProto.TENSOR and tensor_fault(first.t) is not None
+
+
+def _mend(node: NodeProto, place: Place, array: Array) -> str:
+    """Leave a Constant the one attribute that is read; return what was wrong, "" if nothing was."""
+    before = node.SerializeToString()
+    if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
+        return ""
+    said = ""
+    if _only_first(node, place):
+        first = node.attribute[0]
+        value = AttributeProto(name=_NAMES[first.type] if place == "graph" else first.name, type=first.type)
+        for field, content in first.ListFields():
+            if field.name in ("doc_string", FIELD[first.type]):
+                _set(value, field.name, content)
+        if place == "graph":
+            node.ClearField("input")
+        node.ClearField("attribute")
+        node.attribute.append(value)
+        said = f"is not one value of its type: read as {value.name}, its first attribute" * (
+            before != node.SerializeToString()
+        )
+    first = node.attribute[0]
+    if first.type == AttributeProto.TENSOR and first.HasField("t"):
+        said = said or mend_tensor(first.t, forms=place != "sub-graph")
+    elif (
+        first.type == AttributeProto.SPARSE_TENSOR
+        and place == "graph"
+        and mend_sparse(first.sparse_tensor, array)
+    ):
+        said = said or "has an index twice: the last value holds"
+    return said
+
+
+def _set(attribute: AttributeProto, field: str, content: object) -> None:
+    if field in ("t", "sparse_tensor"):
+        getattr(attribute, field).CopyFrom(content)
+    elif field.endswith("s") and field != "s":
+        getattr(attribute, field).extend(content)
+    else:
+        setattr(attribute, field, content)
+
+
+def _only_first(node: NodeProto, place: Place) -> bool:
+    """Return whether the first attribute counts and the others are passed over: in the main graph they are in any case.
+
+    In a sub-graph each must be one that a Constant may have, and in a function only attributes that are no value may follow.
+    """
+    first, others = node.attribute[0], node.attribute[1:]
+    own = {field.name for field, _ in first.ListFields()}
+    if place == "graph":
+        return FIELD[first.type] in own or first.type not in (
+            AttributeProto.TENSOR,
+            AttributeProto.SPARSE_TENSOR,
+        )
+    if CONSTANT_KINDS.get(first.name) != first.type or node.input:
+        return False
+    if place == "sub-graph":
+        names = {attribute.name for attribute in node.attribute}
+        return len(names) == len(node.attribute) > 1 and all(map(_is_whole, node.attribute))
+    return FIELD[first.type] in own and all(
+        other.name == first.name or other.name not in CONSTANT_KINDS for other in others
+    )
+
+
+def _is_whole(attribute: AttributeProto) -> bool:
+    """Return whether an attribute is one that a Constant may have, with a value of its type and no other."""
+    kind = CONSTANT_KINDS.get(attribute.name)
+    fields = {field.name for field, _ in attribute.ListFields()}
+    return kind == attribute.type and fields <= {"name", "type", "doc_string", FIELD[kind]}
+
+
+def _repeated(graph: onnx.GraphProto, constants: list[NodeProto]) -> Iterator[Mending]:
+    """Make an initializer of each Constant that writes what is an input, an initializer or another Constant's output too."""
+    others = {name for node in graph.node if node.op_type != "Constant" for name in node.output}
+    defined = [*initializer_names(graph), *(value.name for value in graph.input)]
+    names = [node.output[0] for node in constants if len(node.output) == 1]
+    twice = {name for name in names if name and (name in defined or names.count(name) > 1)} - others
+    for node in [node for node in constants if twice.intersection(node.output)]:
+        tensor = _tensor(node.attribute[0]) if len(node.attribute) == 1 else None
+        if tensor is None or len(node.output) != 1:
+            continue
+        graph.initializer.add().CopyFrom(tensor)
+        graph.initializer[-1].name = node.output[0]
+        graph.node.remove(node)
+        yield Mending(
+            node.output[0],
+            f"a Constant writes {node.output[0]!r}, which is an input, an initializer or another Constant too: it holds",
+        )
+
+
+def _tensor(attribute: AttributeProto) -> TensorProto | None:
+    """Return the value of a Constant as a tensor; None if it is sparse."""
+    if attribute.type == AttributeProto.TENSOR:
+        return attribute.t
+    if attribute.type == AttributeProto.SPARSE_TENSOR:
+        return None
+    value = onnx.helper.get_attribute_value(attribute)
+    if attribute.type in (AttributeProto.STRING, AttributeProto.STRINGS):
+        return numpy_helper.from_array(np.array(value, object))
+    kind = np.float32 if attribute.type in (AttributeProto.FLOAT, AttributeProto.FLOATS) else np.int64
+    return numpy_helper.from_array(np.array(value, kind))

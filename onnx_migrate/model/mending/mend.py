@@ -1,0 +1,163 @@
+"""Mends a model in place. What each body may have wrong is measured: tests/model/test_mending.py has a model for each rule.
+
+ONNX Runtime reads the main graph itself: Constants and initializers in its own way, other nodes by onnx.checker, with all that
+is in their sub-graphs. It reads a local function when a node calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+import onnx
+from onnx import AttributeProto
+
+from onnx_migrate.model.graphs import (
+    Body,
+    FunctionKey,
+    bodies,
+    called,
+    function_key,
+    function_path,
+    nested_nodes,
+    node_label,
+)
+from onnx_migrate.model.legality import node_faults
+from onnx_migrate.model.mending.constants import Place, mend_constants
+from onnx_migrate.model.mending.declarations import mend_declarations
+from onnx_migrate.model.mending.tensors import Mending, mend_initializers
+from onnx_migrate.model.validity.fault import Fault
+from onnx_migrate.model.validity.structure import Length, structure_faults
+from onnx_migrate.model.validity.tensors import Array
+from onnx_migrate.standard.allowed_values import runtime_reading
+from onnx_migrate.standard.ir_versions import IrFeature
+from onnx_migrate.standard.schema import is_onnx, newest_opset
+from onnx_migrate.standard.targets import resolve
+
+__all__ = ["mend", "uncalled_faults"]
+
+_ASSUMED = {"com.microsoft": 1, "com.microsoft.nchwc": 1}
+"""The domains besides ai.onnx and ai.onnx.ml that ONNX Runtime takes as imported, with the version: its newest of each."""
+
+_NEEDED = frozenset(
+    (
+        "recursive-function",
+        "duplicate-function",
+        "domain-not-imported",
+        "no-such-import",
+        "output-not-produced",
+    )
+)
+"""What ONNX Runtime refuses of a function that no node calls, too."""
+
+
+def mend(proto: onnx.ModelProto, length: Length, array: Array) -> list[Mending]:
+    """Mend a model in place, and return what was mended. What has no meaning to ONNX Runtime stays as it is.
+
+    `length` and `array` are those of `structure_faults`; no weight is read, but sparse tensors with an index given twice.
+    """
+    return list(chain(_uncalled(proto, length, array), _imports(proto), _contents(proto, length, array)))
+
+
+def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
+    for located in bodies(proto):
+        body, inner = located.body, bool(located.key)
+        place: Place = "sub-graph" if inner else "function" if located.owner is not proto else "graph"
+        yield from mend_constants(body, place, array)
+        if isinstance(body, onnx.GraphProto):
+            if place == "graph":
+                overridable = proto.ir_version >= IrFeature.UNLISTED.since
+                yield from mend_initializers(body, length, array, overridable=overridable)
+            yield from mend_declarations(body, main=place == "graph")
+        yield from _attributes(body, repeated=place == "function")
+
+
+def uncalled_faults(
+    proto: onnx.ModelProto, faults: Callable[[onnx.ModelProto], Iterator[Fault]]
+) -> Iterator[Fault]:
+    """Yield the faults of the functions that no node of the graph leads to, also those that the schemas say."""
+    uncalled = _never_called(proto)
+    if not uncalled:
+        return
+    alone = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import)
+    alone.functions.extend(function for function in proto.functions if function_key(function) in uncalled)
+    scopes = {function_path(function) for function in alone.functions}
+    for fault in chain(faults(alone), node_faults(alone)):
+        if fault.where is not None and fault.where.scope in scopes:
+            yield fault
+
+
+def _never_called(proto: onnx.ModelProto) -> set[FunctionKey]:
+    functions = {function_key(function): function for function in proto.functions}
+    waiting = [called(node) for node in nested_nodes(proto.graph.node)] if functions else []
+    while waiting:
+        function = functions.pop(waiting.pop(), None)
+        if function is not None:
+            waiting += [called(node) for node in nested_nodes(function.node)]
+    return set(functions)
+
+
+def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
+    found = list(uncalled_faults(proto, lambda alone: structure_faults(alone, length, array)))
+    kept = {fault.where.scope for fault in found if fault.code in _NEEDED and fault.where}
+    gone = {fault.where.scope: fault for fault in found if fault.where and fault.where.scope not in kept}
+    for function in [item for item in proto.functions if function_path(item) in gone]:
+        proto.functions.remove(function)
+        yield Mending(
+            function.name,
+            f"{function_path(function)} was removed, as no node calls it and it is not valid:"
+            f" {gone[function_path(function)].reason}",
+        )
+
+
+def _imports(proto: onnx.ModelProto) -> Iterator[Mending]:
+    """Add the imports that the main graph lacks, at the versions that ONNX Runtime takes where there is any import."""
+    if not proto.opset_import:
+        return
+    known = {"" if is_onnx(entry.domain) else entry.domain for entry in proto.opset_import}
+    used = {"" if is_onnx(node.domain) else node.domain for node in nested_nodes(proto.graph.node)}
+    for entry in proto.opset_import:
+        if is_onnx(entry.domain) and entry.version == 0 and "" not in used:
+            entry.version = 1
+            yield Mending("model", "opset 0 of ai.onnx, of which it has no node, became opset 1")
+    functions = {function.domain for function in proto.functions}
+    for domain in sorted(used - known - functions):
+        version = _ASSUMED.get(domain, 0)
+        if domain in ("", "ai.onnx.ml"):
+            version = min(newest_opset(domain), (resolve("onnxruntime").opset or 1) if not domain else 99)
+        if version:
+            proto.opset_import.add(domain=domain, version=version)
+            yield Mending(
+                "model",
+                f"it has nodes of {domain or 'ai.onnx'} and no import of it: version {version} was imported",
+            )
+
+
+def _attributes(body: Body, *, repeated: bool) -> Iterator[Mending]:
+    """Correct the values of attributes; with `repeated`, of attributes of one name and type keep the last."""
+    for node in body.node:
+        if repeated and node.op_type != "Constant":
+            last = {attribute.name: place for place, attribute in enumerate(node.attribute)}
+            if len(last) < len(node.attribute) and len({(a.name, a.type) for a in node.attribute}) == len(
+                last
+            ):
+                kept = [node.attribute[place] for place in sorted(last.values())]
+                yield Mending(
+                    node_label(node),
+                    f"{node_label(node)!r} ({node.op_type}) has an attribute twice: the last holds",
+                )
+                del node.attribute[:]
+                node.attribute.extend(kept)
+        if not is_onnx(node.domain):
+            continue
+        for attribute in node.attribute:
+            if attribute.type != AttributeProto.STRING or attribute.ref_attr_name:
+                continue
+            text = attribute.s.decode(errors="replace")
+            read = runtime_reading(node.op_type, attribute.name, text)
+            if read is not None:
+                attribute.s = read.encode()
+                yield Mending(
+                    node_label(node),
+                    f"{node_label(node)!r} ({node.op_type}) has {attribute.name}={text!r}: read as {read!r}",
+                )

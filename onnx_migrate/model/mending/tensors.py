@@ -1,0 +1,130 @@
+"""Mends tensors that hold their data in more than one way, and the initializers of the main graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.graphs import names_read
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
+from onnx_migrate.model.validity.structure import Length
+from onnx_migrate.model.validity.tensors import FIELD_OF_TYPE, Array, flat_places, tensor_fault
+
+__all__ = ["Mending", "mend_initializers", "mend_sparse", "mend_tensor"]
+
+_UNREAD = frozenset(("bad-dims", "data-size", "wrong-data-field", "string-in-raw-data", "two-data-forms"))
+"""What ONNX Runtime takes of an initializer that nothing reads."""
+
+
+class Mending(NamedTuple):
+    """One thing that was mended: the name of what it is of, and a sentence."""
+
+    subject: str
+    reason: str
+
+
+def mend_tensor(tensor: TensorProto, *, forms: bool = True) -> str:
+    """Leave a tensor the data that ONNX Runtime reads, in place, and return what was wrong; "" if nothing was.
+
+    It reads external data first, then raw_data, then the field of the element type, and passes over `segment`. Without
+    `forms` only the latter is mended.
+    """
+    said = []
+    if tensor.HasField("segment"):
+        tensor.ClearField("segment")
+        said.append("says that it is a segment, which is passed over")
+    found = [name for name in DATA_FIELDS if len(getattr(tensor, name))]
+    if tensor.data_location == TensorProto.EXTERNAL:
+        wanted, limit = "external data", 0
+    else:
+        wanted, limit = "raw_data" if tensor.raw_data else FIELD_OF_TYPE.get(tensor.data_type, ""), 1
+    if forms and len(found) > limit and (wanted in found or not limit):
+        for name in found:
+            if name != wanted:
+                tensor.ClearField(name)
+        said.append(f"holds data in {', '.join(found)}: {wanted} is read")
+    return " and ".join(said)
+
+
+def mend_initializers(
+    graph: onnx.GraphProto, length: Length, array: Array, *, overridable: bool
+) -> Iterator[Mending]:
+    """Mend the initializers of the main graph: their data, those of one name, and those that nothing reads."""
+    for tensor in graph.initializer:
+        said = mend_tensor(tensor)
+        if said:
+            yield Mending(tensor.name, f"initializer {tensor.name!r} {said}")
+    for sparse in graph.sparse_initializer:
+        if mend_sparse(sparse, array):
+            name = sparse.values.name
+            yield Mending(name, f"sparse initializer {name!r} has an index twice: the last value holds")
+    yield from _repeated(graph)
+    yield from _unread(graph, length, overridable=overridable)
+
+
+def _repeated(graph: onnx.GraphProto) -> Iterator[Mending]:
+    """Keep the last of the initializers of one name, where their types and shapes are equal."""
+    counts = Counter(tensor.name for tensor in graph.initializer)
+    for name in [name for name, count in counts.items() if count > 1]:
+        same = [tensor for tensor in graph.initializer if tensor.name == name]
+        if len({(tensor.data_type, tuple(tensor.dims)) for tensor in same}) > 1:
+            continue
+        kept = [tensor for tensor in graph.initializer if tensor.name != name or tensor is same[-1]]
+        _replace(graph, kept)
+        yield Mending(name, f"{count_of(len(same), 'initializer')} have the name {name!r}: the last holds")
+
+
+def _unread(graph: onnx.GraphProto, length: Length, *, overridable: bool) -> Iterator[Mending]:
+    """Remove initializers that are no tensors and that nothing reads.
+
+    Where they are `overridable`, one that is an input too is read.
+    """
+    faults = {}
+    for tensor in graph.initializer:
+        external = tensor.data_location == TensorProto.EXTERNAL
+        problem = tensor_fault(tensor, length(tensor) if external else None)
+        if problem and problem.code in _UNREAD:
+            faults[tensor.name] = problem.reason
+    if not faults:
+        return
+    read = set(chain.from_iterable(map(names_read, graph.node)))
+    read |= {value.name for value in chain(graph.input if overridable else (), graph.output)}
+    unread = faults.keys() - read
+    for value in [value for value in graph.input if value.name in unread]:
+        graph.input.remove(value)
+    _replace(graph, [tensor for tensor in graph.initializer if tensor.name not in unread])
+    for name in sorted(unread):
+        yield Mending(
+            name, f"initializer {name!r} was removed, as nothing reads it and it is no tensor: {faults[name]}"
+        )
+
+
+def _replace(graph: onnx.GraphProto, kept: list[TensorProto]) -> None:
+    copies = onnx.GraphProto()
+    copies.initializer.extend(kept)
+    del graph.initializer[:]
+    graph.initializer.extend(copies.initializer)
+
+
+def mend_sparse(sparse: onnx.SparseTensorProto, array: Array) -> bool:
+    """Keep the last value of each index of a sparse tensor, in place; return whether there was one more."""
+    if tensor_fault(sparse.values) or tensor_fault(sparse.indices):
+        return False
+    places = flat_places(sparse, array)
+    values, indices = array(sparse.values), array(sparse.indices)
+    if places is None or values is None or indices is None or len(values) != len(places):
+        return False
+    _, last = np.unique(places[::-1], return_index=True)
+    if len(last) == len(places):
+        return False
+    kept = np.sort(len(places) - 1 - last)
+    for tensor, data in ((sparse.values, values), (sparse.indices, indices)):
+        tensor.CopyFrom(numpy_helper.from_array(data[kept], tensor.name))
+    return True
