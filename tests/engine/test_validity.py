@@ -30,9 +30,9 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_broken_model_is_refused_with_its_place(case: BadModel) -> None:
+def test_a_broken_model_is_refused_with_its_place_where_asked_to_be_strict(case: BadModel) -> None:
     with pytest.raises(LoadError) as caught:
-        onnx_migrate.migrate(case.proto, opset=18, simplify=False, verify=False)
+        onnx_migrate.migrate(case.proto, opset=18, simplify=False, verify=False, strict=True)
 
     error = caught.value
     assert (error.code, exit_code(error)) == (case.code, 4), error

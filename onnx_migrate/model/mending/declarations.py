@@ -70,14 +70,26 @@ def _inputs(graph: onnx.GraphProto) -> Iterator[Mending]:
         seen.add(value.name)
 
 
+def _dims(attribute: onnx.AttributeProto) -> list[int]:
+    """Return the dims of the value of a Constant."""
+    if attribute.HasField("t"):
+        return list(attribute.t.dims)
+    if attribute.HasField("sparse_tensor"):
+        return list(attribute.sparse_tensor.dims)
+    count = len(attribute.floats) + len(attribute.ints) + len(attribute.strings)
+    return [count] if count else []
+
+
 def _outputs(graph: onnx.GraphProto, constants: dict[str, str]) -> Iterator[Mending]:
     """Declare the types of outputs that are inputs, initializers or Constants as they are, where others are declared."""
     types = {value.name: value.type for value in graph.input}
     for name, dtype, dims in initializer_types(graph):
         types[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
-    for name, text in constants.items():
-        element = text.removeprefix("tensor(").removesuffix(")").upper()
-        types[name] = onnx.helper.make_tensor_type_proto(onnx.TensorProto.DataType.Value(element), None)
+    for node in graph.node:
+        if node.op_type == "Constant" and node.output and node.output[0] in constants:
+            element = constants[node.output[0]].removeprefix("tensor(").removesuffix(")").upper()
+            dtype = onnx.TensorProto.DataType.Value(element)
+            types[node.output[0]] = onnx.helper.make_tensor_type_proto(dtype, _dims(node.attribute[0]))
     for value in graph.output:
         own = types.get(value.name)
         if own is None or not value.type.WhichOneof("value"):
