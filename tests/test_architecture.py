@@ -47,6 +47,8 @@ ARROWS = """
     passes/dynamic_dims/repair/control_flow -> domain
     passes/dynamic_dims/repair/rules -> domain
 
+    model/mending -> validity
+
     verify/other_runtimes -> equivalence evaluators compare
     verify/equivalence -> inputs evaluators compare
     verify/dynamic -> inputs evaluators compare
