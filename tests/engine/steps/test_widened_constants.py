@@ -136,6 +136,15 @@ def test_only_types_that_the_target_lacks() -> None:
         assert [item.data_type for item in proto.graph.initializer] == [expected, expected]
 
 
+def test_a_constant_of_another_domain_stays() -> None:
+    proto = weight_only(T.INT4, 21, nodes="moved = own.Constant ()", zero=False)
+    weights = proto.graph.initializer.pop()
+    proto.graph.node[0].attribute.append(onnx.helper.make_attribute("value", weights))
+    before = proto.SerializeToString()
+    widen_constants(Model(proto), 20, ChangeLog(), "lower_opset")
+    assert proto.SerializeToString() == before
+
+
 def test_the_report_tells() -> None:
     result, log = lower(weight_only(T.INT4, 21), 20)
     assert [note.code for note in log.notes if note.code == "widened"] == ["widened"]

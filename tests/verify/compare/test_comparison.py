@@ -43,6 +43,7 @@ def test_eps_is_that_of_the_coarsest_type_in_the_model():
     assert coarsest_eps(net(plain)) == ULP
     assert coarsest_eps(net(half)) == 2.0**-10
     assert coarsest_eps(net(inner)) == 2.0**-7, "bfloat16 in a branch"
+    assert coarsest_eps(net(plain.replace("float", "double"))) == 2.0**-52
     assert coarsest_eps(net("(int64[4] x) => (int64[4] y) { y = Abs(x) }")) == 0
 
 

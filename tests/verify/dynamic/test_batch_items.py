@@ -53,6 +53,7 @@ def test_two_batches_that_must_be_equal_are_one():
     proof = prove(text, {"N": 1, "M": 1}, ("N", "M"))
     assert proof.holds, proof.reason
     assert proof.notes == ("M and N are one batch: the model runs only where they are equal",)
+    assert not any(trial.problem for trial in proof.trials)
 
 
 def test_a_batch_that_is_rounded_differently_for_its_size_is_no_mixture():

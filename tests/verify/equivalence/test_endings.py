@@ -136,6 +136,21 @@ def test_an_operator_version_without_a_kernel_is_a_limit_of_the_runtime():
     assert not any("bit-identity" in note for note in found.notes), "identity was not claimed"
 
 
+def test_a_result_of_which_onnx_infers_nothing_is_unverified(monkeypatch):
+    """ONNX Runtime does not support its version, and an error that is no InferenceError does not say that it is wrong."""
+
+    def fail(*_given, **_named):
+        raise ValueError("no shapes")
+
+    monkeypatch.setattr(segment_check.onnx.shape_inference, "infer_shapes", fail)
+    check(
+        roi_align("", 10),
+        roi_align("output_half_pixel", 22),
+        Kind.UNVERIFIED,
+        "infers no shapes of it: no shapes",
+    )
+
+
 def test_a_difference_is_not_believed_where_onnx_reference_is_wrong_about_the_original():
     """It takes half_pixel in the original too, which opset 10 did not have."""
     check(roi_align("", 10), roi_align("half_pixel", 22), Kind.UNVERIFIED, "so does the original itself")
