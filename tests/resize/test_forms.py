@@ -23,7 +23,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.targets import resolve
 from tests.harness import ORT_NEWEST, loads, model, needs_negative_axes, require_opset, run, same
 from tests.resize.shaped import apply_resize_passes, feed, resizes, run_time
-from tests.steps import operators
+from tests.steps import operators, refuses
 
 OPSETS = [opset for opset in (11, 13, 18, 19, 21, 26) if opset <= ORT_NEWEST]
 
@@ -225,6 +225,18 @@ def test_run_time_scales_of_unknown_shapes_stay() -> None:
 
     for shape in ((1, 2, 5, 7), (2, 2, 20, 9), (1, 2, 20, 40)):
         same(run(source, feed(*shape)), run(result, feed(*shape)), str(shape))
+
+
+def test_computed_sizes_of_a_wrong_number_are_refused() -> None:
+    """onnx does not infer how many there are."""
+    source = """13 (float[1,2,5,3] x) => (float[a,b,c,d] y) <int64[1] zero = {0}, int64[1] one = {1}> {
+  s = Shape(x)
+  rank = Shape(s)
+  end = Sub(rank, one)
+  n = Slice(s, zero, end)
+  y = Resize<mode="nearest">(x, , , n)
+}"""
+    refuses("bad-sizes", apply_resize_passes, source, match="3 elements for 4 resized axes")
 
 
 def test_sizes_computed_from_a_dynamic_batch_stay_computed() -> None:

@@ -9,7 +9,7 @@ from onnx import TensorProto
 from onnx_migrate.rewrite.expressions import Value
 from onnx_migrate.rewrite.op import Op
 from tests.harness import NUMPY_TYPES, require_opset, same_bits
-from tests.steps import special_values
+from tests.steps import lower, operators, special_values
 from tests.support.written import Written
 
 
@@ -68,6 +68,12 @@ def test_a_selection_keeps_all_bits_of_every_type(written: Written, name: str, c
     for leaves in (13, 10):
         result = written.run(build, condition, leaves, leaves - 1, to_type=pool.dtype)
         same_bits([np.where(condition, x, other)], [result], name)
+
+
+@pytest.mark.parametrize(("to", "found"), [(9, True), (8, False)])
+def test_where_selects_from_opset_9_on(to: int, found: bool) -> None:
+    source = "10 (float[4,2] x, int64[2] n) => (float[4,2] y) { y = ReverseSequence (x, n) }"
+    assert ("Where" in operators(lower(source, to)[0])) == found
 
 
 X = np.array([-2.5, -0.0, 0.4, 1.5, 7.0], np.float32)

@@ -29,3 +29,6 @@ def test_nothing_asked_changes_nothing(passing: type[MigrateDomains | LowerDomai
     source = files.load(model("13 (float[2] x) => (float[2] y) { y = Relu (x) }"))
     assert passing().run(source.copy(), ChangeLog()).proto == source.proto
     assert CustomOpset(2).newer == "refuse"
+    assert MigrateDomains().beside == LowerDomains().beside, (
+        "a body without ai.onnx gets one opset on both ways"
+    )

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.harness import model
-from tests.steps import check, check_down, lift, lower
+from tests.steps import check, check_down, lift, lower, refuses
 
 
 def text(nodes: str, result: str, constants: str = "", opset: int = 11) -> str:
@@ -147,6 +147,14 @@ def test_map_of_two_sequences_and_types() -> None:
     }"""
     feeds = {"s": [np.ones(2, np.float32), np.ones(3, np.float32)], "k": [np.array([7, 8]), np.array([9])]}
     check_down(source, 16, 15, 13, feeds=feeds, variants=("plain",))  # type: ignore[arg-type]
+
+
+def test_a_result_of_unknown_type_is_refused() -> None:
+    source = model("""17 (seq(float[2]) s) => (seq(float[2]) r) {
+        r = SequenceMap <body = g (float[2] a) => (float[2] c) { c = own.Op (a) }> (s)
+    }""")
+    source.graph.node[0].attribute[0].g.output[0].ClearField("type")
+    refuses("needs-type", lower, source, 16, match="element type of 'c' in its body")
 
 
 X = {"x": np.array([1, 2], np.float32)}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import pytest
+from onnx_migrate.passes.dynamic_dims.repair.conflicts import operand_conflict
 from onnx_migrate.passes.dynamic_dims.repair.domain import (
     SAMPLES,
     Assignments,
@@ -88,6 +91,16 @@ def test_a_node_that_mixes_items_is_a_conflict_unless_it_is_tolerated() -> None:
     (y,) = evaluate(context_of("y = Softmax<axis=0>(x)"), {"y"})
 
     assert y.dims == (N, T)
+
+
+@pytest.mark.parametrize(("known", "problem"), [(True, "are for 12 input channels"), (False, "")])
+def test_channels_are_held_against_weights_of_known_shape_alone(known: bool, problem: str) -> None:
+    context = context_of("y = Conv(x, w)")
+    if known:
+        context.graph_state.record("w", SampledValue(1, (fixed(4), fixed(12))))
+    context = replace(context, inputs=[context.graph_state.value(name) for name in ("x", "w")])
+
+    assert (problem in operand_conflict(context)) if problem else not operand_conflict(context)
 
 
 def test_a_squeeze_of_the_batch_becomes_a_reshape() -> None:

@@ -117,6 +117,7 @@ CASES = [
     ("(float[2,5,8,8] x, int64[4] s) => (float[a,b,c,d] y) { y = Resize<mode = \"linear\">(x, , , s) }", (2, 5, 12, 12)),
     ("(float[1,1,8,8] x, int64[4] s) => (float[1,1,3,5] y) { y = Resize(x, , , s) }", (1, 1, 3, 5)),
     ("(float[2,3,8,8] x, float[4] s) => (float[a,b,c,d] y) { y = Resize<mode = \"cubic\">(x, , s) }", (2, 3, 16, 12)),
+    ("(float[2,3,8] x, float[3] s) => (float[a,b,c] y) { y = Resize(x, , s) }", (2, 6, 12)),
     ("""(float[1,1,8,8] x, float[8] r, int64[4] s) => (float[a,b,c,d] y) {
           y = Resize<mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize">(x, r, , s) }""",
      (1, 1, 12, 12)),

@@ -111,10 +111,13 @@ def test_the_index_is_inside(nodes, low, high):
         outputs(model, RandomInputs(model, None, size_choices(model)[0], seed).feed("wide"))
 
 
-def test_two_inputs_that_are_added_share_the_table():
-    text = "(int64[3] a, int64[3] b) => (float[3] y) { j = Add(a, b) y = Gather(w, j) }"
+@pytest.mark.parametrize(
+    ("operator", "ends"), [("Add", [(0, 4), (0, 4)]), ("Sub", [(5, 9), (0, 4)]), ("Div", [(0, 9), (1, 1)])]
+)
+def test_two_inputs_that_are_combined_share_the_table(operator, ends):
+    text = f"(int64[3] a, int64[3] b) => (float[3] y) {{ j = {operator}(a, b) y = Gather(w, j) }}"
     found = input_ranges(net(text, w=[1.0] * 10))
-    assert [(found[name].low, found[name].high) for name in "ab"] == [(0, 4), (0, 4)]
+    assert [(found[name].low, found[name].high) for name in "ab"] == ends
 
 
 def test_a_number_of_steps_is_followed_through_floats():
