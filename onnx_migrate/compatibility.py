@@ -34,7 +34,6 @@ from onnx_migrate.standard.targets import (
     milestones,
     operator_knowledge,
 )
-from onnx_migrate.standard.targets.releases import key
 
 __all__ = [
     "Compatibility",
@@ -189,17 +188,6 @@ class CompatibilityChecker:
         return RuntimeCompatibility(
             found[-1], tuple((advice.target.release, advice.standing) for advice in found)
         )
-
-    def with_nearest_release(self, advice: Compatibility) -> Compatibility:
-        """Return advice that names the first later release with which the model stands better, where the answer is no."""
-        target = advice.target
-        if advice.standing.rank >= Support.NOT_KNOWN.rank:
-            return advice
-        for item in milestones(target.table):
-            found = self.advise(item) if key(item.number) > key(target.number) else None
-            if found is not None and found.standing.rank >= Support.AFTER.rank:
-                return replace(advice, helps=(*advice.helps, f"{item} takes it {found.standing.value}"))
-        return advice
 
     @property
     def _ir(self) -> int:

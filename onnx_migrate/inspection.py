@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -16,6 +16,7 @@ from onnx_migrate.compatibility import (
     Compatibility,
     CompatibilityChecker,
     RuntimeCompatibility,
+    Support,
 )
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.reachability import (
@@ -35,6 +36,7 @@ from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.options import Opset, default_pipeline
+from onnx_migrate.remedies import remedies
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.report.json_form import json_of, selects
 from onnx_migrate.report.selections import version
@@ -42,7 +44,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import Signature, is_onnx, signature_at
-from onnx_migrate.standard.targets import Targets, resolve, tables
+from onnx_migrate.standard.targets import Target, Targets, resolve, tables
 
 __all__ = [
     "ALL",
@@ -180,7 +182,15 @@ def _advice(model: Model, targets: Targets | None, *, everywhere: bool) -> dict[
     advisor = CompatibilityChecker(model)
     if everywhere:
         return {"outlooks": tuple(map(advisor.outlook, tables()))}
-    return {"advice": tuple(advisor.with_nearest_release(advisor.advise(item)) for item in targets or ())}
+    return {"advice": tuple(_with_remedies(advisor, item) for item in targets or ())}
+
+
+def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibility:
+    """Return how a model stands with a release, with what would help where the answer is no."""
+    advice = advisor.advise(target)
+    if advice.standing.rank >= Support.NOT_KNOWN.rank:
+        return advice
+    return replace(advice, helps=(*advice.helps, *remedies(advisor, Targets((target,)))))
 
 
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:

@@ -10,19 +10,21 @@ from dataclasses import replace
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.compatibility import CompatibilityChecker
 from onnx_migrate.declared import KeywordsOf
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.errors import MigrateError
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of
 from onnx_migrate.process import stoppable
 from onnx_migrate.process.progress import Reporter
+from onnx_migrate.remedies import remedies
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
@@ -114,6 +116,7 @@ class _Run:
         try:
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
+            self._add_remedies(error, original)
             error.partial_report = PartialReport.of(
                 original, log, error.where, self.clock.seconds, self.request
             )
@@ -137,6 +140,14 @@ class _Run:
             header_only=not log.changes and differ_in_header_alone(original, result.model),
         )
         return Migration(report, original, result.model)
+
+    def _add_remedies(self, error: MigrateError, original: Model) -> None:
+        """Add to the hint of a refusal what would help, where the passes refused the model for a runtime."""
+        targets = self.request.targets
+        if targets is None or not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
+            return
+        helps = remedies(CompatibilityChecker(original), targets)
+        error.hint = "; ".join(filter(None, (error.hint, *helps)))
 
     def _proved(
         self, original: Model, log: ChangeLog

@@ -21,12 +21,13 @@ ARROWS = """
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options engine verify report files model standard
-    inspection -> compatibility options engine report files rewrite facts model standard
-    compatibility     -> options engine rewrite model standard
+    inspection -> remedies compatibility options engine report files rewrite facts model standard
     comparison -> engine verify files model
-    migration  -> migration_result verification report options engine verify files rewrite model
+    migration  -> remedies compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> options engine verify rewrite model standard
+    remedies   -> compatibility options facts model rewrite standard
+    compatibility     -> options engine rewrite model standard
     report     -> options rewrite facts model standard
     passes     -> plugins options engine files rewrite facts model standard
     plugins    -> engine rewrite standard

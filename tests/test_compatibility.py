@@ -91,18 +91,6 @@ def test_spans_of_releases(standings: str, least: str, expected: str) -> None:
     assert RuntimeCompatibility(advice, releases).since(Support[least]) == expected
 
 
-def test_the_nearest_release_is_named_where_the_answer_is_no() -> None:
-    text = """<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }"""
-    found = advisor(text)
-    (target,) = resolve(["tensorrt==8.4"])
-    advice = found.with_nearest_release(found.advise(target))
-
-    assert advice.standing is Support.NO
-    assert advice.helps[-1] == "TensorRT 8.5 takes it as it is"
-    (target,) = resolve(["tensorrt==8.5"])
-    assert found.with_nearest_release(found.advise(target)) == found.advise(target)
-
-
 def long(count: int) -> CompatibilityChecker:
     """A model of `count` nodes of operators that many runtimes take in another form, or not at all."""
     proto = model(

@@ -134,7 +134,8 @@ def test_what_is_not_run_is_not_called_measured() -> None:
 
 
 FIRST = {
-    "7.2": ["Celu", "CumSum", "EyeLike", "GatherElements", "GreaterOrEqual", "If", "LessOrEqual", "LpNormalization",
+    "7.1": ["If"],
+    "7.2": ["Celu", "CumSum", "EyeLike", "GatherElements", "GreaterOrEqual", "LessOrEqual", "LpNormalization",
             "LpPool", "ReverseSequence"],
     "8.0": ["NonMaxSuppression"],
     "8.2": ["Einsum", "GatherND", "IsNaN", "Round", "Scatter", "ScatterElements", "ScatterND", "Sign"],
@@ -142,6 +143,8 @@ FIRST = {
     "8.5": ["GridSample", "MeanVarianceNormalization", "Mod", "NonZero", "OneHot", "RandomNormal", "RandomNormalLike",
             "RoiAlign", "Trilu"],
     "8.6": ["GroupNormalization", "IsInf", "LayerNormalization"],
+    "9.1": ["CastLike"],
+    "9.2": ["Hardmax"],
     "10.0": ["Gelu", "Mish"],
     "10.1": ["DeformConv"],
     "10.14": ["Attention"],
@@ -150,7 +153,24 @@ FIRST = {
 }  # fmt: skip
 """The release of TensorRT whose importer is the first to register an operator."""
 
-RELEASES = ["7.0", "7.2", "8.0", "8.2", "8.4", "8.5", "8.6", "9.0", "10.0", "10.1", "10.14", "10.15", "11.0"]
+RELEASES = [
+    "7.0",
+    "7.1",
+    "7.2",
+    "8.0",
+    "8.2",
+    "8.4",
+    "8.5",
+    "8.6",
+    "9.0",
+    "9.1",
+    "9.2",
+    "10.0",
+    "10.1",
+    "10.14",
+    "10.15",
+    "11.0",
+]
 
 
 def tensorrt(release: str) -> Target:
@@ -196,9 +216,16 @@ def test_tensorrt_takes_the_values_of_attributes_that_it_documents() -> None:
     assert taken("10.0", "Pad", "mode") == set()  # all
     assert taken("7.1", "Resize", "coordinate_transformation_mode") == {"asymmetric"}
     assert "tf_crop_and_resize" not in taken("8.6", "Resize", "coordinate_transformation_mode")
-    assert taken("8.6", "Resize", "mode") == {"nearest", "linear"}
+    assert taken("8.4", "Resize", "mode") == {"nearest", "linear"}
+    assert taken("8.5", "Resize", "mode") == taken("10.0", "Resize", "mode") == {"nearest", "linear", "cubic"}
     assert taken("9.0", "ScatterElements", "reduction") == {"none"}
     assert taken("10.0", "ScatterElements", "reduction") == set()
+
+
+def test_tensorrt_takes_the_element_types_of_its_importer() -> None:
+    assert [("uint8" in tensorrt(r).row.types) for r in ("8.4", "8.5", "9.0")] == [False, True, True]
+    assert [("bfloat16" in tensorrt(r).row.types) for r in ("8.6", "9.0")] == [False, True]
+    assert tensorrt("10.9").row.types == ()  # no source of it was read
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""What would help where a runtime does not take a model; all of it was tried."""
+
+from __future__ import annotations
+
+import shlex
+
+import onnx
+import pytest
+
+from onnx_migrate import files, migrate
+from onnx_migrate.compatibility import CompatibilityChecker
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.inspection import inspect
+from onnx_migrate.remedies import remedies
+from onnx_migrate.standard.targets import Targets, resolve
+from tests.harness import model
+from tests.support.targets import targets_of
+
+LISTED = """operators = "listed"
+[[release]]
+opset = 17
+%s
+[[operator]]
+names = ["Relu", "Mul", "Conv", "Sigmoid", "Constant"]
+"""
+STATIC = targets_of(LISTED % "static = true")
+PLAIN = targets_of(LISTED % "")
+OPEN = (
+    "17 (float[batch,3,height,width] images) => (float[batch,3,height,width] y)"
+    " { a = Relu (images) y = Mul (a, images) }"
+)
+TAIL = """17 (float[2,3] x, float[1,4,4] boxes) => (int64[n,3] kept, float[2,3] z) <int64[1] most = {5}> {
+  [a] a = Relu (x) [b] b = Sigmoid (a) [c] z = Mul (b, b) [e] s = Relu (boxes) [f] scores = Sigmoid (s) [g] t = Mul (s, s)
+  [nms] found = NonMaxSuppression (t, scores, most) [last] kept = Relu (found)
+}"""
+
+
+def helped(text: str, targets: Targets) -> tuple[str, ...]:
+    return remedies(CompatibilityChecker(files.load(model(text))), targets)
+
+
+def test_dims_are_fixed_by_options_that_work() -> None:
+    (text,) = helped(OPEN, STATIC)
+
+    assert text == "with fixed dims chip takes it, for example with --fix images:1,3,320,320"
+    _, option, value = text.partition("--fix ")
+    assert option
+    migrate(model(OPEN), runtime=STATIC, fix=shlex.split(value), verify=False)
+
+
+def test_dims_of_one_name_are_fixed_alike() -> None:
+    text = "17 (float[N,L] x, float[N,L] z) => (float[N,L] y) { y = Mul (x, z) }"
+
+    assert helped(text, STATIC) == (
+        "with fixed dims chip takes it, for example with --fix x:1,128 --fix z:1,128",
+    )
+
+
+def test_fixed_dims_that_do_not_help_are_not_said() -> None:
+    text = OPEN.replace("Mul (a, images)", "Asin (a)")
+
+    assert not any("--fix" in item for item in helped(text, STATIC))
+
+
+def test_the_nodes_at_the_end_that_could_be_cut_off_are_named() -> None:
+    text = TAIL.replace("last] kept = Relu (found)", "last] kept = Mul (found, found)")
+    (found,) = helped(text, PLAIN)
+
+    assert found == (
+        "without the 2 nodes from 'nms' (NonMaxSuppression) on at the end, with 't', 'scores' and 'z' as outputs, chip takes it"
+    )
+
+
+def test_a_model_of_which_little_would_be_left_is_not_cut() -> None:
+    assert helped("17 (float[4] x) => (float[4] y) { a = Asin (x) b = Relu (a) y = Relu (b) }", PLAIN) == ()
+
+
+@pytest.mark.parametrize(("release", "helps"), [("8.4", True), ("8.5", False)])
+def test_the_nearest_release_is_named_where_the_answer_is_no(release: str, helps: bool) -> None:
+    source = model(
+        '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }'
+    )
+    (advice,) = inspect(source, runtime=f"tensorrt=={release}").advice
+
+    assert ("TensorRT 8.5 takes it as it is" in advice.helps) == helps
+
+
+def test_a_refused_migration_says_what_would_help() -> None:
+    with pytest.raises(CannotMigrate) as error:
+        migrate(model(OPEN), runtime=STATIC)
+    assert error.value.hint.endswith("--fix images:1,3,320,320")
+
+    source = model(
+        '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }'
+    )
+    with pytest.raises(CannotMigrate) as error:
+        migrate(source, runtime=resolve("tensorrt==8.4"))
+    assert error.value.hint.endswith("TensorRT 8.5 takes it as it is")
+
+
+def test_the_model_stays_as_it_is() -> None:
+    source = model(TAIL)
+    before = onnx.ModelProto.FromString(source.SerializeToString())
+    helped_by = CompatibilityChecker(files.load(source))
+    remedies(helped_by, PLAIN)
+
+    assert helped_by.model.proto == before
