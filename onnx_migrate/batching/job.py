@@ -58,7 +58,7 @@ class Outcome:
     `code` and `reason` say why it was refused or failed. `report` is the report or the failure, None where `cached`
     says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
     "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `remarks` say
-    what went wrong beside a result that is whole.
+    what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid.
     """
 
     source: str
@@ -73,6 +73,7 @@ class Outcome:
     verification: str = ""
     doubt: str = ""
     remarks: tuple[str, ...] = ()
+    loadable: bool = False
 
     @property
     def done(self) -> bool:
@@ -90,6 +91,7 @@ class Outcome:
             "outcome": self.kind,
             "cached": self.cached,
             "status": self.verification,
+            "loadable": self.loadable,
             "total_seconds": round(self.seconds, 3),
         }
 
@@ -98,8 +100,8 @@ class Outcome:
 class Summary:
     """How a batch ended.
 
-    Counts of models by outcome, by outcome and code of the reason, of results by `verification`, and `cached`: those that
-    an earlier run had done.
+    Counts of models by outcome, by outcome and code of the reason, of results by `verification`, `cached`: those that an
+    earlier run had done, and `loadable`: those that were refused as invalid although ONNX Runtime loads them.
     """
 
     models: int = 0
@@ -108,6 +110,7 @@ class Summary:
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
     verification: Counter[str] = field(default_factory=Counter)
     cached: int = 0
+    loadable: int = 0
     seconds: float = 0.0
     preview: bool = False
     """Whether results were not written, so that `migrated` are the models that would be."""
@@ -127,6 +130,7 @@ class Summary:
         if outcome.verification:
             self.verification[outcome.verification] += 1
         self.cached += outcome.cached
+        self.loadable += outcome.loadable
         self.preview |= outcome.kind == MIGRATED and outcome.output is None
 
     @property
@@ -134,6 +138,7 @@ class Summary:
         """How many models were migrated and how many results verified, as in "1,021 migrated, 973 verified, 48 unverified"."""
         counts = [(kind, self.outcomes[kind]) for kind in (MIGRATED, UNCHANGED)]
         counts += [(kind, self.verification[kind]) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
+        counts.append(("invalid although ONNX Runtime loads them", self.loadable))
         return ", ".join(f"{count:,} {self.wording(kind)}" for kind, count in counts if count)
 
     def wording(self, kind: str) -> str:
@@ -154,5 +159,6 @@ class Summary:
             "reasons": {code: count for (_, code), count in sorted(self.reasons.items()) if code},
             "verification": {kind: self.verification[kind] for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)},
             "cached": self.cached,
+            "loadable": self.loadable,
             "seconds": round(self.seconds, 3),
         }

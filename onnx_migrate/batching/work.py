@@ -26,10 +26,13 @@ from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
 from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
+from onnx_migrate.options import Options
 from onnx_migrate.report.failure import Failure, exit_code
 from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.safe_open.transfers import seconds_for_transfers, transfers_within
 from onnx_migrate.url import is_url
+from onnx_migrate.verify.prover import Prover
+from onnx_migrate.verify.settings import Settings, libraries_of
 
 __all__ = ["refused", "run_job"]
 
@@ -51,6 +54,8 @@ def run_job(job: Job) -> Outcome:
         ended = replace(ended, record=None if remarks else ended.record, remarks=tuple(remarks))
     except Exception as error:
         ended = refused(job, _told(error))
+        if ended.kind == INVALID and not job.arguments.get("strict"):
+            ended = _tried(job, ended)
     return replace(ended, seconds=time.perf_counter() - start)
 
 
@@ -78,6 +83,17 @@ def refused(job: Job, error: MigrateError) -> Outcome:
         kind = INVALID
     report = Failure.of(job.source, error)
     return Outcome(job.source, job.output, kind, error.code, str(error), report=report)
+
+
+def _tried(job: Job, ended: Outcome) -> Outcome:
+    """Return the outcome of a model that was refused as invalid, with whether ONNX Runtime loads it in a child process."""
+    given = Options(**job.arguments)
+    settings = Settings(limits=given.limits, libraries=libraries_of(given.ort_library))
+    try:
+        with Prover(settings) as prover:
+            return replace(ended, loadable=prover.loads(files.load(job.source)))
+    except MigrateError as error:
+        return replace(ended, remarks=(f"whether ONNX Runtime loads it is not known: {error}",))
 
 
 _FAILURES = (

@@ -19,12 +19,13 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import onnx_migrate
-from onnx_migrate.batching.job import FAILED, MIGRATED, REFUSED, UNCHANGED, Job, Outcome, Summary
+from onnx_migrate.batching.job import FAILED, INVALID, MIGRATED, REFUSED, UNCHANGED, Job, Outcome, Summary
 from onnx_migrate.batching.work import run_job
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
 from onnx_migrate.report import Report
 from onnx_migrate.report.failure import Failure
 from tests.cli.running import SMALL, large, snapshot
+from tests.harness import model
 
 
 def outcome(kind: str, code: str = "", *, cached: bool = False) -> Outcome:
@@ -56,6 +57,29 @@ def test_all_is_well_only_when_every_model_was_tried() -> None:
     assert not summary.ok
     summary.complete = True
     assert summary.ok
+
+
+PAD = """<ir_version: 8, opset_import: ["": 18]>
+g (float[4] x) => (float[6] y) <int64[2] p = {1, 1}> { y = Pad <mode = "%s"> (x, p) }"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "strict", "loadable"), [("wrap", False, 1), ("wrap", True, 0), ("x", False, 0)]
+)
+def test_refused_although_onnx_runtime_loads_it_is_counted(
+    tmp_path: Path, mode: str, strict: bool, loadable: int
+) -> None:
+    """Pad has the mode wrap from opset 19 on, and ONNX Runtime at any."""
+    onnx.save(model(PAD % mode), tmp_path / "pad.onnx")
+    summary = Summary(models=1)
+
+    summary.add(
+        run_job(Job(str(tmp_path / "pad.onnx"), None, {"opset": 18, "strict": strict, "verify": "off"}))
+    )
+
+    assert summary.outcomes[INVALID] == 1
+    assert summary.as_dict()["loadable"] == loadable
+    assert ("1 invalid although ONNX Runtime loads them" in summary.text) == bool(loadable)
 
 
 def test_a_line_of_an_outcome_counts_above_its_report() -> None:

@@ -96,6 +96,7 @@ _INSPECTION: dict[str, Schema] = {
 
 _OF_BATCH: dict[str, Schema] = {
     "kind": {"const": "model"}, "output": schema_of(str | None), "cached": FLAG, "status": TEXT, "total_seconds": SECONDS,
+    "loadable": {**FLAG, "description": "whether ONNX Runtime loads a model that was refused as invalid"},
 }  # fmt: skip
 
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
@@ -120,6 +121,7 @@ SCHEMAS: dict[str, Schema] = {
                     "kind": {"const": "totals"}, "schema_version": VERSION, "models": WHOLE, "ended": WHOLE, "preview": FLAG,
                     "complete": FLAG, "outcomes": COUNTS, "reasons": COUNTS, "verification": COUNTS,
                     "cached": WHOLE, "seconds": SECONDS,
+                    "loadable": {**WHOLE, "description": "models refused as invalid although ONNX Runtime loads them"},
                 },
                 "The last line.",
             ),
