@@ -16,6 +16,10 @@ sys.dont_write_bytecode = False
 # ONNX Runtime's telemetry is a thread and a database in each process, and a thread does not survive a fork.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
+from tests.support import one_thread  # noqa: E402
+
+one_thread.install()
+
 import onnx  # noqa: E402
 import pytest  # noqa: E402
 from onnx import parser  # noqa: E402

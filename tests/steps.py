@@ -109,7 +109,7 @@ def compare(
     base: onnx.ModelProto,
     ways: Mapping[str, Callable[[onnx.ModelProto], onnx.ModelProto]],
     *,
-    feeds: Feeds | None = None,
+    feeds: Feeds | Sequence[Feeds] | None = None,
     expected: Sequence[Any] | None = None,
     refused: Mapping[str, str] | str | None = None,
     variants: Sequence[str] = VARIANTS,
@@ -121,27 +121,31 @@ def compare(
     """Hold that the variants of a model compute the same after each of the named `ways` of migrating it.
 
     The comparison is bit for bit unless a tolerance is given (for a step that is EQUIVALENT), of zeros only with `signs`.
-    `expected` are the outputs of a source that no evaluator runs. `refused` maps a variant to the code it must be refused
-    with, or is the code of all variants. With `specials` the plain variant also runs on special values. Returns what the
-    first way makes of it.
+    All of several `feeds` run on each migrated model. `expected` are the outputs of a source that no evaluator runs, for one
+    of them. `refused` maps a variant to the code it must be refused with, or is the code of all variants. With `specials` the
+    plain variant also runs on special values. Returns what the first way makes of it.
     """
     codes = dict.fromkeys(variants, refused) if isinstance(refused, str) else refused or {}
-    values: dict[str, Any] = dict(feeds) if feeds is not None else random_feeds(base)
+    if feeds is None or isinstance(feeds, Mapping):
+        feeds = [feeds if feeds is not None else random_feeds(base)]
     special: list[tuple[Feeds, Sequence[Any]]] = []
+    wanted = [expected] if expected is not None else []
     if expected is None or specials:
         runs = runner(base)
-        expected = runs(values) if expected is None else expected
+        wanted = wanted or [runs(values) for values in feeds]
         special = [(given, runs(given)) for given in special_feeds(base)] if specials else []
     first: onnx.ModelProto | None = None
     for (way, migrate), variant in itertools.product(ways.items(), variants):
         label = f"{variant} {way}"
-        variation, given = make_variant(base, variant, values)
+        variation, more = make_variant(base, variant, {})
         if variant in codes:
             refuses(codes[variant], migrate, variation, label=label)
             continue
         result = migrate(variation)
         runs = runner(result)
-        same(expected, runs(given), label, rtol, atol, signs=signs)
+        for number, (values, outputs) in enumerate(zip(feeds, wanted, strict=True)):
+            what = f"{label}, feeds {number}" if len(feeds) > 1 else label
+            same(outputs, runs({**values, **more}), what, rtol, atol, signs=signs)
         if variant == "plain":
             first = first if first is not None else result
             for number, (given, outputs) in enumerate(special):

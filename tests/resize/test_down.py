@@ -127,12 +127,14 @@ def test_to_the_size_of_another_value(opset: int, mode: str) -> None:
   y = Resize<mode = "{mode}", coordinate_transformation_mode = "half_pixel">(x, , , sizes)
 }}""")
     rng = np.random.default_rng(0)
-    for height, width in ((8, 5), (3, 3), (5, 9), (1, 1)):
-        feeds = {
+    feeds = [
+        {
             "x": rng.standard_normal((2, 3, 5, 7)).astype(np.float32),
             "other": np.zeros((2, 1, height, width), np.float32),
         }
-        check_down(proto, 12, 10, 9, feeds=feeds, variants=("plain", "if", "function"))
+        for height, width in ((8, 5), (3, 3), (5, 9), (1, 1))
+    ]
+    check_down(proto, 12, 10, 9, feeds=feeds, variants=("plain", "if", "function"))
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
@@ -257,12 +259,12 @@ def test_everything_fed(mode: str) -> None:
             extrapolation_value = 3.5> (x, roi, , sizes)
         }}"""
     x = np.random.default_rng(0).standard_normal((1, 2, 5, 7)).astype(np.float32)
-    for roi in ([0.1, 0.2, 0.9, 0.8], [-0.3, 0.5, 1.2, 0.6]):
-        for sizes in ([8, 4], [1, 9], [5, 3], [5, 1]):
-            feeds = {"x": x, "roi": np.array(roi, np.float32), "sizes": np.array(sizes, np.int64)}
-            check_down(
-                text, 17, 13, 10, 9, feeds=feeds, variants=("plain", "symbolic", "if"), rtol=CLOSE, atol=CLOSE
-            )
+    feeds = [
+        {"x": x, "roi": np.array(roi, np.float32), "sizes": np.array(sizes, np.int64)}
+        for roi in ([0.1, 0.2, 0.9, 0.8], [-0.3, 0.5, 1.2, 0.6])
+        for sizes in ([8, 4], [1, 9], [5, 3], [5, 1])
+    ]
+    check_down(text, 17, 13, 10, 9, feeds=feeds, variants=("plain", "symbolic", "if"), rtol=CLOSE, atol=CLOSE)
 
 
 def test_policy_and_roi() -> None:

@@ -25,7 +25,9 @@ def load(path, example, outputs):
     needs = re.search(rb"NEEDS=(\w+)", data)
     if needs and data.count(needs[1]) < 2:
         off = [b"", 1]
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     def run(feed):
         if b"FAIL" in data:
             raise ValueError("it fails")

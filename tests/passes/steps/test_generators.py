@@ -81,8 +81,7 @@ def test_trilu(upper: int, shape: list[int]) -> None:
 def test_trilu_with_k_at_run_time(upper: int) -> None:
     x = np.resize(special_values(np.dtype(np.float32)), (4, 5))
     source = f"14 (float[4,5] x, int64 k) => (float[4,5] y) {{ y = Trilu <upper = {upper}> (x, k) }}"
-    for k in KS[1:]:
-        check_down(source, 13, 9, feeds={"x": x, "k": np.array(k, np.int64)})
+    check_down(source, 13, 9, feeds=[{"x": x, "k": np.array(k, np.int64)} for k in KS[1:]])
 
 
 @pytest.mark.parametrize("dtype", ["double", "int64", "bool", "int32", "float16", "uint8", "int16", "uint64"])

@@ -171,11 +171,10 @@ def test_computed_indices(reduction: str) -> None:
         text = computed("ScatterElements", reduction, "3", axis=axis)
         check_down(text, 15, 11, feeds=feeds, refused=SHAPELESS)
         check_down(text, 10, 9, feeds=feeds, variants=("plain", "symbolic"))
-    for rows in ([[3], [3]], [[0], [-1]], [[-1], [3]]):
-        feeds = {**FEEDS, "i": np.array(rows)}
-        text = computed("ScatterND", reduction, "1")
-        check_down(text, 15, 11, feeds=feeds, refused=SHAPELESS)
-        check_down(text, 10, 9, feeds=feeds, variants=("plain",))
+    fed = [{**FEEDS, "i": np.array(rows)} for rows in ([[3], [3]], [[0], [-1]], [[-1], [3]])]
+    text = computed("ScatterND", reduction, "1")
+    check_down(text, 15, 11, feeds=fed, refused=SHAPELESS)
+    check_down(text, 10, 9, feeds=fed, variants=("plain",))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "double", "int8", "uint8"])
