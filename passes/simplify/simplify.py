@@ -17,7 +17,7 @@ from onnx_migrate.errors import CannotMigrate, PassError
 from onnx_migrate.facts.onnx_inference import cannot_propagate
 from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
-from onnx_migrate.model.graphs import initializer_names, initializer_types, producers
+from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.process.endings import what_helps
@@ -193,6 +193,7 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
     for name in ("node", "initializer", "sparse_initializer", "value_info"):
         simplified.graph.ClearField(name)
         getattr(simplified.graph, name).extend(getattr(graph, name))
+    _forget_new_symbols(simplified, before)
     alive = initializer_names(graph)
     alive.update(name for node in graph.node for name in node.output)
     alive.update(value.name for value in graph.input)
@@ -204,6 +205,26 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
         if old is not None and old.op_type == node.op_type and hasattr(node, "metadata_props"):
             node.ClearField("metadata_props")
             node.metadata_props.extend(old.metadata_props)
+
+
+def _forget_new_symbols(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
+    """Leave symbolic dims that onnxsim inferred out of value_info, in place; their lengths follow from the inputs.
+
+    Their names are made up, there or by the pass open_dims, or they are those of inputs; tract takes each for a length of its
+    own, which a caller's 1 is not.
+    """
+    declared = {
+        (value.name, axis, dim.dim_param)
+        for _, body in nested_bodies(before.graph)
+        if isinstance(body, onnx.GraphProto)
+        for value in body.value_info
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+    }
+    for _, body in nested_bodies(simplified.graph):
+        for value in body.value_info if isinstance(body, onnx.GraphProto) else ():
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                if dim.dim_param and (value.name, axis, dim.dim_param) not in declared:
+                    dim.ClearField("dim_param")
 
 
 def _move_constants(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:

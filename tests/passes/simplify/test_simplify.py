@@ -30,6 +30,24 @@ def simplify(source: onnx.ModelProto, **options: object) -> onnx.ModelProto:
     return inline(item.run(load(source), ChangeLog()))
 
 
+def dims(value: onnx.ValueInfoProto) -> list[str | int]:
+    return [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+
+
+def test_inner_values_get_no_symbols_that_they_did_not_have() -> None:
+    """A reader such as tract takes each for a length of its own, which is not the 1 that a caller gives the input."""
+    source = model(TEXT)
+    source.graph.value_info.append(helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, ["N", 3]))
+
+    result = simplify(source)
+
+    found = {value.name: dims(value) for value in result.graph.value_info}
+    assert found.pop("b", ["N", 3]) == ["N", 3]
+    assert found
+    assert all(isinstance(dim, int) for known in found.values() for dim in known)
+    assert dims(result.graph.input[0]) == dims(result.graph.output[0]) == ["N", 3]
+
+
 def test_constants_are_folded_and_the_rest_stays() -> None:
     source = model(TEXT)
     source.metadata_props.add(key="k", value="v")

@@ -6,9 +6,12 @@ import sys
 from importlib import import_module
 
 import numpy as np
+import onnx
 import pytest
 
+from onnx_migrate import migrate
 from onnx_migrate.verify.evaluators import EvaluationError
+from tests.harness import model
 from tests.verify.evaluators.drivers.runs import fixture, need, off, opened
 
 RELU = "(float[1,2] x) => (float[1,2] y) { y = Relu(x) }"
@@ -110,6 +113,36 @@ def test_tract_keeps_types_and_scalars():
     assert found["z"].dtype == np.int64
     assert found["z"].tolist() == [2, 2**41]
     assert found["y"].shape == ()
+
+
+@pytest.mark.parametrize("dims", [("-1", "-1", "-1"), ("N", "H", "W"), ("?", "?", "?")], ids=str)
+def test_a_result_with_open_dims_runs_in_tract_at_the_sizes_that_its_user_sets(dims, tmp_path):
+    """The original does: what is inferred of inner values must not bind the sizes that the input is given."""
+    proto = model(
+        "13 (float[N,3,H,W] x) => (float[N,8] y) <float[8,3,3,3] w = {VALUES}>"
+        " { c = Conv <pads = [1,1,1,1], strides = [2,2]> (x, w) r = Relu (c) g = GlobalAveragePool (r) y = Flatten (g) }".replace(
+            "VALUES", ", ".join(["0.1"] * 216)
+        )
+    )
+    for axis, dim in zip((0, 2, 3), dims, strict=True):
+        given = proto.graph.input[0].type.tensor_type.shape.dim[axis]
+        given.ClearField("value")
+        if dim == "-1":
+            given.dim_value = -1
+        else:
+            given.dim_param = dim
+    driver("tract")
+    onnx.save(proto, tmp_path / "original.onnx")
+    migrate(proto, runtime="tract").save(tmp_path / "result.onnx")
+    feed = {"x": np.ones((1, 3, 64, 64), np.float32)}
+
+    found = [
+        driver("tract").load(str(tmp_path / f"{name}.onnx"), feed, ["y"])(feed)
+        for name in ("original", "result")
+    ]
+
+    assert found[0][0].shape == (1, 8)
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
 
 
 def test_a_type_that_tract_does_not_take_is_an_error_of_loading():
