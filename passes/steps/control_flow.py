@@ -75,8 +75,6 @@ def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     inner.output.extend(
         [outputs[0], helper.make_tensor_value_info(handed_on, TensorProto.FLOAT, [1]), *outputs[1:]]
     )
-    while len(node.input) < 2:
-        node.input.append("")
     node.input.append(rw.constant(np.zeros(1, np.float32), "idle"))
     node.output.insert(0, rw.fresh("idle_result"))
 

@@ -103,20 +103,27 @@ def test_a_node_of_the_version_converter_is_repaired(operator: str, mode: str, s
     plain, plain_log = apply_resize_passes(converted, 18)
     repaired, log = apply_resize_passes(converted, 18, intent=True)
 
-    assert [note.code for note in plain_log.notes if note.severity == "warning"] == ["converted-resize"]
+    (warning,) = (note for note in plain_log.notes if note.severity == "warning")
+    assert (warning.code, "--resize-intent restores" in warning.message) == ("converted-resize", True)
     same(run(converted, x), run(plain, x), "as it is")
     same(run(original, x), run(repaired, x), "as it was")
     assert Exactness.ASSUMED in [change.exactness for change in log.changes]
 
 
-def test_a_linear_node_of_pytorch_and_the_version_converter_is_kept() -> None:
-    converted = version_converter.convert_version(old_resize("Upsample", "linear", "2., 2."), 13)
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_a_node_of_pytorch_and_the_version_converter(mode: str) -> None:
+    """A linear one computed half_pixel in PyTorch too, and is kept."""
+    converted = version_converter.convert_version(old_resize("Upsample", mode, "2., 2."), 13)
     converted.producer_name = "pytorch"
 
+    _, plain_log = apply_resize_passes(converted, 17)
     result, log = apply_resize_passes(converted, 17, intent=True)
 
-    assert not resizes(result)[0].attribute or "asymmetric" not in str(resizes(result)[0])
-    assert [note.code for note in log.notes if note.severity == "warning"] == ["converted-resize"]
+    kept = mode == "linear"
+    assert ("asymmetric" not in str(resizes(result)[0])) == kept
+    (warning,) = (note for note in plain_log.notes if note.severity == "warning")
+    assert (warning.code, "nothing needs to be done" in warning.message) == ("converted-resize", kept)
+    assert [note.code for note in log.notes if note.severity == "warning"] == ["converted-resize"] * kept
 
 
 # Real exports

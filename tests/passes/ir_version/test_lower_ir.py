@@ -191,6 +191,7 @@ def test_default_values_of_attributes_are_written_at_calls() -> None:
     assert list(function.attribute) == ["alpha"]
     assert not function.attribute_proto
     assert codes(result) == ["attribute-defaults", "ir-version"]
+    assert "wrote 1 default value" in result.report.notes[0].message
 
 
 def test_overloads_get_names_of_their_own() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import pytest
-from onnx_migrate.passes.dynamic_dims.repair.conflicts import operand_conflict
+from onnx_migrate.passes.dynamic_dims.repair.conflicts import batch_mixing, operand_conflict
 from onnx_migrate.passes.dynamic_dims.repair.domain import (
     SAMPLES,
     Assignments,
@@ -101,6 +101,30 @@ def test_channels_are_held_against_weights_of_known_shape_alone(known: bool, pro
     context = replace(context, inputs=[context.graph_state.value(name) for name in ("x", "w")])
 
     assert (problem in operand_conflict(context)) if problem else not operand_conflict(context)
+
+
+MIXING = [
+    # node, rank of x, the axes across which it computes
+    ("y = Relu(x)", 3, set()), ("y = Softmax<axis=1>(x)", 3, {1}), ("y = LogSoftmax(x)", 3, {2}), ("y = ArgMax(x)", 3, {0}),
+    ("y, i = TopK(x, k)", 3, {2}), ("y = CumSum(x, k)", 3, {1}), ("y = ReduceSum(x, k)", 3, {1}),
+    ("y = ReduceMax<axes=[0, -1]>(x)", 3, {0, 2}), ("y = ReduceMean(x)", 3, {0, 1, 2}),
+    ("y = ReduceSum<noop_with_empty_axes=1>(x)", 3, set()), ("y = ReduceSum(x, unknown)", 3, set()),
+    ("y = Conv(x, w)", 4, {1, 2, 3}), ("y = GlobalMaxPool(x)", 4, {1, 2, 3}),
+    ("y = MeanVarianceNormalization(x)", 4, {0, 2, 3}), ("y = InstanceNormalization(x, s, b)", 4, {2, 3}),
+    ("y = LayerNormalization<axis=1>(x, s)", 3, {1, 2}), ("y = LayerNormalization(x, s)", 3, {2}),
+    ("y = GRU(x, w, r)", 3, {0, 2}), ("y = LSTM<layout=1>(x, w, r)", 3, {1, 2}), ("y = MatMul(x, w)", 3, {2}),
+    ("y = Attention(x, w, r)", 4, {2, 3}), ("y = Gemm(x, w)", 2, {1}), ("y = Gemm<transA=1>(x, w)", 2, {0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("node", "rank", "axes"), MIXING)
+def test_the_axes_across_which_a_node_computes(node: str, rank: int, axes: set[int]) -> None:
+    context, found = context_of(node, "int64[1] k = {1}"), set()
+    for axis in range(rank):
+        x = SampledValue(1, tuple(N if place == axis else fixed(4) for place in range(rank)))
+        if f"across axis {axis} of 'x'" in batch_mixing(replace(context, inputs=[x, *context.inputs[1:]])):
+            found.add(axis)
+    assert found == axes
 
 
 def test_a_squeeze_of_the_batch_becomes_a_reshape() -> None:

@@ -23,6 +23,7 @@ from onnx_migrate.passes.dynamic_dims.repair.domain.values import (
     known_value,
     value_of_body_input,
     value_of_input,
+    value_of_sparse,
     value_of_tensor,
 )
 
@@ -87,6 +88,13 @@ def test_elements_of_large_initializers_are_not_read(size: int, known: bool) -> 
 
     assert value.dims == (fixed(size),)
     assert (value.constant() is not None) is known
+
+
+def test_a_sparse_initializer_has_a_shape_and_no_elements() -> None:
+    places = numpy_helper.from_array(np.array([1, 5]))
+    tensor = helper.make_sparse_tensor(numpy_helper.from_array(np.float32([2, 3]), "k"), places, [2, 3])
+
+    assert value_of_sparse(tensor) == SampledValue(TensorProto.FLOAT, (fixed(2), fixed(3)))
 
 
 def test_no_two_symbols_have_one_size() -> None:
