@@ -89,6 +89,17 @@ def test_nodes_written_before_and_after_stand_around_their_node() -> None:
     assert (change.pass_name, change.version_before, change.version_after) == ("editor", 14, 14)
 
 
+def test_a_reason_alone_is_a_change() -> None:
+    proto = parse("{ a = Relu (x) y = Neg (a) }")
+    before = proto.SerializeToString()
+    editor = Editor("Relu", lambda rw: rw.note("it means the same"))
+
+    drive(editor, proto)
+
+    assert proto.SerializeToString() == before
+    assert [change.reason for change in editor.log.changes] == ["it means the same"]
+
+
 def test_a_removed_node_is_gone_though_as_many_nodes_stand_there_as_before() -> None:
     proto = parse("{ a = Relu (x) y = Neg (a) }")
     editor = Editor("Relu", replace_by_one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from onnx_migrate.rewrite.change_log import Exactness
@@ -203,6 +204,10 @@ def text_scan_up(lengths: str = '""', declared: str = "", initial: str = "") -> 
 def test_batch() -> None:
     result = check(text_scan_up(), to=9)
     assert operators(result) == ["Scan"]
+    body = onnx.helper.get_node_attr_value(result.graph.node[0], "body")
+    assert [value.type.tensor_type.elem_type for value in (*body.input, *body.output)] == [
+        onnx.TensorProto.FLOAT
+    ] * 4
 
 
 def test_directions_and_no_output_of_a_state() -> None:

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.equivalence import common_values, inner_values, result_run
@@ -116,6 +117,16 @@ def test_what_a_branch_reads_is_given_too():
     given = {"a": np.float32([3, 4]), "y": np.float32([0, 0])}
     found = CutModel(runnable(BRANCH), given, ["y"]).run({**given, "b": np.array(True)})
     assert np.array_equal(found["y"], [-3, -4])
+
+
+def test_sparse_initializers_that_are_read_are_kept():
+    model = net("(float[2] x) => (float[2] y) { a = Abs(x) b = Add(a, other) y = Mul(b, k) }")
+    for name in ("k", "other"):
+        values = numpy_helper.from_array(np.float32([3]), name)
+        places = numpy_helper.from_array(np.array([1]))
+        model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [2]))
+    cut = CutModel(runnable(model), {"b": np.zeros(2, np.float32)}, ["y"])
+    assert np.array_equal(cut.run({"b": np.float32([4, 5])})["y"], [0, 15])
 
 
 def test_nothing_wanted_is_nothing_run():

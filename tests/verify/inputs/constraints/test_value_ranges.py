@@ -97,6 +97,7 @@ TABLE = """(int64[N,3] i) => (float[a,b] y)
         ("j = Sub(k, i)", -7, 2),
         ("j = Sub(i, k)", 2, 11),
         ("j = Mul(i, k)", 0, 4),
+        ("j = Mul(i, o)", 0, 9),
         ("j = Div(i, k)", 0, 19),
         ("j = Neg(i)", -9, 0),
         ("c = Add(i, k) j = Mul(c, k)", -2, 2),
