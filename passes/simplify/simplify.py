@@ -27,6 +27,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
 
+from ..cleanup import Cleanup
 from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
 from .values_needed import Choice, divide
@@ -90,7 +91,8 @@ class Simplify(Pass):
         skeleton = hide(model, choice.hidden)
         folder = TemporaryFolder()
         simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes)
-        if _same(simplified.proto.graph, skeleton.proto.graph):
+        Cleanup().run(simplified, ChangeLog())  # onnxsim leaves what it has made dead in sub-graphs
+        if _same(simplified, skeleton):
             self._note_unfolded(choice, log)
             return model
         if choice.hidden:
@@ -159,12 +161,23 @@ class Simplify(Pass):
             )
 
 
-def _same(simplified: onnx.GraphProto, before: onnx.GraphProto) -> bool:
-    """Return whether nothing was folded or fused: equal nodes, and weights of equal names, types and shapes."""
-    if len(simplified.node) != len(before.node) or len(simplified.initializer) != len(before.initializer):
+def _same(simplified: Model, before: Model) -> bool:
+    """Return whether nothing was folded or fused: equal nodes, and weights of equal names, types and shapes.
+
+    The weights that nodes hold, as Constants in sub-graphs do, are equal wherever they are stored.
+    """
+    new, old = simplified.proto.graph, before.proto.graph
+    if len(new.node) != len(old.node) or len(new.initializer) != len(old.initializer):
         return False
-    same_weights = set(initializer_types(simplified)) == set(initializer_types(before))
-    return same_weights and all(map(eq, simplified.node, before.node))
+    if set(initializer_types(new)) != set(initializer_types(old)):
+        return False
+    others = [place for place, same in enumerate(map(eq, new.node, old.node)) if not same]
+    parts = []
+    for model in (simplified, before) if others else ():
+        part = onnx.ModelProto()
+        part.graph.node.extend(model.proto.graph.node[place] for place in others)
+        parts.append(Model(part, model.weights))
+    return not parts or files.equal(*parts)
 
 
 def _bytes_on_disk(path: Path) -> int:

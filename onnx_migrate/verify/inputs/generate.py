@@ -57,7 +57,8 @@ class RandomInputs:
         """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
         `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
-        1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). With `padding`, rows of integers end with the one
+        1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). "wide" reaches out of the domain of Log and Sqrt, so that
+        what becomes of NaN and infinity is seen too. With `padding`, rows of integers end with the one
         that the model looks for in them (`padding_ids`).
         """
         rng = np.random.default_rng([self.seed, *distribution.encode()])
@@ -65,7 +66,9 @@ class RandomInputs:
         sizes = [prod(shape) * 8 for shape in shapes.values()]
         if max(sizes, default=0) > _LARGEST or sum(sizes) > _LARGEST_SUM:
             return None
-        ranges = {**input_ranges(self.model, shapes), **self.values}
+        known = input_ranges(self.model, shapes).items()
+        ranges = {name: found for name, found in known if not (found.domain and distribution == "wide")}
+        ranges.update(self.values)
         feed: dict[str, Any] = {}
         for value in fed_inputs(self.model.graph):
             kind, copies = tensor_in(value)

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+import onnx_migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
@@ -215,3 +216,67 @@ def test_integers_that_were_folded_are_initializers_below_opset_9(opset: int, le
     assert [(item.name, item.int64_data or item.raw_data) for item in after.graph.initializer] == (
         [("i", [2])] if opset < 9 else []
     )
+
+
+NESTED = """<ir_version: 8, opset_import: ["": 16]>
+g (float[2,1,4] x, bool c, bool d) => (float[2,1,1,4] y) <float[1,16,4] w = {WEIGHTS}, int64[1] a = {1}> {
+  y = If (c) <
+    then_branch = t () => (float[2,1,1,4] p) {
+      p = If (d) <
+        then_branch = tt () => (float[2,1,1,4] p1) {
+          s = Shape (x)
+          one = Constant <value = int64 {1}> ()
+          b = Gather (s, one)
+          ax = Constant <value = int64[1] {0}> ()
+          u = Unsqueeze (b, ax)
+          n = Constant <value = int64[1] {1}> ()
+          size = Constant <value = int64[1] {4}> ()
+          all = Concat <axis = 0> (n, u, size)
+          z = ConstantOfShape <value = float[1] {0}> (all)
+          p1, h1, c1 = LSTM <hidden_size = 4> (x, w, w, , , z, z)
+        },
+        else_branch = te () => (float[2,1,1,4] p2) { p2 = Unsqueeze (x, a) }
+      >
+    },
+    else_branch = e () => (float[2,1,1,4] q) { q = Unsqueeze (x, a) }
+  >
+}""".replace("WEIGHTS", ", ".join(["0.1"] * 64))
+
+
+def test_a_second_run_changes_nothing_in_nested_branches() -> None:
+    """onnxsim drops the state of zeros from the LSTM and leaves what computed it."""
+    once = onnx_migrate.migrate(model(NESTED), verify="off")
+    assert "simplified" in {note.code for note in once.report.notes}
+
+    twice = onnx_migrate.migrate(once.model, verify="off")
+
+    assert twice.report.outcome == "unchanged"
+    assert not twice.report.notes
+
+
+def test_a_large_constant_in_a_branch_is_not_another_one_because_it_is_stored_elsewhere() -> None:
+    proto = model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[1100] x, bool c) => (float[1100] y) {'
+        " y = If (c) <then_branch = t () => (float[1100] p) { k = Constant <value = float[1] {1}> () p = Add (x, k) },"
+        " else_branch = e () => (float[1100] q) { q = Neg (x) }> }"
+    )
+    inner = proto.graph.node[0].attribute[0].g.node[0].attribute[0].t
+    inner.CopyFrom(onnx.numpy_helper.from_array(np.arange(1100, dtype=np.float32)))
+
+    found = onnx_migrate.migrate(proto, verify="off")
+
+    assert found.report.outcome == "unchanged"
+    assert not found.report.notes
+
+
+@pytest.mark.parametrize("operator", ["Log", "Sqrt"])
+def test_what_differs_outside_of_the_domain_is_left_out(operator: str) -> None:
+    """onnxsim drops a monotonic function before ArgMax: negative numbers have no logarithm and no root."""
+    proto = model(
+        '<ir_version: 8, opset_import: ["": 17]>'
+        f"g (float[2,5] x) => (int64[2,1] y) {{ l = {operator} (x) y = ArgMax <axis = 1> (l) }}"
+    )
+
+    found = onnx_migrate.migrate(proto, verify="require", isolated=False)
+
+    assert [node.op_type for node in found.model.graph.node] == [operator, "ArgMax"]

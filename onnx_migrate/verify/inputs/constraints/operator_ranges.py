@@ -6,7 +6,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.inputs.constraints.index_ranges import index_range
-from onnx_migrate.verify.inputs.constraints.ranges import BOOLEAN, POSITIVE, Range
+from onnx_migrate.verify.inputs.constraints.ranges import BOOLEAN, DOMAIN, POSITIVE, Range
 from onnx_migrate.verify.inputs.constraints.shape_arguments import shape_argument
 
 __all__ = ["accepted_range", "inputs_passed_through"]
@@ -47,8 +47,8 @@ _ACCEPTED: dict[tuple[str, int], Range] = {
     ("BatchNormalization", 4): POSITIVE,
     ("QuantizeLinear", 1): POSITIVE,
     ("DequantizeLinear", 1): POSITIVE,
-    ("Log", 0): POSITIVE,
-    ("Sqrt", 0): POSITIVE,
+    ("Log", 0): DOMAIN,
+    ("Sqrt", 0): DOMAIN,
     ("Dropout", 1): Range(0.0, 0.75),
     ("Dropout", 2): Range(0, 0),
     ("Bernoulli", 0): Range(0.0, 1.0),

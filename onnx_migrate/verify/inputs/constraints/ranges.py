@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 
-__all__ = ["BOOLEAN", "POSITIVE", "Range", "range_before"]
+__all__ = ["BOOLEAN", "DOMAIN", "POSITIVE", "Range", "range_before"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Range:
     """Values an input may have: from `low` to `high` (both included), or exactly `pattern`, repeated to fit its shape.
 
     `weak` marks a guess, which a range that is not weak replaces instead of narrowing it. `discrete` holds for inputs
-    of integers only: others have any value.
+    of integers only: others have any value. `domain` marks where a function has numbers: outside it gives NaN or infinity.
     `words` are what an input of strings chooses from.
     """
 
@@ -27,6 +27,7 @@ class Range:
     weak: bool = False
     discrete: bool = False
     words: tuple[str, ...] = ()
+    domain: bool = False
 
     @classmethod
     def exactly(cls, *pattern: float) -> Range:
@@ -44,11 +45,13 @@ class Range:
         low, high = max(self.low, other.low), min(self.high, other.high)
         if low > high:
             return self
-        return replace(self, low=low, high=high, discrete=self.discrete and other.discrete)
+        discrete, domain = self.discrete and other.discrete, self.domain and other.domain
+        return replace(self, low=low, high=high, discrete=discrete, domain=domain)
 
 
 BOOLEAN = Range(0, 1, weak=True)
 POSITIVE = Range(0.25, 2.0)
+DOMAIN = Range(0.25, 2.0, domain=True)
 
 
 _SAME = frozenset({"ReduceMax", "ReduceMin", "Max", "Min", "Clip", "Relu", "Ceil", "Floor", "Round", "Abs"})
