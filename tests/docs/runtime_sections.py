@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
-from onnx_migrate.standard.targets import Table
+from onnx_migrate.standard.targets import Table, Target, milestones
 from onnx_migrate.standard.targets.rows import OperatorSupport, Range, ReleaseRow, Values
 
-__all__ = ["Sources", "contents", "known", "ordered", "section", "span"]
+__all__ = ["Sources", "contents", "known", "operator_states", "ordered", "section", "span"]
 
 
 def contents(tables: Iterable[Table]) -> str:
@@ -23,7 +24,7 @@ def contents(tables: Iterable[Table]) -> str:
         opsets = _both(_opset(first), _opset(last))
         versions = _both(_cell(first.ir_version), _cell(last.ir_version))
         cells = (f"[{table.title}](#{_anchor(table.title)})", f"`{table.name}`", releases, opsets, versions)
-        lines.append(f"| {' | '.join(cells)} | {_extent(table)} | {known(table)} |")
+        lines.append(f"| {' | '.join(cells)} | {operator_states(milestones(table)[-1])} | {known(table)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -157,31 +158,27 @@ def _operators(table: Table, sources: Sources) -> str:
             f"| {'not ' if row.lacking else ''}{names} | {span(row.since, row.until)} | {_cell(row.newest)} |"
             f" {sources.cite(row.source, row.measured)} |"
         )
-    title = f"Operators: {_extent(table)}"
+    title = f"Operators: {operator_states(milestones(table)[-1])}"
     return "\n".join([f"<details><summary>{title}</summary>\n", *lines, "\n</details>\n"])
 
 
-def _extent(table: Table) -> str:
-    """Return how many operators the newest release has by the table, or how many are known to be missing."""
-    rows = [row for row in table.operators if not row.until]
-    named = {(row.domain, name) for row in rows if not row.lacking for name in row.names}
-    lacking = {(row.domain, name) for row in rows if row.lacking for name in row.names}
-    if table.listed:
-        return f"{len(named - lacking)} listed"
-    if table.extent == "unknown":
-        return (
-            ", ".join(
-                filter(
-                    None,
-                    [
-                        f"{len(named - lacking)} known" if named - lacking else "",
-                        f"{len(lacking)} known to be missing" if lacking else "",
-                    ],
-                )
-            )
-            or "not known"
-        )
-    return f"all but {len(lacking)}" if lacking else "all"
+def operator_states(target: Target) -> str:
+    """Return how many operators a release is known to have, how that is known, how many it lacks, and what of the others."""
+    named = {
+        (row.domain, name)
+        for row in target.table.operators
+        for name in row.names
+        if target.rows_of(row.domain, name)
+    }
+    states = Counter(target.knowledge(*key).value if target.has(*key) else "missing" for key in named)
+    parts = [f"{states[state]} {state}" for state in ("measured", "read", "missing") if states[state]]
+    others = {
+        "listed": "others missing",
+        "any": "others read, all of the standard",
+        "unknown": "others not known",
+    }
+    rest = others[target.table.extent] if parts else others[target.table.extent].replace("others ", "")
+    return f"{', '.join(parts)}; {rest}" if parts else rest
 
 
 def span(since: str, until: str) -> str:

@@ -35,6 +35,11 @@ row that is *read* is from the sources named beside it: documentation, code of i
 measured" of it. Where sources contradict each other, the row has the safer of them. A runtime need not support every
 combination of an operator that it has.
 
+**Operators.** A release's newest opset says nothing about operators. The column *operators* counts, for the newest release, those
+that were *measured* (it loaded them and computed the node tests right), *read* (in the source named), and known to be *missing*;
+what has no row is missing, there, or *not known*. `inspect --for` says "opset fits, operators not known", with their names, where
+a model has one of these, and a migration warns of them (`operators-not-known`).
+
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
 without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
 newest opset and IR version that all take, the operators that all have, the forms that one of them wants; if there is no such

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from onnx_migrate.standard.targets import known_names, shipped, tables
-from tests.docs.runtime_sections import contents, known, section, span
+from onnx_migrate.standard.targets import known_names, milestones, shipped, tables
+from tests.docs.runtime_sections import contents, known, operator_states, section, span
 from tests.docs.runtimes_page import PAGE, page
+from tests.support.targets import targets_of
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -21,11 +22,9 @@ def test_every_row_is_on_the_page(name: str) -> None:
     text = section(table)
     assert text in page()
     for row in table.releases:
-        opset = (
-            f"{row.oldest} to {row.opset}"
-            if row.oldest and row.oldest != row.opset
-            else str(row.opset or "any")
-        )
+        span_ = f"{row.oldest} to {row.opset}" if row.oldest != row.opset else str(row.opset)
+        bound = span_ if row.oldest and row.opset else f"from {row.oldest}" if row.oldest else "any"
+        opset = str(row.opset) if row.opset and not row.oldest else bound
         how = "measured" if row.measured else "read"
         line = rf"^\| {re.escape(row.since)}[^|]*\| {opset} \| {row.ir_version or ''} ?\| {row.resize_form}.*\| {how}[^|]*\|$"
         assert re.search(line, text, re.M), row
@@ -44,6 +43,29 @@ def test_the_contents_lead_to_each_section() -> None:
     links = re.findall(r"\]\(#([^)]*)\)", contents(tables()))
     assert len(links) == len(tables())
     assert set(links) <= headings
+
+
+def test_the_states_of_operators_are_counted_for_the_newest_release() -> None:
+    (target,) = targets_of(
+        """operators = "unknown"
+[[release]]
+from = "1.0"
+[[operator]]
+names = ["Add", "Mul"]
+measured = true
+[[operator]]
+names = ["Relu"]
+[[operator]]
+names = ["Sub"]
+until = "1.0"
+[[operator]]
+names = ["Mul"]
+lacking = true
+measured = true"""
+    )
+    assert operator_states(target) == "1 measured, 1 read, 1 missing; others not known"
+    for table in tables():
+        assert operator_states(milestones(table)[-1]) in page()
 
 
 def test_measured_and_read_are_told_apart() -> None:

@@ -63,7 +63,7 @@ def test_releases_ascend_and_take_ever_more(name: str) -> None:
         assert key(one.since) < key(other.since)
         assert (one.opset or 99) <= (other.opset or 99)
         assert (one.ir_version or 99) <= (other.ir_version or 99)
-        assert (one.oldest or 0) <= (other.oldest or 0)
+        assert other.oldest is None or (one.oldest or 0) <= other.oldest
 
 
 @pytest.mark.parametrize("name", known_names())
@@ -296,6 +296,20 @@ ASKED = [
     ("tract", "tract", None, None, None),
     ("TVM", "tvm", None, None, None),
     ("Vitis AI", "vitis-ai", None, 17, None),
+    ("x3", "horizon", 10, 11, None),
+    ("J5", "horizon", 10, 11, None),
+    ("orin==6.0", "tensorrt", None, 17, None),
+    ("CoreML", "coreml", None, None, None),
+    ("WebNN", "webnn", 7, None, None),
+    ("WebGPU", "webgpu", None, None, None),
+    ("MIGraphX", "migraphx", None, 19, None),
+    ("torch-mlir", "iree", None, None, None),
+    ("burn", "burn", None, None, None),
+    ("Arm NN", "armnn", None, None, None),
+    ("TDA4VM", "tidl", None, None, None),
+    ("BM1684X", "sophgo", None, None, None),
+    ("RZV2L", "drp-ai", None, None, None),
+    ("AX650", "pulsar2", 11, None, None),
 ]
 """What a newcomer asks for, and the runtime, oldest and newest opset and IR version that it should give."""
 
