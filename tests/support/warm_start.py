@@ -19,12 +19,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from onnx_migrate.process.child import BOOT
 from tests.support.paths import ROOT
 
-__all__ = ["NUMBER", "Server", "WarmPopen", "install", "warm"]
+__all__ = ["NUMBER", "Server", "WarmPopen", "install", "let_fork", "warm"]
 
 NUMBER = struct.Struct("<i")
 """How the server tells the id of a process, 0 if it has none, and then the status with which it ended."""
@@ -41,6 +42,15 @@ _IGNORABLE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _OF_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "MKL_", "MALLOC_", "ORT_")
 """Beginnings of the variables that act at the start of a process; one that differs from the server's needs a new start."""
+
+_TOOL = """#!{python}
+import subprocess, sys
+sys.path.insert(0, {root!r})
+from tests.support import warm_start
+warm_start.install()
+warm_start.WarmPopen.server = warm_start.Server.of({environment!r}, {address!r})
+sys.exit(subprocess.call([sys.executable, {script!r}, *sys.argv[1:]]))
+"""
 
 _PROGRAMS = {BOOT}
 """Programs of `python -c` that a fork may run."""
@@ -159,6 +169,22 @@ def install() -> None:
     if sys.platform == "linux":
         _environment.update(os.environ)
         subprocess.Popen = WarmPopen  # type: ignore[misc]
+
+
+def let_fork(script: Path) -> None:
+    """Let a script named onnx-migrate, which other programs start, as make, ask for a fork that runs it; Linux alone."""
+    real = script.parent / "real" / script.name
+    real.parent.mkdir()
+    script.rename(real)
+    server = _the_server()
+    given = {
+        "environment": server.environment,
+        "address": server.address,
+        "script": str(real),
+        "root": str(ROOT),
+    }
+    script.write_text(_TOOL.format(python=sys.executable, **given), encoding="utf-8")
+    script.chmod(0o755)
 
 
 def warm(program: str) -> str:
