@@ -13,6 +13,7 @@ from onnx_migrate.options import Options
 from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.standard.targets import resolve
 from tests.harness import model
+from tests.support.targets import targets_of
 
 PORTS = (Port("x", "tensor(float)", (1, 3, "H", 32)), Port("u", "tensor(float)", None))
 
@@ -109,3 +110,25 @@ def test_a_report_holds_request_targets_and_versions() -> None:
     assert found["command"] == (
         "onnx-migrate MODEL out.onnx --for tensorrt==8.6 --for onnxruntime==1.14 --no-verify --save-as-external-data"
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ("", "chip: operators not known: Relu (1 of 1 node)"),
+        ('[[operator]]\nnames = ["Relu"]\n', "chip: operators read"),
+        ('[[operator]]\nnames = ["Relu"]\nmeasured = true\n', "chip: operators measured"),
+    ],
+)
+def test_a_report_says_how_the_operators_of_the_result_are_known(rows: str, text: str) -> None:
+    source = model("17 (float[2] x) => (float[2] y) { y = Relu (x) }")
+    report = onnx_migrate.migrate(
+        source, runtime=targets_of(f"[[release]]\nopset = 13\n{rows}"), verify=False
+    ).report
+
+    assert f"\n  {text}\n" in report.text()
+    assert text.partition(": ")[2] in report.html()
+    (known,) = report.as_dict()["operators_known"]
+    assert known["state"] == ("not known" if not rows else "measured" if "measured" in rows else "read")
+    warned = [note.code for note in report.notes if note.severity == "warning"]
+    assert warned == ([] if rows else ["operators-not-known"])

@@ -15,7 +15,7 @@ from onnx_migrate.model.interface import Port, dims_text
 from onnx_migrate.report.data import AS_DECLARED, GRADES, ModelSummary, ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.request import with_caps
-from onnx_migrate.standard.targets import Target
+from onnx_migrate.standard.targets import OperatorKnowledge, Target
 from onnx_migrate.verdicts import DynamicProof, FeedNote, Histogram, RuntimeProof, Verdict
 
 __all__ = [
@@ -160,11 +160,14 @@ def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:
     ]
 
 
-def target_notes(targets: Iterable[Target] | None) -> list[Note]:
-    """Return what the runtimes that a model is made for take."""
+def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorKnowledge] = ()) -> list[Note]:
+    """Return what the runtimes that a model is made for take, and how the operators of the result are known in each."""
     found = []
     for target in targets or ():
         measured = "measured" if target.measured else "read, not measured"
         source = f" ({target.row.source})" if target.row.source else ""
         found.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
-    return found
+    return [
+        *found,
+        *(("warning" if known.unknown else "info", f"{known.runtime}: {known}") for known in operators),
+    ]
