@@ -114,7 +114,7 @@ class FixDims(Pass):
             if dims_of(value) != before:
                 text = f"input {value.name}: {dims_text(before)} → {dims_text(dims_of(value))}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
-        drop_value_info(graph)
+        drop_value_info(model.proto)
         try:
             inferred = inferred_outputs(model.proto)
         except CannotMigrate as error:

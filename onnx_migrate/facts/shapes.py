@@ -8,7 +8,7 @@ import onnx
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.model.graphs import directly_inside
+from onnx_migrate.model.graphs import Body, directly_inside
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
@@ -25,17 +25,24 @@ __all__ = [
 Dims = tuple[int | str | None, ...]
 
 
-def drop_value_info(graph: onnx.GraphProto) -> int:
+def drop_value_info(proto: onnx.ModelProto) -> int:
     """Remove the declared shapes of inner values and of sub-graphs' inputs and outputs; return how many there were.
+
+    Those of local functions too: ONNX Runtime takes them for the shapes that a call computes.
 
     Two kinds of shapes stay, which no size of a model's inputs changes: those of scalars, and those of a Loop's
     iteration number and condition. Without the former ONNX Runtime 1.31 fails: "Loop subgraph input 0 has unknown
     shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
     """
-    count = len(graph.value_info)
-    graph.ClearField("value_info")
-    for _, node, _, _, inner in directly_inside(graph):
-        count += drop_value_info(inner)
+    whole: list[Body] = [proto.graph, *proto.functions]
+    return sum(map(_drop_value_info, whole))
+
+
+def _drop_value_info(body: Body) -> int:
+    count = len(body.value_info)
+    body.ClearField("value_info")
+    for _, node, _, _, inner in directly_inside(body):
+        count += _drop_value_info(inner)
         fixed = node.op_type == "Loop" and is_onnx(node.domain)
         for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
             if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
@@ -58,7 +65,7 @@ def inferred_outputs(
 def inferred_graph(proto: onnx.ModelProto, sizes: Mapping[str, int] | None = None) -> onnx.GraphProto:
     """Return a copy of the main graph with the types that follow from the inputs alone, as for `inferred_outputs`."""
     copy = skeleton(proto)
-    drop_value_info(copy.graph)
+    drop_value_info(copy)
     for value in copy.graph.input:
         for dim in value.type.tensor_type.shape.dim:
             if sizes and dim.dim_param in sizes:

@@ -126,7 +126,7 @@ class DynamicDims(Pass):
         for value in model.proto.graph.input:
             if value.name in axes:
                 self._name_input(value, axes[value.name], log)
-        dropped = drop_value_info(model.proto.graph)
+        dropped = drop_value_info(model.proto)
         if dropped:
             log.note(
                 self.name,

@@ -82,7 +82,7 @@ class ResizeIntent(Pass):
                     restore_coordinates(node)
             elif from_pytorch and origin is not None and origin.is_before_11:
                 if restore_pytorch(node, origin):
-                    drop_value_info(model.proto.graph)
+                    drop_value_info(model.proto)
             elif small is None and is_converted(node):
                 restore_before_converter(node, from_pytorch=from_pytorch)
 

@@ -53,7 +53,7 @@ def test_shapes_between_inputs_and_outputs_are_dropped_and_a_loop_still_runs() -
     proto = model(LOOP)
     body = proto.graph.node[1].attribute[0].g
 
-    assert drop_value_info(proto.graph) == 4  # z, u, v, w
+    assert drop_value_info(proto) == 4  # z, u, v, w
 
     assert not proto.graph.value_info
     assert not body.value_info
@@ -67,10 +67,21 @@ def test_shapes_between_inputs_and_outputs_are_dropped_and_a_loop_still_runs() -
 
 def test_a_loop_keeps_the_shape_of_a_counter_of_one_element_and_a_custom_operator_does_not() -> None:
     text = LOOP.replace("int64 i, bool ci", "int64[1] i, bool[1] ci").replace("(bool co", "(bool[1] co")
-    loop, custom = model(text).graph, model(text).graph
-    custom.node[1].domain = "com.acme"
+    loop, custom = model(text), model(text)
+    custom.graph.node[1].domain = "com.acme"
 
     assert (drop_value_info(loop), drop_value_info(custom)) == (4, 7)
+
+
+def test_shapes_inside_functions_are_dropped() -> None:
+    proto = model("""<ir_version: 8, opset_import: ["": 17, "local": 1]>
+g (float[2] x, bool c) => (float[2] y) { y = local.F(c, x) }
+<domain: "local", opset_import: ["": 17]> F (c, x) => (y) {
+    y = If(c) <then_branch = a () => (float[2] u) { u = Neg(x) }, else_branch = b () => (float[2] v) { v = Abs(x) }>
+}""")
+    proto.functions[0].value_info.add(name="t")
+
+    assert drop_value_info(proto) == 3  # t, u, v
 
 
 @pytest.mark.parametrize("dims", [(), (2,), ("N", None, 4), (1, 2, 3, 4)])

@@ -169,7 +169,7 @@ def without_static_shapes(runnable: Runnable) -> Runnable:
         if value.type.WhichOneof("value") == "tensor_type":
             for dim in value.type.tensor_type.shape.dim:
                 dim.Clear()
-    drop_value_info(model.graph)
+    drop_value_info(model)
     for value in model.graph.output:
         if value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.ClearField("shape")

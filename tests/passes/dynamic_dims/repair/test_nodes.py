@@ -103,6 +103,37 @@ def test_channels_are_held_against_weights_of_known_shape_alone(known: bool, pro
     assert (problem in operand_conflict(context)) if problem else not operand_conflict(context)
 
 
+@pytest.mark.parametrize(
+    ("node", "weights", "problem"),
+    [
+        ("y = Gemm(x, w)", (fixed(12), fixed(4)), "axis 1 of 'x' has the length T, and axis 0 of 'w'"),
+        (
+            "y = Gemm<transB=1>(x, w)",
+            (fixed(4), fixed(12)),
+            "axis 1 of 'x' has the length T, and axis 1 of 'w'",
+        ),
+        (
+            "y = Gemm<transA=1>(x, w)",
+            (fixed(1), fixed(4)),
+            "axis 0 of 'x' has the length N, and axis 0 of 'w'",
+        ),
+        ("y = Gemm(x, w)", (T, fixed(4)), ""),
+        ("y = Gemm<transA=1>(x, w)", (N, fixed(4)), ""),
+        ("y = Gemm(x, w)", (None, fixed(4)), ""),
+    ],
+)
+def test_what_a_gemm_sums_over_has_one_length(
+    node: str, weights: tuple[Dim | None, ...], problem: str
+) -> None:
+    context = context_of(node)
+    context = replace(context, inputs=[context.graph_state.value("x"), SampledValue(1, weights)])
+
+    found = operand_conflict(context)
+
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
 MIXING = [
     # node, rank of x, the axes across which it computes
     ("y = Relu(x)", 3, set()), ("y = Softmax<axis=1>(x)", 3, {1}), ("y = LogSoftmax(x)", 3, {2}), ("y = ArgMax(x)", 3, {0}),

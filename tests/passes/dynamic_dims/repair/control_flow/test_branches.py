@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from tests.harness import make_variant
 from tests.steps import operators
 from tests.support.repairs import check_items, text
 
@@ -42,8 +43,10 @@ def test_a_condition_is_laid_along_the_batch() -> None:
     assert reasons == [EACH]
 
 
-@pytest.mark.parametrize("weights", ["initializer", "constant"])
-def test_what_a_branch_holds_comes_along(weights: str) -> None:
+@pytest.mark.parametrize(
+    ("weights", "place"), [("initializer", "plain"), ("constant", "plain"), ("initializer", "function")]
+)
+def test_what_a_branch_holds_comes_along(weights: str, place: str) -> None:
     """Both branches use one name for what is theirs; one holds an initializer and an If of its own."""
     source = onnx.parser.parse_model(
         text(
@@ -64,7 +67,9 @@ def test_what_a_branch_holds_comes_along(weights: str) -> None:
             )
             del attribute.g.node[0]
 
-    check_items(source, {"x": 0}, [0], items=6)
+    result, _ = check_items(make_variant(source, place, {})[0], {"x": 0}, [0], items=6)
+
+    assert len(result.graph.initializer) == (2 if (weights, place) == ("initializer", "plain") else 0)
 
 
 def test_a_branch_for_a_length_of_one_is_taken_for_any_batch() -> None:
