@@ -210,7 +210,8 @@ class Options:
     timeout: float = option(
         600.0, "--timeout", panel=RUNNING, type="positive", default=600, show_default=True, metavar="SECONDS",
         help="Time limit for each stage: loading, every pass, the simplifier, the verification; and for each file from or to "
-        "a URL, which has more time as long as it makes a megabyte a second.",
+        "a URL, which has more time as long as it makes a megabyte a second. A download of which hardly anything comes for 30 s "
+        "is given up.",
         text="""seconds that the simplifier, and the verification, may each take; and the download of a model, which has more
         time as long as it makes a megabyte a second.""",
     )

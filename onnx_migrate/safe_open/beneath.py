@@ -72,6 +72,8 @@ def open_beneath(folders: Sequence[Folder], location: str) -> int:
     """
     if os.path.isabs(location):
         raise OutsideError
+    if location.endswith(("/", "/.")):  # resolved, it would be the file before the slash
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), location)
     real = real_path(os.path.join(folders[0].path, location))
     for folder in folders:
         if f"{real}{os.sep}".startswith(f"{folder.path.rstrip(os.sep)}{os.sep}"):

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Any, TypeVar
 
-__all__ = ["StoppedError", "Transfer", "seconds_for_transfers", "transfers_within"]
+__all__ = ["StalledError", "StoppedError", "Transfer", "seconds_for_transfers", "transfers_within"]
 
 Value = TypeVar("Value")
 
@@ -21,12 +21,21 @@ _SECONDS: ContextVar[float] = ContextVar("seconds for a transfer", default=600.0
 _RATE = 1 << 20
 """Bytes a second that a transfer must have made on average to go on after its time."""
 
+_STALL = 30.0
+"""Seconds after which a download is given up that has moved fewer than `_LEAST` bytes in them, whatever its time is."""
+
+_LEAST = 30 << 10
+
 _LONGEST_PAUSE = 0.25
 """Seconds between two looks at how far a transfer is."""
 
 
 class StoppedError(Exception):
     """A transfer was given up; the message says why."""
+
+
+class StalledError(StoppedError):
+    """A transfer was given up because hardly anything came."""
 
 
 @contextmanager
@@ -49,18 +58,23 @@ class Transfer:
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
+        self._told = 0
 
     def callback(self) -> Any:
         """Return a callback for fsspec that ends the call, once it was given up, at the next bytes."""
         from fsspec.callbacks import Callback
 
-        check = self.check
+        check = self._check
 
         class Stopping(Callback):  # type: ignore[misc, unused-ignore]
             def call(self, hook_name: str | None = None, **kwargs: Any) -> None:
-                check()
+                check(int(self.value))
 
         return Stopping()
+
+    def _check(self, moved: int) -> None:
+        self._told = moved
+        self.check()
 
     def check(self) -> None:
         """Raise StoppedError in the call, if it was given up: what it does next would come too late."""
@@ -74,11 +88,13 @@ class Transfer:
         size: Callable[[], int] = lambda: 0,
         largest: int | None = None,
         enough: Callable[[], bool] = lambda: False,
+        may_stall: bool = True,
     ) -> Value | None:
         """Make the call and return its value, or None where `enough` became true before.
 
-        `size` returns how many bytes it has moved. Raises what the call raises; StoppedError where it takes more than its
-        seconds, or moves more than `largest` bytes.
+        `size` returns how many bytes it has moved, and the callback may be told of more. Raises what the call raises;
+        StoppedError where it takes more than its seconds, moves more than `largest` bytes, or, unless it `may_stall`, hardly
+        moves.
         """
         found: list[Value] = []
         failed: list[BaseException] = []
@@ -94,12 +110,19 @@ class Transfer:
 
         seconds = _SECONDS.get()
         start, pause = monotonic(), 0.01
+        seen, since = 0, start
         # A daemon: a call that never returns must not keep the process.
         threading.Thread(target=work, daemon=True, name="onnx-migrate transfer").start()
         try:
             while not done.wait(pause):
                 pause = min(pause * 2, _LONGEST_PAUSE)
-                moved = size()
+                moved = max(size(), self._told)
+                if moved >= seen + _LEAST:
+                    seen, since = moved, monotonic()
+                elif not may_stall and monotonic() - since > _STALL:
+                    raise StalledError(
+                        f"it stalls: {moved - seen:,} bytes came in the last {_STALL:g} s, at {moved:,} bytes"
+                    )
                 if largest is not None and moved > largest:
                     raise StoppedError(f"it has more than {largest:,} bytes, which is too much for this disk")
                 if monotonic() - start > seconds + moved / _RATE:

@@ -70,6 +70,9 @@ def test_what_is_no_file_is_refused(home: Path) -> None:
             open_beneath([Folder.at(home)], name)
     with pytest.raises(FileNotFoundError):
         open_beneath([Folder.at(home)], "none")
+    for name in ("sub/w/", "sub/w/."):
+        with pytest.raises(NotADirectoryError):
+            open_beneath([Folder.at(home)], name)
 
 
 @pytest.mark.skipif(not beneath._BY_DESCRIPTOR, reason="the system opens by path only")

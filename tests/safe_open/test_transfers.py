@@ -13,7 +13,13 @@ from fsspec.implementations.memory import MemoryFileSystem
 from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files import load, save
 from onnx_migrate.safe_open import transfers
-from onnx_migrate.safe_open.transfers import StoppedError, Transfer, seconds_for_transfers, transfers_within
+from onnx_migrate.safe_open.transfers import (
+    StalledError,
+    StoppedError,
+    Transfer,
+    seconds_for_transfers,
+    transfers_within,
+)
 from tests.files.conftest import store
 from tests.files.feature_models import plain
 
@@ -36,6 +42,30 @@ def test_a_call_that_never_returns_is_given_up_and_one_that_is_fast_is_not() -> 
         assert time.monotonic() - start < 5
         # It has more time for a megabyte.
         assert Transfer().run(lambda: time.sleep(0.6) or 1, size=lambda: 1 << 20) == 1
+    never.set()
+
+
+def test_a_download_that_hardly_moves_is_given_up_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a server that sends a byte a second; what the callback is told of counts, as a file may be written later."""
+    monkeypatch.setattr(transfers, "_STALL", 0.3)
+    never, sizes = threading.Event(), iter(range(1, 1_000_000))
+    start = time.monotonic()
+    with pytest.raises(StalledError, match=r"it stalls: \d+ bytes came in the last 0.3 s, at \d+ bytes"):
+        Transfer().run(never.wait, size=lambda: next(sizes), may_stall=False)
+    assert time.monotonic() - start < 5
+
+    steady = Transfer()
+
+    def told() -> int:
+        callback = steady.callback()
+        for _ in range(10):
+            time.sleep(0.1)
+            callback.relative_update(1 << 16)
+        return 1
+
+    assert steady.run(told, may_stall=False) == 1
+    with transfers_within(1), pytest.raises(StoppedError, match="has not ended"):
+        Transfer().run(never.wait, size=lambda: 5)
     never.set()
 
 

@@ -37,7 +37,8 @@ __all__ = ["batch"]
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; list the models that would change, and exit with 1 if there are any.",
+    help="Write nothing; list the models that would change, and exit with 1 if there are any. "
+    "What onnxsim alone would fuse counts with --opset, --for or --simplify only.",
 )
 @click.option(
     "-j",

@@ -54,7 +54,10 @@ __all__ = ["migrate"]
 @model_option("timeout")
 @model_option("memory_limit")
 @click.option(
-    "--check", is_flag=True, help="Write nothing; exit with 1 if the result would differ from MODEL."
+    "--check",
+    is_flag=True,
+    help="Write nothing; exit with 1 if the result would differ from MODEL. "
+    "What onnxsim alone would fuse counts with --opset, --for or --simplify only.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Do everything but write; report and exit code are those of a real run."

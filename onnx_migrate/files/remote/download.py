@@ -20,7 +20,7 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, may_be_model, not_a_model
 from onnx_migrate.files.wire.protobuf import Malformed
 from onnx_migrate.process.temporary import TemporaryFolder
-from onnx_migrate.safe_open.transfers import StoppedError, Transfer
+from onnx_migrate.safe_open.transfers import StalledError, StoppedError, Transfer
 from onnx_migrate.url import (
     basename,
     is_url,
@@ -36,6 +36,8 @@ __all__ = ["DownloadedModel", "ensure_local"]
 
 SLOW = "--timeout, in Python timeout, allows more seconds"
 """What helps where a transfer takes too long."""
+
+_STALLED = "try again, or download the file and give its path"
 
 
 class DownloadedModel(os.PathLike[str]):
@@ -109,6 +111,7 @@ class DownloadedModel(os.PathLike[str]):
             size=size,
             largest=shutil.disk_usage(self._temporary.path).free * 3 // 4,
             enough=enough,
+            may_stall=False,
         )
 
     def _is_no_model(self) -> bool:
@@ -146,7 +149,8 @@ def _read(subject: str, missing: str, *, code: str, hint: str) -> Iterator[None]
     except FileNotFoundError as error:
         raise LoadError(missing, code=code, hint=hint) from error
     except StoppedError as error:
-        raise LoadError(f"{subject}cannot be read: {error}", code="timed-out", hint=SLOW) from error
+        helps = _STALLED if isinstance(error, StalledError) else SLOW
+        raise LoadError(f"{subject}cannot be read: {error}", code="timed-out", hint=helps) from error
     except Exception as error:  # raised by the library of any protocol
         raise LoadError(f"{subject}cannot be read: {one_line_reason(error)}", code="cannot-read") from error
 

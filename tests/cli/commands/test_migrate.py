@@ -360,3 +360,21 @@ def test_json_names_the_pass_and_the_node_that_break_the_numbers(cli: Run, folde
     assert ended.code == 3
     first = json.loads(ended.out)["first_difference"]
     assert (first["passes"], first["node"], first["operator"]) == (["doubles"], "c", "Conv")
+
+
+FUSED = """<ir_version: 8, opset_import: ["": 17]>
+g (float[2] x) => (float[2] y) <float[2] v = {1, 2}, float[2] w = {3, 4}> { k = Mul (v, w) y = Add (x, k) }"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [((), 0), (("--simplify", "auto"), 1), (("--opset", "17"), 1), (("--for", "onnxruntime==1.14"), 1)],
+)
+def test_a_check_with_nothing_asked_is_not_about_what_onnxsim_would_fuse(
+    cli: Run, folder: Path, asked: tuple[str, ...], code: int
+) -> None:
+    onnx.save(onnx.parser.parse_model(FUSED), "fused.onnx")
+
+    assert cli("fused.onnx", "--check", "--verify=off", *asked).code == code
+    if code == 0:
+        assert cli("batch", "fused.onnx", "--check", "--verify=off", "--jobs", "1").code == 0
