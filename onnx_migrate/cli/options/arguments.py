@@ -103,15 +103,17 @@ def _ml_opset(options: dict[str, Any]) -> str | None:
 
 def _simplify(options: dict[str, Any]) -> bool | Literal["require"]:
     chosen = _unless_turned_off("simplify", "no", options)
-    if options.get("check") and _nothing_asked(options):
+    if _only_checks(options):
         return False  # a model that only onnxsim would change needs no migration
     return "require" if chosen == "require" else chosen != "no"
 
 
-def _nothing_asked(options: dict[str, Any]) -> bool:
-    """Return whether neither a target nor simplification was asked for, on the command line or in the configuration."""
+def _only_checks(options: dict[str, Any]) -> bool:
+    """Return whether --check was given and no target or simplification, on the command line or in the configuration."""
     context = click.get_current_context(silent=True)
-    if context is None or options["runtime"] or options["ir_version"] is not None:
+    if context is None or not context.params.get("check"):
+        return False
+    if options["runtime"] or options["ir_version"] is not None:
         return False
     chosen = {context.get_parameter_source(name) for name in ("opset", "simplify")}
     return chosen == {ParameterSource.DEFAULT} and options["opset"] == _DEFAULT_OPSET
