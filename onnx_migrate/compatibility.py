@@ -266,7 +266,9 @@ class CompatibilityChecker:
         """Return a pass without targets that bound the version of no operator of the model, any other as it is."""
         given: Any = item
         targets: Targets | None = getattr(item, "targets", None)
-        if targets is None or any(targets.newest_version(*key) for key in self._operators):
+        if targets is None or any(
+            targets.newest_version(*key) or targets.oldest_version(*key) for key in self._operators
+        ):
             return item
         bare: Pass = replace(given, targets=None)
         return bare

@@ -37,7 +37,7 @@ from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
-from .targets.runtime_faults import bound_opset, fault_bound
+from .targets.runtime_faults import bound_opset, fault_bound, needed_opset
 
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
@@ -184,6 +184,7 @@ class MigrateOpset(Pass):
             )
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
         if self.targets is not None:
+            target = needed_opset(proto, self.targets, target)
             target = bound_opset(proto, self.targets, target, log, self.name)
             if self.newer == "lower":
                 target = fault_bound(proto, self.targets, target, log, self.name)

@@ -11,12 +11,12 @@ import onnx
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.standard.schema import is_onnx, versions
+from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at, versions
 from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
 from .misfits import values_of
 
-__all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes"]
+__all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_opset"]
 
 
 def faulty_nodes(
@@ -82,6 +82,19 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
             subject=operator,
         )
     return bound
+
+
+def needed_opset(proto: onnx.ModelProto, targets: Targets, opset: int) -> int:
+    """Return the opset from `opset` on at which no ai.onnx operator of a model is of an older version than the targets take.
+
+    It is at most the newest that they take, and that the installed onnx knows.
+    """
+    newest = min(targets.opset or newest_opset(), newest_opset())
+    for operator in _operators(proto):
+        found, form = targets.oldest_version("", operator), signature_at("", operator, opset)
+        if found is not None and form is not None and form.since_version < found[0] <= newest:
+            opset = max(opset, found[0])
+    return opset
 
 
 def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:

@@ -108,3 +108,20 @@ def test_an_input_that_follows_from_fixed_dims_becomes_a_constant() -> None:
     (reshape,) = (node for node in result.graph.node if node.op_type == "Reshape")
     assert reshape.input[1] in {tensor.name for tensor in result.graph.initializer}
     same(run(source, feeds), run(result, feeds), "constant shape")
+
+
+def test_a_model_comes_up_to_the_oldest_version_that_is_taken() -> None:
+    text = "11 (float[2,3] x) => (float[1,2,3] y) { a = Unsqueeze <axes = [0]> (x) y = Relu (a) }"
+    targets = targets_of('operators = "any"\n[[release]]\n[[operator]]\nnames = ["Unsqueeze"]\noldest = 13\n')
+    result = (
+        default_pipeline(runtime=targets, simplify=False)
+        .run(files.load(model(text)), ChangeLog())
+        .model.proto
+    )
+
+    assert result.opset_import[0].version == 13
+    assert CompatibilityChecker(files.load(model(text))).advise(*targets).standing is Support.AFTER
+    capped = targets_of(
+        'operators = "any"\n[[release]]\nopset = 12\n[[operator]]\nnames = ["Unsqueeze"]\noldest = 13\n'
+    )
+    assert CompatibilityChecker(files.load(model(text))).advise(*capped).standing is Support.NO
