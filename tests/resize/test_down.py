@@ -394,6 +394,13 @@ def test_10(mode: str, scales: list[float]) -> None:
         check_down(proto, 9, feeds=feeds, refused=unranked)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_an_empty_tensor_whose_lengths_stay_is_copied(mode: str) -> None:
+    source = f"""10 (float[1,2,0,3] x) => (float[a,b,c,d] y) <float[4] s = {{1.0, 1.0, 0.5, 1.0}}>
+        {{ y = Resize <mode = "{mode}"> (x, s) }}"""
+    assert operators(check_down(source, 9, specials=False, variants=("plain",))) == ["Identity"]
+
+
 def test_what_stays_a_resize_or_becomes_an_upsample() -> None:
     """PyTorch's nearest is asymmetric and floor; by a whole factor half_pixel is, too."""
     for attributes in (

@@ -38,6 +38,7 @@ DOWN = [
     ("LayerNormalization", 17, [2, 3, 4], "", "float16", ", b", (16, 11), {"rtol": 2e-3, "atol": 2e-3}),
     ("RMSNormalization", 23, [2, 3, 4], "", "float", "", (22, 17, 11, 7), CLOSE),
     ("RMSNormalization", 23, [2, 3, 4], "<axis = -2, epsilon = 0.1>", "float", "", (22, 17, 11, 7), CLOSE),
+    ("RMSNormalization", 23, [2, 3, 4], "<axis = -3>", "float", "", (22, 17), CLOSE),
     ("RMSNormalization", 23, [2, 3, 4], "<axis = 1>", "float", "", (22, 17, 11, 7), {**CLOSE, "refused": NO_RANK}),
     ("RMSNormalization", 23, [2, 3, 4], "", "double", "", (22, 13), {"rtol": 1e-12, "atol": 1e-12}),
     ("RMSNormalization", 23, [2, 3, 4], "", "float16", "", (22, 13), {"rtol": 2e-3, "atol": 2e-3}),

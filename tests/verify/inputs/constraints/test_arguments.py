@@ -69,7 +69,15 @@ def test_indices_into_an_axis_of_unknown_length_are_a_guess():
 
 
 def test_only_restricting_inputs_have_a_range():
-    assert accepted("Sqrt", 0).low > 0
+    for positive in (
+        ("Sqrt", 0),
+        ("Log", 0),
+        ("BatchNormalization", 4),
+        ("QuantizeLinear", 1),
+        ("DequantizeLinear", 1),
+    ):
+        assert accepted(*positive, ["data"] * 5).low > 0
+    assert ends("Bernoulli", 0) == (0, 1)
     assert accepted("Relu", 0) is None
     assert accepted("Dropout", 1).high < 1
     assert accepted("Mod", 1).discrete
