@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 
-__all__ = ["BOOLEAN", "DOMAIN", "POSITIVE", "Range", "range_before"]
+__all__ = ["BOOLEAN", "DOMAIN", "INVERTED", "POSITIVE", "Range", "range_before"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ DOMAIN = Range(0.25, 2.0, domain=True)
 
 _SAME = frozenset({"ReduceMax", "ReduceMin", "Max", "Min", "Clip", "Relu", "Ceil", "Floor", "Round", "Abs"})
 """Operators whose output lies in a range with 0 or above in it if their input does."""
+
+INVERTED = _SAME | {"CumSum", "ReduceSum", "Neg", "Add", "Sub", "Mul", "Div"}
+"""Operators of which `range_before` may know the range before."""
 
 
 def range_before(argument: Argument, behind: Range) -> Range | None:

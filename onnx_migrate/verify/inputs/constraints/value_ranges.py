@@ -14,7 +14,7 @@ from onnx_migrate.model.graphs import fed_inputs, nested_nodes, subgraphs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
-from onnx_migrate.verify.inputs.constraints.ranges import Range, range_before
+from onnx_migrate.verify.inputs.constraints.ranges import INVERTED, Range, range_before
 
 __all__ = ["exact_inputs", "input_ranges", "padded", "padding_ids"]
 
@@ -98,7 +98,9 @@ class _Trace:
                 for _, _, body in subgraphs(node):
                     for inner in body.input[index : index + 1]:  # a body that is not valid has fewer
                         yield from self._follow(inner.name, seen, depth + 1)
-            elif self._facts.element_type(name) in _INTEGERS or self._facts.shape(name) == ():
+            elif node.op_type in INVERTED and (
+                self._facts.element_type(name) in _INTEGERS or self._facts.shape(name) == ()
+            ):
                 for output in node.output[:1]:
                     for behind in self._follow(output, seen, depth + 1):
                         before = range_before(argument, behind)

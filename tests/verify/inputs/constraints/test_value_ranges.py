@@ -24,7 +24,16 @@ EMBEDDING = (
 )
 
 
-@pytest.mark.parametrize("nodes", ["i = Identity(ids)", "c = Cast<to=6>(ids) i = Cast<to=7>(c)"])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "i = Identity(ids)",
+        "c = Cast<to=6>(ids) i = Cast<to=7>(c)",
+        "s = Shape(ids) e = Expand(ids, s) t = Transpose<perm=[0,1]>(e) i = Reshape(t, s)",
+        "k = Constant<value_ints=[1,1]>() t = Tile(ids, k) i = Concat<axis=0>(t, t)",
+        "k = Constant<value_ints=[0]>() u = Unsqueeze(ids, k) i = Squeeze(u, k)",
+    ],
+)
 def test_indices_stay_inside_their_table(nodes):
     model = net(EMBEDDING.format(nodes))
     assert (input_ranges(model)["ids"].low, input_ranges(model)["ids"].high) == (0, 2)
