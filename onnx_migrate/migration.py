@@ -26,7 +26,7 @@ from onnx_migrate.process import stoppable
 from onnx_migrate.process.progress import Reporter
 from onnx_migrate.remedies import remedies
 from onnx_migrate.report import ModelSummary, PartialReport, Report
-from onnx_migrate.report.request import Request
+from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
@@ -121,13 +121,14 @@ class _Run:
                 original, log, error.where, self.clock.seconds, self.request
             )
             raise
+        known = self.request.operators_known(result.model.proto)
         report = Report(
             model=original.name,
             before=ModelSummary.of(original.proto),
             after=ModelSummary.of(result.model.proto),
             passes=self.pipeline.names,
             changes=tuple(log.changes),
-            notes=tuple(log.notes),
+            notes=tuple(settled_notes(log.notes, known)),
             verification=proof.verdict if proof else None,
             dynamic=proof.dynamic if proof else None,
             proved_in=proofs,
@@ -136,7 +137,7 @@ class _Run:
             seconds=self.clock.seconds,
             request=self.request,
             effects=tuple(log.facts_of(PassEffect)),
-            operators_known=self.request.operators_known(result.model.proto),
+            operators_known=known,
             header_only=not log.changes and differ_in_header_alone(original, result.model),
         )
         return Migration(report, original, result.model)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,10 +16,11 @@ from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
 from onnx_migrate.model.interface import Port
 from onnx_migrate.options import Options
+from onnx_migrate.rewrite.change_log import Note
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.targets import OperatorKnowledge, Target, Targets, operator_knowledge
 
-__all__ = ["Request", "tool_versions", "with_caps"]
+__all__ = ["Request", "settled_notes", "tool_versions", "with_caps"]
 
 _WITHOUT_OUTPUT = frozenset(("--in-place", "--check", "--dry-run"))
 """Flags of the command line that need no OUTPUT."""
@@ -89,6 +90,17 @@ class Request:
                 return None
             words += found
         return shlex.join([*words, *self.saving])
+
+
+def settled_notes(notes: Iterable[Note], known: Iterable[OperatorKnowledge]) -> Iterator[Note]:
+    """Yield notes, those on operators that are not known as the result has them: the simplifier runs behind that pass."""
+    left = {item.runtime: item.warning for item in known if item.unknown}
+    for note in notes:
+        runtime = note.message.partition(":")[0]
+        if note.code != "operators-not-known":
+            yield note
+        elif runtime in left:
+            yield replace(note, message=left[runtime])
 
 
 def with_caps(target: Target, name: str) -> str:

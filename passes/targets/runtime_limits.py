@@ -163,7 +163,7 @@ class RuntimeLimits(Pass):
             log.note(
                 self.name,
                 "operators-not-known",
-                f"{target}: {known}. Whether it has them is neither measured nor read anywhere: run the result there",
+                known.warning,
                 subject=target.name,
                 severity="warning",
             )

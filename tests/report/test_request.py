@@ -132,3 +132,19 @@ def test_a_report_says_how_the_operators_of_the_result_are_known(rows: str, text
     assert known["state"] == ("not known" if not rows else "measured" if "measured" in rows else "read")
     warned = [note.code for note in report.notes if note.severity == "warning"]
     assert warned == ([] if rows else ["operators-not-known"])
+
+
+def test_the_warning_names_what_the_result_has_when_it_is_simplified() -> None:
+    source = model(
+        """17 (float[2,3] x) => (float[2,3] y) <int64[1] at = {0}, int64[1] rest = {-1}> {
+          s = Shape (x) f = Gather (s, at) t = Concat <axis = 0> (f, rest) y = Reshape (x, t) }"""
+    )
+    report = onnx_migrate.migrate(source, runtime=targets_of("[[release]]\nopset = 17\n")).report
+
+    (warning,) = (note.message for note in report.notes if note.code == "operators-not-known")
+    assert "Shape" not in warning
+    assert report.operators_known[0].warning == warning
+
+    known = targets_of('[[release]]\nopset = 17\n[[operator]]\nnames = ["Reshape", "Identity"]\n')
+    report = onnx_migrate.migrate(source, runtime=known).report
+    assert [note.code for note in report.notes if note.code == "operators-not-known"] == []

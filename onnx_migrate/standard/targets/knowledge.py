@@ -36,6 +36,11 @@ class OperatorKnowledge:
         of = sum(item.nodes for item in self.unknown)
         return f"operators not known: {names} ({of} of {count_of(self.nodes, 'node')})"
 
+    @property
+    def warning(self) -> str:
+        """What a migration warns of where operators are not known."""
+        return f"{self.runtime}: {self}. Whether it has them is neither measured nor read anywhere: run the result there"
+
 
 def operator_knowledge(target: Target, nodes: Mapping[tuple[str, str], int]) -> OperatorKnowledge:
     """Return how the operators of a model are known, from the number of nodes by domain and operator.
