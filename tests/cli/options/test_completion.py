@@ -42,7 +42,7 @@ COMMANDS = [f"plain,{name}" for name in ("batch", "explain", "inspect", "migrate
         ("onnx-migrate --dynamic-batch items --for onnxrun", ["plain,onnxruntime", "plain,onnxruntime-web"]),
         ("onnx-migrate small.onnx --for rk3588s", ["plain,rk3588s"]),
         ("onnx-migrate small.onnx --for ./my", ["file,./my"]),
-        ("onnx-migrate inspect --for tensorrt==8.", ["plain,tensorrt==8.4"]),
+        ("onnx-migrate inspect --for tensorrt==8.", ["plain,tensorrt==8.4", "plain,tensorrt==8.5"]),
         (
             "onnx-migrate explain softmax-1",
             [f"plain,softmax-1{end}" for end in ("1", "1-down", "3", "3-down")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -29,9 +30,16 @@ AXES = {
 
 
 def tables() -> dict[str, Table]:
-    return {
-        path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(TABLES.glob("*.toml"))
-    }
+    found: dict[str, Table] = {}
+    for path in sorted(TABLES.glob("*.toml"), key=lambda path: path.name.count(".")):
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.stem.endswith(".operators"):  # rows that a program measured
+            found[path.stem.removesuffix(".operators")].setdefault("operator", []).extend(
+                read.get("operator", [])
+            )
+        else:
+            found[path.stem] = read
+    return dict(sorted(found.items()))
 
 
 def number(release: str) -> tuple[int, ...]:
@@ -44,11 +52,12 @@ def holds(row: Table, release: str) -> bool:
 
 
 def rows_of(table: Table, release: str, domain: str, operator: str) -> list[Table]:
-    return [
+    found = [
         row
         for row in table.get("operator", [])
         if operator in row["names"] and row.get("domain", "") == domain and holds(row, release)
     ]
+    return [row for row in found if row.get("measured")] or found
 
 
 def complaints(table: Table, row: Table, proto: onnx.ModelProto) -> Iterator[str]:
@@ -61,6 +70,9 @@ def complaints(table: Table, row: Table, proto: onnx.ModelProto) -> Iterator[str
         yield f"opset {opset} is too old"
     if proto.ir_version > row.get("ir", proto.ir_version):
         yield f"IR version {proto.ir_version}"
+    for value in proto.graph.input if row.get("static") else ():
+        if any(not dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim):
+            yield f"{value.name} has open dims"
     if proto.functions and not row.get("functions", True):
         yield "functions"
     inferred = onnx.shape_inference.infer_shapes(proto)
@@ -77,6 +89,14 @@ def complaints(table: Table, row: Table, proto: onnx.ModelProto) -> Iterator[str
     if "initializers_as_inputs" in row.get("write", []):
         listed = {value.name for value in proto.graph.input}
         yield from (f"unlisted {item.name}" for item in proto.graph.initializer if item.name not in listed)
+
+
+def _in(value: Any, values: Any) -> bool:
+    """Return whether a value of an attribute is one of a row, or in its range."""
+    if isinstance(values, list):
+        return value in values
+    low, high = values.get("min", -math.inf), values.get("max", math.inf)
+    return all(low <= item <= high for item in (value if isinstance(value, list) else [value]))
 
 
 def taken(table: Table, release: str, operator: str) -> bool:
@@ -100,11 +120,17 @@ def _of_operator(
             version = onnx.defs.get_schema(node.op_type, opset).since_version
             if version > row["newest"] and min(_versions(node.op_type)) <= row["newest"]:
                 yield f"{node.op_type}-{version}"
+            if (
+                "oldest" in row
+                and not domain
+                and onnx.defs.get_schema(node.op_type, opset).since_version < row["oldest"]
+            ):
+                yield f"{node.op_type} is too old"
         for name, values in row.get("attributes", {}).items():
             value = _attribute(node, name, opset)
             if name == "nearest_mode" and _attribute(node, "mode", opset) != "nearest":
                 continue  # it means nothing there
-            if value is not None and value not in values:
+            if value is not None and not _in(value, values):
                 yield f"{node.op_type} with {name} {value}"
         if "types" in row and node.input and node.input[0] in known:
             kind = known[node.input[0]].tensor_type.elem_type
