@@ -50,7 +50,7 @@ _OF_VALUE = {
 
 Types = MutableMapping[str, str | None]
 
-_operator = attrgetter("domain", "op_type")
+_name, _operator = attrgetter("name"), attrgetter("domain", "op_type")
 
 
 def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
@@ -93,14 +93,14 @@ def constant_type(node: NodeProto) -> str | None:
 
 def constant_faults(graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
     """Yield a fault for each value of a Constant that the graph declares as another type."""
-    made = {node.output[0]: node for node in graph.node if node.op_type == "Constant" and node.output}
-    for value in (*graph.value_info, *graph.output):
-        node = made.get(value.name)
-        if node is None:
-            continue
-        own, declared = constant_type(node), type_text(value.type)
-        if own and declared and own != declared:
-            yield _contradiction(node, path, own, declared)
+    constants = [node for node in graph.node if node.op_type == "Constant" and node.output]
+    made = {node.output[0]: node for node in constants}
+    for values in (graph.value_info, graph.output):
+        for place, name in enumerate(map(_name, values)):
+            if name in made:
+                own, declared = constant_type(made[name]), type_text(values[place].type)
+                if own and declared and own != declared:
+                    yield _contradiction(made[name], path, own, declared)
 
 
 def _contradiction(node: NodeProto, path: str, own: str, declared: str) -> Fault:
