@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -13,6 +12,7 @@ from onnx import helper, parser
 
 from tests.campaigns.fuzz.models import NEWEST, random_model
 from tests.campaigns.fuzz.mutations import mutate
+from tests.campaigns.fuzz.onnx_cases import onnx_cases
 from tests.campaigns.fuzz.texts import TEXTS
 from tests.campaigns.fuzz.wire_mutations import mutate_bytes
 from tests.support.paths import FIXTURES
@@ -110,15 +110,7 @@ def _fixtures() -> tuple[str, ...]:
 
 @cache
 def _onnx_cases() -> tuple[tuple[str, bytes], ...]:
-    """Return the models of onnx's own test cases for single operators, as the installed release makes them."""
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = [
-            (case.name, case.model.SerializeToString()) for case in collect_testcases(None) if case.model
-        ]
-    return tuple(sorted((name, data) for name, data in found if len(data) < _LARGEST))
+    return tuple(sorted((name, data) for name, data in onnx_cases() if len(data) < _LARGEST))
 
 
 def _options(rng: Random) -> dict[str, Any]:
