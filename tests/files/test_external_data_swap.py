@@ -9,8 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ from tests.files.feature_models import plain, with_external_data
 from tests.files.saving import moved, names, other, refusal
 from tests.support.processes import Start
 from tests.support.warm_start import warm
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder in memory where the system has one: these tests call fsync 20,000 times, each of which waits for a disk."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="external-data-", dir=memory) as folder:
+        yield Path(folder)
 
 
 def test_a_data_file_of_no_known_model_is_never_replaced(source: Path, out: Path) -> None:
