@@ -58,7 +58,8 @@ class Outcome:
     `code` and `reason` say why it was refused or failed. `report` is the report or the failure, None where `cached`
     says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
     "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `remarks` say
-    what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid.
+    what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid, `left`
+    how many things a best effort left as they are.
     """
 
     source: str
@@ -74,6 +75,7 @@ class Outcome:
     doubt: str = ""
     remarks: tuple[str, ...] = ()
     loadable: bool = False
+    left: int = 0
 
     @property
     def done(self) -> bool:
@@ -92,6 +94,7 @@ class Outcome:
             "cached": self.cached,
             "status": self.verification,
             "loadable": self.loadable,
+            "left": self.left,
             "total_seconds": round(self.seconds, 3),
         }
 
@@ -101,7 +104,8 @@ class Summary:
     """How a batch ended.
 
     Counts of models by outcome, by outcome and code of the reason, of results by `verification`, `cached`: those that an
-    earlier run had done, and `loadable`: those that were refused as invalid although ONNX Runtime loads them.
+    earlier run had done, `loadable`: those that were refused as invalid although ONNX Runtime loads them, and `left`: results of
+    a best effort that a runtime does not take in whole.
     """
 
     models: int = 0
@@ -111,6 +115,7 @@ class Summary:
     verification: Counter[str] = field(default_factory=Counter)
     cached: int = 0
     loadable: int = 0
+    left: int = 0
     seconds: float = 0.0
     preview: bool = False
     """Whether results were not written, so that `migrated` are the models that would be."""
@@ -119,8 +124,9 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether every model was migrated or needed no change."""
-        return self.complete and self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
+        """Whether every model was migrated or needed no change, and nothing was left."""
+        done = self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
+        return self.complete and done and not self.left
 
     def add(self, outcome: Outcome) -> None:
         """Count an outcome."""
@@ -131,6 +137,7 @@ class Summary:
             self.verification[outcome.verification] += 1
         self.cached += outcome.cached
         self.loadable += outcome.loadable
+        self.left += bool(outcome.left)
         self.preview |= outcome.kind == MIGRATED and outcome.output is None
 
     @property
@@ -139,6 +146,7 @@ class Summary:
         counts = [(kind, self.outcomes[kind]) for kind in (MIGRATED, UNCHANGED)]
         counts += [(kind, self.verification[kind]) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
         counts.append(("invalid although ONNX Runtime loads them", self.loadable))
+        counts.append(("not taken in whole (--best-effort)", self.left))
         return ", ".join(f"{count:,} {self.wording(kind)}" for kind, count in counts if count)
 
     def wording(self, kind: str) -> str:
@@ -160,5 +168,6 @@ class Summary:
             "verification": {kind: self.verification[kind] for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)},
             "cached": self.cached,
             "loadable": self.loadable,
+            "left": self.left,
             "seconds": round(self.seconds, 3),
         }

@@ -42,7 +42,7 @@ def run_job(job: Job) -> Outcome:
 
     The result is written whole or not at all. If `job.known` records that the same content with the same options led
     to the file that exists, the model is not migrated again. A result with remarks has no record, so that --resume writes it
-    again and tidies up.
+    again and tidies up; nor has one of which a best effort left something, so that its report names that again.
     """
     start = time.perf_counter()
     try:
@@ -51,7 +51,7 @@ def run_job(job: Job) -> Outcome:
             transfers_within(job.arguments.get("timeout", seconds_for_transfers())),
         ):
             ended = _run(job)
-        ended = replace(ended, record=None if remarks else ended.record, remarks=tuple(remarks))
+        ended = replace(ended, record=None if remarks or ended.left else ended.record, remarks=tuple(remarks))
     except Exception as error:
         ended = refused(job, _told(error))
         if ended.kind == INVALID and not job.arguments.get("strict"):
@@ -118,7 +118,9 @@ def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
     verdict = migration.report.verification
     known = NOT_VERIFIED if verdict is None else verdict.kind.value
     doubt = verdict.reason if verdict is not None and known == UNVERIFIED else ""
-    return Outcome(job.source, job.output, kind, report=report, verification=known, doubt=doubt)
+    return Outcome(
+        job.source, job.output, kind, report=report, verification=known, doubt=doubt, left=len(report.left)
+    )
 
 
 def _run(job: Job) -> Outcome:

@@ -147,6 +147,11 @@ class ReportData:
         return self.verification is not None and self.verification.verified
 
     @property
+    def left(self) -> tuple[str, ...]:
+        """What a best effort left as it is."""
+        return tuple(note.message for note in self.notes if note.code == "not-fitted")
+
+    @property
     def outcome(self) -> Literal["migrated", "unchanged"]:
         """Return "migrated", or "unchanged" when the result equals the original."""
         return "migrated" if self.changes or self.notes or self.before != self.after else "unchanged"

@@ -288,3 +288,8 @@ g (float[2,3] x) => (float[2,3] y, float[1,1] z) { [gelu] a = Celu (x) y = Relu 
     found = {node.op_type for node in onnx.load(folder / "out.onnx").graph.node}
     assert "ReduceProd" in found
     assert "Celu" not in found
+
+    again = ("batch", "partly.onnx", "--out-dir", "many", *args[2:], "--best-effort")
+    for ended in (cli(*again), cli(*again, "--resume")):
+        assert ended.code == 1
+        assert "1 not taken in whole (--best-effort)" in ended.out

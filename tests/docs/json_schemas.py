@@ -97,6 +97,7 @@ _INSPECTION: dict[str, Schema] = {
 _OF_BATCH: dict[str, Schema] = {
     "kind": {"const": "model"}, "output": schema_of(str | None), "cached": FLAG, "status": TEXT, "total_seconds": SECONDS,
     "loadable": {**FLAG, "description": "whether ONNX Runtime loads a model that was refused as invalid"},
+    "left": {**WHOLE, "description": "what --best-effort left as it is, each with a note `not-fitted`"},
 }  # fmt: skip
 
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
@@ -122,6 +123,7 @@ SCHEMAS: dict[str, Schema] = {
                     "complete": FLAG, "outcomes": COUNTS, "reasons": COUNTS, "verification": COUNTS,
                     "cached": WHOLE, "seconds": SECONDS,
                     "loadable": {**WHOLE, "description": "models refused as invalid although ONNX Runtime loads them"},
+                    "left": {**WHOLE, "description": "results of which --best-effort left something as it is"},
                 },
                 "The last line.",
             ),

@@ -88,7 +88,8 @@ def batch(**options: Any) -> int:
     \b
     Exit codes:
         0    all models are done; unverified ones too, with a line each
-        1    some were refused or failed; with --check, some would change
+        1    some were refused or failed; with --check, some would change;
+             with --best-effort, something is left of some
         2    wrong usage
         5    standard output could not be written whole; files are
         130  interrupted; every file that was written is complete

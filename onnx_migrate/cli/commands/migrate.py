@@ -143,8 +143,7 @@ def migrate(
         finally:
             print_remarks(remarks, call.model)
     _tell(call, done, f"the model is written to {target}" if call.files else "")
-    left = any(note.code == "not-fitted" for note in done.report.notes)
-    return 1 if done.changes or left else 0
+    return 1 if done.changes or done.report.left else 0
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class BatchProgress(Watcher):
         if summary.models:
             console.print(table)
         console.print(_pace(summary), highlight=False)
-        if summary.verification or summary.loadable:
+        if summary.verification or summary.loadable or summary.left:
             console.print(summary.text, highlight=False)
 
     def _picture(self) -> Group:
