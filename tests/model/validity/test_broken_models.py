@@ -562,7 +562,7 @@ def run(proto: ModelProto) -> list[Any]:
         else rng.standard_normal([dim or 1 for dim in item.shape]).astype(np.float32)
         for item in loaded.get_inputs()
     }
-    return list(loaded.run(None, feed))
+    return [np.array(output) for output in loaded.run(None, feed)]  # one may be the memory of an input
 
 
 @pytest.mark.parametrize("name", MENDED)
@@ -623,10 +623,10 @@ def test_what_onnx_runtime_refuses_is_refused(name: str) -> None:
 def test_what_loads_and_never_runs_is_refused(name: str) -> None:
     row = NEVER_RUN[name]
     proto = built(row)
-    if RUNTIME >= (1, 32):
+    if RUNTIME >= (1, 32):  # 1.21 runs the Split
         assert session(proto)
-    with pytest.raises(Exception, match=r"ONNXRuntimeError|dimensions"):
-        run(proto)
+        with pytest.raises(Exception, match=r"ONNXRuntimeError|dimensions"):
+            run(proto)
 
     with pytest.raises(InvalidModel) as caught:
         onnx_migrate.migrate(proto, verify="off")
