@@ -69,13 +69,16 @@ class Server:
     def __init__(self) -> None:
         self.environment = _of_interpreter(_environment)
         self.address = f"\0onnx-migrate-tests-{os.getpid()}"
+        own = {
+            name: value for name, value in _environment.items() if name != "PYTHONPATH"
+        }  # a fork takes the request's
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(self.address)
             listening.listen(64)
             self._process = _start(
                 [sys.executable, "-m", "tests.support.warm_server", str(listening.fileno())],
                 cwd=ROOT,
-                env={**_environment, "OPENBLAS_NUM_THREADS": "1"},  # a fork has no other threads
+                env={**own, "OPENBLAS_NUM_THREADS": "1"},  # a fork has no other threads
                 pass_fds=[listening.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
