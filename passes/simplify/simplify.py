@@ -37,6 +37,10 @@ __all__ = ["Simplify", "mend_declarations"]
 _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
+_MOST_ROUNDS = 4
+"""How often onnxsim is run as long as it removes nodes."""
+
+
 @register_pass
 @dataclass(frozen=True)
 class Simplify(Pass):
@@ -79,7 +83,18 @@ class Simplify(Pass):
         """
         if self.unlist:
             unlist_initializers(model.proto.graph)
-        result = self._simplify(model, log)
+        result, noted = model, ChangeLog()
+        for _ in range(
+            _MOST_ROUNDS
+        ):  # what one round folds, and what shapes then follow, let the next fold more
+            before, result = result, self._simplify(result, noted)
+            if len(result.proto.graph.node) >= len(before.proto.graph.node):
+                break
+        if result is not model:
+            done = Simplification.of(model.proto.graph, result.proto.graph)
+            log.record_fact("", "", done)
+            log.note(self.name, "simplified", str(done))
+        log.notes += dict.fromkeys(noted.notes)
         for item in self.fittings:
             result = item.run(result, log)
         return result
@@ -101,9 +116,6 @@ class Simplify(Pass):
         _graft(simplified.proto, model.proto)
         _move_constants(simplified.proto, model.proto)
         simplified.name, simplified.keepalive = model.name, (folder, model.keepalive)
-        done = Simplification.of(model.proto.graph, simplified.proto.graph)
-        log.record_fact("", "", done)
-        log.note(self.name, "simplified", str(done))
         self._note_unfolded(choice, log)
         mend_declarations(simplified, model.proto, log, self.name)
         return simplified

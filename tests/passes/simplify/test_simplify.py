@@ -281,3 +281,19 @@ def test_what_differs_outside_of_the_domain_is_left_out(operator: str) -> None:
     found = onnx_migrate.migrate(proto, verify="require", isolated=False)
 
     assert [node.op_type for node in found.model.graph.node] == [operator, "ArgMax"]
+
+
+def test_what_one_round_folds_and_lets_the_next_fold_is_folded_at_once() -> None:
+    """The axes of a bias of opset 1 are computed, and once they are folded the bias fits the Conv."""
+    proto = model(
+        '<ir_version: 1, opset_import: ["": 1]>'
+        "g (float[2,4,6,6] x, float[4,1,3,3] w, float[4] b) => (float[2,4,4,4] y)"
+        f" <float[4,1,3,3] w = {{{', '.join(['0.5'] * 36)}}}, float[4] b = {{1, 2, 3, 4}}> {{"
+        " c = Conv <kernel_shape = [3, 3], group = 4> (x, w)  y = Add <axis = 1, broadcast = 1> (c, b) }"
+    )
+    proto.ClearField("opset_import")
+
+    once = onnx_migrate.migrate(proto, verify="off")
+
+    assert operators(once.model) == ["Conv"]
+    assert onnx_migrate.migrate(once.model, verify="off").report.outcome == "unchanged"
