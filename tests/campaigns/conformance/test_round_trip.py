@@ -19,9 +19,11 @@ pytestmark = pytest.mark.skipif(
 EXPLAINED = {
     "node/test_cast_": "Cast names its type by a string, as version 1 did, in opset 6: it is of another version than its"
     " model, and is lifted to the model's",
+    "node/test_hardmax_": "the output is declared double, and a Hardmax of float outputs float: ONNX Runtime refuses it too",
+    "node/test_top_k": "the output of values is declared int64 and that of indices float: ONNX Runtime refuses it too",
     "node/test_group_normalization_": "GroupNormalization-18 was withdrawn: the model is not valid where it stands",
 }
-"""What does not come back as it was, by the beginning of the case's name, of opsets 6 and 18."""
+"""What does not come back as it was, by the beginning of the case's name, of the releases 1.1.2 and 1.13.1."""
 
 
 def available(releases: tuple[str, ...]) -> list[Case]:
@@ -67,7 +69,10 @@ def test_a_result_comes_back_as_it_is(target: int) -> None:
     changed = []
     for case in available(tuple(RELEASES)):
         model = case.model()
-        if (onnx_opset(model.opset_import, ir_version=model.ir_version) or 1) <= target:
+        if (
+            not explained(case)
+            and (onnx_opset(model.opset_import, ir_version=model.ir_version) or 1) <= target
+        ):
             result = convert_version(model, target)
             if convert_version(result, target).SerializeToString() != result.SerializeToString():
                 changed.append(str(case))
