@@ -143,6 +143,21 @@ def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: P
     assert found.ended == dict.fromkeys(names, "right"), found.why
 
 
+@pytest.mark.runtimes
+@pytest.mark.parametrize("version", ["4.5.5.64", "4.8.1.78", "4.12.0.88"])
+def test_opencv_takes_inputs_of_three_axes(version: str, tmp_path: Path) -> None:
+    (tmp_path / "io").mkdir()
+    text = """<ir_version: 7, opset_import: ["": 12]>
+    g (float[1,5,4] x) => (float[1,4,5] y) { a = Relu (x) y = Transpose <perm = [0, 2, 1]> (a) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "three.onnx")
+    x = np.arange(-10, 10, dtype=np.float32).reshape(1, 5, 4)
+    write_io(tmp_path, "three", {"x": x}, [np.maximum(x, 0).transpose(0, 2, 1)])
+
+    found = ran(f"opencv=={version}", tmp_path, ["three"])
+
+    assert found.ended == {"three": "right"}, found.why
+
+
 def test_every_row_is_tried() -> None:
     tried = {numbers(".".join(version.split(".")[:2])) for version in (*OLDEST, *ONNXRUNTIME)}
 

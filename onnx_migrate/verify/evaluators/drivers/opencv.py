@@ -17,6 +17,9 @@ def version() -> str:
     return f"OpenCV {cv2.__version__}"
 
 
+_MAT: Any = getattr(cv2, "Mat", None)  # since 4.5.4
+
+
 def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
     """Load a model; OpenCV compiles it when it first runs."""
     net = cv2.dnn.readNetFromONNX(path)
@@ -25,7 +28,8 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
 
     def run(feed: dict[str, Any]) -> list[Any]:
         for name, value in feed.items():
-            net.setInput(value, name)
+            # Before 5.0 the last axis of an array of three is taken for the channels of an image, but not that of a Mat.
+            net.setInput(_MAT(value) if _MAT and value.ndim == 3 else value, name)
         return [value.copy() for value in net.forward(outputs)]
 
     return run
