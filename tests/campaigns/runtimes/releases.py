@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Ran:
-    """How each model ended ("right", "wrong", "fails" or "crashes"), why, and what the release says of itself."""
+    """How each model ended ("right", "wrong", "fails", "crashes" or "times out"), why, and what the release says of itself."""
 
     ended: dict[str, str]
     why: dict[str, str]
@@ -76,7 +77,7 @@ def run(runtime: str, version: str, folder: Path, names: Iterable[str], python: 
         if done.returncode and not begun:
             raise RuntimeError(f"{runtime} {version} does not start: {done.stderr[-2000:]}")
         if not ran.release:
-            ran.ended.setdefault(begun, "crashes")
+            ran.ended.setdefault(begun, "times out" if done.returncode == -signal.SIGALRM else "crashes")
             left = left[left.index(begun) + 1 :]
     return ran
 

@@ -21,15 +21,26 @@ from onnx_migrate.standard.schema import is_onnx
 from tests.campaigns.conformance.cases import cases
 from tests.support.paths import FIXTURES
 
-__all__ = ["OPSETS", "Sampled", "build", "write_io"]
+__all__ = [
+    "MORE",
+    "OPSETS",
+    "RELEASES",
+    "Sampled",
+    "brought_to",
+    "build",
+    "data_of",
+    "published",
+    "with_constants",
+    "write_io",
+]
 
 OPSETS = range(7, 27)
 """From the oldest that models come down to, up to what the newest ONNX Runtime verifies."""
 
-_RELEASES = ("1.4.1", "1.7.0", "1.10.2", "1.13.1")
+RELEASES = ("1.4.1", "1.7.0", "1.10.2", "1.13.1")
 """Of onnx, whose cases are taken: opsets 9 to 18. A later one adds those that the earlier do not have."""
 
-_MORE = ("1.17.0", "1.22.0")
+MORE = ("1.17.0", "1.22.0")
 """The releases whose cases the small sample has besides: up to opset 26."""
 
 _MOST = 3
@@ -74,14 +85,14 @@ def build(folder: Path, *, small: bool = False) -> dict[str, Sampled]:
             changed[schema.name].add(schema.since_version)
     sampled: dict[str, Sampled] = {}
     for case, operator, model, feeds, expected in (
-        _few(_cases(_RELEASES + _MORE)) if small else _cases(_RELEASES)
+        _few(published(RELEASES + MORE)) if small else published(RELEASES)
     ):
         found: dict[int, str] = {}
         operators: dict[str, frozenset[str]] = {}
         before = b""
         own = onnx_opset(model.opset_import, ir_version=model.ir_version) or 1
         for opset in OPSETS if small else range(max(own, 9), OPSETS.stop):
-            result = _at(model, opset)
+            result = brought_to(model, opset)
             if result is None:
                 if before or not found:
                     found[opset] = ""
@@ -102,7 +113,8 @@ def build(folder: Path, *, small: bool = False) -> dict[str, Sampled]:
     return sampled
 
 
-def _at(model: onnx.ModelProto, opset: int) -> onnx.ModelProto | None:
+def brought_to(model: onnx.ModelProto, opset: int) -> onnx.ModelProto | None:
+    """Return the model at an opset, None where it cannot be brought there."""
     try:
         return onnx_migrate.migrate(model, opset=opset, simplify=False, verify=False).model
     except onnx_migrate.MigrateError:
@@ -137,21 +149,25 @@ def _few(loaded: Iterable[Loaded]) -> Iterator[Loaded]:
     for case, operator, model, feeds, expected in loaded:
         if not operator:
             yield case, operator, model, feeds, expected
-        elif operator in _NO_DATA:
-            continue
-        elif operator in _DATA:
-            kept[operator].append((case, operator, model, feeds, expected))
-        else:
-            data = dict(list(feeds.items())[:1])
-            kept[operator].append((case, operator, _with_constants(model, feeds, data), data, expected))
+        elif data := data_of(operator, feeds):
+            changed = with_constants(model, feeds, data) if len(data) < len(feeds) else model
+            kept[operator].append((case, operator, changed, data, expected))
     for own in kept.values():
         own.sort(key=lambda one: not all(x.dtype != float and x.dtype.itemsize > 2 for x in one[3].values()))
         yield from own[: _MOST * 2 : 2] if len(own) > _MOST else own
 
 
-def _with_constants(
+def data_of(operator: str, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what holds data of what an operator is fed; models have the rest as weights or constants."""
+    if operator in _DATA:
+        return feeds
+    return {} if operator in _NO_DATA else dict(list(feeds.items())[:1])
+
+
+def with_constants(
     model: onnx.ModelProto, feeds: Mapping[str, Any], data: Mapping[str, Any]
 ) -> onnx.ModelProto:
+    """Return the model with constants in place of the inputs that are no data."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
     result.ir_version = max(model.ir_version, 4)
@@ -164,7 +180,7 @@ def _with_constants(
     return result
 
 
-def _cases(releases: Sequence[str]) -> Iterator[Loaded]:
+def published(releases: Sequence[str]) -> Iterator[Loaded]:
     """Return onnx's cases of plain tensors, with the values recorded, and the oldest of each kind of fixture."""
     seen = set()
     for case in cases(releases):
