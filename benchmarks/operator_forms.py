@@ -1,0 +1,202 @@
+"""Operators in the forms that exporters write: with and without what is optional, constant and computed shapes.
+
+A form is one line of operator_forms.txt, `operator: inputs -> text of the node`, in opset 13 unless it says otherwise
+(`@17`). `x[1,3,8,8]` is data of that shape, float32 unless a type follows; what has a `=` is a constant, as `w=(4,3)` of random
+numbers, `s={1,-1}` of int64, `s={{1.0,2.0}}` of floats. `:2` before the node gives the number of outputs. `$shape` and the others
+of `_COMPUTED` are values that are computed at run time from the shape of x, as exporters write them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper, parser
+
+__all__ = ["forms"]
+
+Array = np.ndarray[Any, Any]
+
+_FORMS = Path(__file__).with_suffix(".txt")
+
+_UNARY = """Abs Acos Asin Atan Ceil Celu Cos Cosh Elu Erf Exp Floor Log Mish@18 Neg Reciprocal Relu Round Selu Sigmoid Sign Sin
+Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu Shrink IsNaN Hardmax"""
+_UNARY_SHAPES = ("[1,3,4,5]", "[2,3,4]", "[2,3]", "[5]", "[1,2,3,4,5]", "[]")
+_BINARY = "Add Sub Mul Div Pow Max Min PRelu Equal Less Greater GreaterOrEqual LessOrEqual Mod"
+_BINARY_SHAPES = (
+    "x[2,3] y[2,3]", "x[1,3,4,5] y[1,3,4,5]", "x[1,3,4,5] y=2.5", "x[1,3,4,5] y=(1)", "x[1,3,4,5] y=(3,1,1)",
+    "x[1,3,4,5] y=(1,3,1,1)", "x[2,3,4] y=(4)", "x[2,3] y=(3)", "y=2.5 x[2,3,4]", "y=(4) x[2,3,4]", "x[1,3,4,5] y[1,3,1,1]",
+    "x[1,3,4,5] y[1,1,4,5]", "x[2,3,4] y[4]", "x[4] y[4]", "x[4] y=2.5", "x[2,1,4] y[1,3,4]", "x[1,2,3,4,5] y=(2,1,1,1)",
+    "x[1,2,3,4,5] y[1,2,3,4,5]", "x[1,3,1,1] y[1,3,4,5]", "x[] y[]",
+)  # fmt: skip
+_REDUCE = "ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp"
+_REDUCED = (
+    "<axes=[2,3]>",
+    "<axes=[-1]>",
+    "<axes=[1], keepdims=0>",
+    "<axes=[2,3], keepdims=0>",
+    "<axes=[1,2,3]>",
+    "",
+    "<keepdims=0>",
+)
+_REDUCED_SHAPES = ("[1,3,4,5]", "[2,3,4]", "[2,3,4]", "[1,3,4,5]", "[1,3,4,5]", "[2,3,4]", "[2,3]")
+_SUMMED = ("a={2,3}", "a={-1}", "a={1}", "a={2,3}", "a={1,2,3}", "", "")
+_LOGICAL = ("And", "Or", "Xor")
+
+
+_POSITIVE = ("Log", "Sqrt", "Pow", "ReduceLogSum")
+_COMPARED = ("Equal", "Less", "Greater", "GreaterOrEqual", "LessOrEqual", "ArgMax", "ArgMin")
+
+_MORE = """Shape: x[2,3,4] -> Reshape(x, $shape)
+Shape: x[1,3,4,5] -> Reshape(x, $shape)
+Size: x[2,3,4] -> Div(x, $size)
+ConstantOfShape: x[2,3] -> Add(x, $zeros)
+ConstantOfShape: x[1,3,4,5] -> Add(x, $zeros)
+Range: x[2,3] -> Add(x, $range)
+InstanceNormalization: x[1,3,4,4] w=(3) b=(3) -> InstanceNormalization<epsilon=0.00001>(x, w, b)
+InstanceNormalization: x[2,3,4,4] w=(3) b=(3) -> InstanceNormalization<epsilon=0.001>(x, w, b)
+InstanceNormalization: x[1,3,2,4,4] w=(3) b=(3) -> InstanceNormalization<epsilon=0.00001>(x, w, b)
+Resize: x[1,2,8,6] s={{1.0,1.0,0.5,0.5}} -> Resize<mode="linear", coordinate_transformation_mode="half_pixel">(x, , s)
+Resize: x[1,2,8,6] s={1,2,4,3} -> Resize<mode="linear", coordinate_transformation_mode="align_corners">(x, , , s)
+Resize: x[1,2,8,6] s={1,2,11,13} -> Resize<mode="linear", coordinate_transformation_mode="pytorch_half_pixel">(x, , , s)
+ReduceMean: x[1,3,4,5] -> ReduceMean<axes=[-1,-2]>(x)
+ReduceMean: x[1,3,4,5] -> ReduceMean<axes=[-2,-1], keepdims=0>(x)
+ReduceMean: x[1,3,4,5] -> ReduceMean<axes=[-1,-2], keepdims=0>(x)
+AveragePool: x[1,3,8,8] -> AveragePool<kernel_shape=[2,2], strides=[2,2], count_include_pad=1>(x)
+AveragePool: x[1,3,8,8] -> AveragePool<kernel_shape=[2,2], strides=[2,2], ceil_mode=0, count_include_pad=1>(x)
+Clip: x[2,3] lo=0.0 hi=inf() -> Clip(x, lo, hi)"""
+
+_COMPUTED = {
+    "$shape": "$shape = Shape(x)",
+    "$shape_y": "$shape_y = Shape(y)",
+    "$flat": "$a = Shape(x) $i = Constant<value_ints=[0]>() $b = Gather($a, $i) $c = Constant<value_ints=[-1]>() "
+    "$flat = Concat<axis=0>($b, $c)",
+    "$len1": "$a = Shape(x) $i = Constant<value_ints=[1]>() $b = Gather($a, $i) $c = Constant<value_ints=[2]>() "
+    "$len1 = Sub($b, $c)",
+    "$len1_scalar": "$a = Shape(x) $i = Constant<value_int=1>() $len1_scalar = Gather($a, $i)",
+    "$size": "$a = Size(x) $size = Cast<to=1>($a)",
+    "$zeros": "$a = Shape(x) $zeros = ConstantOfShape($a)",
+    "$range": "$a = Shape(x) $i = Constant<value_int=1>() $b = Gather($a, $i) $c = Constant<value_int=0>() "
+    "$d = Constant<value_int=1>() $e = Range($c, $b, $d) $range = Cast<to=1>($e)",
+    "$pads": "$a = Shape(x) $b = Constant<value_ints=[1,2,3,4]>() $c = Sub($a, $b) $d = Constant<value_ints=[0,0,0,0]>() "
+    "$pads = Concat<axis=0>($d, $c)",
+    "$double": "$a = Shape(x) $s = Constant<value_ints=[0]>() $t = Constant<value_ints=[2]>() $e = Constant<value_ints=[4]>() "
+    "$b = Slice($a, $s, $t) $c = Slice($a, $t, $e) $d = Mul($c, $t) $double = Concat<axis=0>($b, $d)",
+}
+"""The nodes that compute a value of this name from x."""
+
+_LINE = re.compile(r"(\w+): (.*?) ?-> (?:@(\d+) )?(?::(\d) )?(.*)")
+_INPUT = re.compile(r"(\w+)(?:\[([\d,]*)\](\w*)|=(\S+))(?: |$)")
+_RANDOM = re.compile(r"(abs|bool|)\(([\d,]+)\)")
+_TYPED = re.compile(r"(uint8|int8|int)\((\d+)\)")
+
+
+def forms() -> Iterator[tuple[str, onnx.ModelProto, dict[str, Array]]]:
+    """Return each form as a name, a model and what it is fed. The outputs have no types yet."""
+    rng = np.random.default_rng(0)
+    for index, line in enumerate(_lines()):
+        match = _LINE.fullmatch(line)
+        if not match:
+            raise ValueError(f"not a form: {line}")
+        operator, inputs, opset, outputs, node = match.groups()
+        model, feeds = _model(inputs, node, int(opset or 13), int(outputs or 1), rng)
+        for name, value in feeds.items():
+            if value.dtype.kind == "f":
+                feeds[name] = _within(operator, value)
+        yield f"{operator}_{index:03}", model, feeds
+
+
+def _within(operator: str, value: Array) -> Array:
+    """Return data that tells the operator's results apart: equal values and halves, and nothing outside the domain."""
+    if operator in _POSITIVE:
+        return np.abs(value)
+    if operator in _COMPARED:
+        return np.asarray(np.round(value * 3), np.float32)
+    return np.asarray(np.round(value * 5) / 2, np.float32) if operator == "Round" else value
+
+
+def _lines() -> Iterator[str]:
+    yield from _FORMS.read_text(encoding="utf-8").splitlines()
+    for name in _UNARY.split():
+        operator, _, opset = name.partition("@")
+        for shape in _UNARY_SHAPES:
+            yield f"{operator}: x{shape} -> {f'@{opset} ' if opset else ''}{operator}(x)"
+    for operator in _BINARY.split():
+        for inputs in _BINARY_SHAPES:
+            x, y = "yx" if inputs.startswith("y") else "xy"
+            attribute = "<fmod=1>" if operator == "Mod" else ""
+            if operator != "PRelu" or x == "x":
+                yield f"{operator}: {inputs} -> {operator}{attribute}({x}, {y})"
+    for operator in _LOGICAL:
+        yield f"{operator}: x[2,3]bool y[2,3]bool -> {operator}(x, y)"
+        yield f"{operator}: x[2,3]bool y[3]bool -> {operator}(x, y)"
+    yield "Not: x[2,3]bool -> Not(x)"
+    for operator in _REDUCE.split():
+        for shape, given, axes in zip(_REDUCED_SHAPES, _REDUCED, _SUMMED, strict=True):
+            if operator == "ReduceSum":
+                kept = "<keepdims=0>" if "keepdims" in given else ""
+                yield f"{operator}: x{shape} {axes} -> {operator}{kept}(x{', a' if axes else ''})"
+            else:
+                yield f"{operator}: x{shape} -> {operator}{given}(x)"
+    for operator in ("Sum", "Mean", "Max", "Min"):
+        yield f"{operator}: x[2,3,4] y[2,3,4] z[2,3,4] -> {operator}(x, y, z)"
+        yield f"{operator}: x[2,3,4] -> {operator}(x)"
+    yield from _MORE.splitlines()
+
+
+def _model(
+    inputs: str, node: str, opset: int, outputs: int, rng: np.random.Generator
+) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    feeds: dict[str, Array] = {}
+    constants: dict[str, Array] = {}
+    for name, dims, kind, constant in _INPUT.findall(inputs):
+        if constant:
+            constants[name] = _constant(constant, rng)
+        else:
+            feeds[name] = _data([int(dim) for dim in dims.split(",") if dim], kind or "float32", rng)
+    names = ", ".join(f"y{index}" for index in range(outputs))
+    before = "".join(
+        text + "\n" for name, text in _COMPUTED.items() if re.search(rf"{re.escape(name)}\b", node)
+    )
+    body = f"{before}{names} = {node}".replace("$", "computed_")
+    body = re.sub(r", (?=,)", ', ""', body)
+    text = f'<ir_version: 7, opset_import: ["": {opset}]> form () => () {{ {body} }}'
+    model = parser.parse_model(text)
+    model.graph.input.extend(_info(name, value) for name, value in feeds.items())
+    model.graph.output.extend(helper.make_empty_tensor_value_info(f"y{index}") for index in range(outputs))
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+    return model, feeds
+
+
+def _info(name: str, value: Array) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+
+def _data(dims: list[int], kind: str, rng: np.random.Generator) -> Array:
+    if kind == "bool":
+        return np.asarray(rng.integers(0, 2, dims), bool)
+    if kind:
+        wanted = np.dtype(kind)
+        if wanted.kind in "iu":
+            return np.asarray(rng.integers(0, 3, dims), wanted)
+    return np.asarray(rng.uniform(0.1, 0.9, dims) * rng.choice([-1, 1], dims), kind)
+
+
+def _constant(text: str, rng: np.random.Generator) -> Array:
+    if match := _RANDOM.fullmatch(text):
+        dims = [int(dim) for dim in match[2].split(",")]
+        value = rng.integers(0, 2, dims) if match[1] == "bool" else rng.uniform(0.1, 0.9, dims)
+        return np.asarray(value, bool if match[1] == "bool" else np.float32)
+    if text == "inf()":  # as a clamp without an upper bound is exported
+        return np.array(np.inf, np.float32)
+    if match := _TYPED.fullmatch(text):
+        return np.array(int(match[2]), {"int": "int64"}.get(match[1], match[1]))
+    value = np.array(json.loads(text.replace("{", "[").replace("}", "]")))
+    if value.dtype.kind == "f":
+        return np.asarray(value[0] if value.ndim else value, np.float32)
+    return np.asarray(value, np.int64)
