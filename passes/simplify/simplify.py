@@ -90,7 +90,9 @@ class Simplify(Pass):
             before, result = result, self._simplify(result, noted)
             if len(result.proto.graph.node) >= len(before.proto.graph.node):
                 break
-        if result is not model:
+        if result.proto == model.proto:  # what onnxsim wrote otherwise was put back
+            result = model
+        else:
             done = Simplification.of(model.proto.graph, result.proto.graph)
             log.record_fact("", "", done)
             log.note(self.name, "simplified", str(done))
