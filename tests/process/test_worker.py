@@ -131,6 +131,18 @@ def test_the_log_and_the_stage_are_of_the_call_alone(module: str) -> None:
     assert (ending.signal, ending.stage, ending.log) == ("exit code 3", "", "")
 
 
+def test_why_a_worker_did_not_start_is_told_also_if_it_ended_before_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("onnx_migrate.process.worker.BOOT", "raise SystemExit('no room for a thread')")
+    with Worker() as worker:
+        worker._process.wait()
+        ending = worker.call(os.getpid)
+
+    assert isinstance(ending, Crashed)
+    assert "no room for a thread" in ending.log
+
+
 def test_time_is_limited_for_each_call(module: str) -> None:
     with Worker() as worker:
         assert worker.call(f"{module}:double", 1, seconds=20).value == 2
