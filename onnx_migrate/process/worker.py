@@ -98,7 +98,8 @@ class Worker(Supervised):
         Raises what pickle raises for arguments that do not pickle.
         """
         request = pack((function, args))
-        printed, stage = self._log_size() if self.started else 0, ""  # why it does not start may stand there already
+        # Before the first call, why it does not start may stand there already.
+        printed, stage = self._log_size() if self.started else 0, ""
         with self._killed_after(seconds):
             try:
                 self._write(request)
