@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -45,8 +45,8 @@ class Measured:
     """The forms that its row of the table wants."""
     resize_axes: bool = True
     """Whether its row says that it takes the attribute `axes` of Resize; else that is never left to it."""
-    computed: frozenset[str] = frozenset()
-    """The operators of real models that it computes right."""
+    computed: Mapping[str, int] = field(default_factory=dict)
+    """How many of the real models that it computes right have an operator."""
     failing: tuple[frozenset[str], ...] = ()
     """The operators of each real model that it does not compute right."""
     axes: int = 0
@@ -114,7 +114,7 @@ def _states(release: Measured) -> dict[str, Limits | None]:
     for one in release.counted():
         found[one.case.operator].append(one)
     there = {name for one in release.ended if one.how == "right" for name in one.case.others}
-    there |= release.computed
+    there |= release.computed.keys()
     states = {name: limits(own) for name, own in found.items()}
     if "Constant" in there:
         states["Constant"] = Limits()
@@ -124,11 +124,13 @@ def _states(release: Measured) -> dict[str, Limits | None]:
             name: own and replace(own, types=tuple(sorted({*own.types, *whole})) if own.types else ())
             for name, own in states.items()
         }
-    measured = {name for name, own in states.items() if own not in (None, LACKING)}
-    doubted = _BODIES.union(*(own - release.computed for own in release.failing if own <= measured))
-    return {
-        name: None if name in (there if own == LACKING else doubted) else own for name, own in states.items()
-    }
+    states |= {name: None for name, own in states.items() if own == LACKING and name in there}
+    states |= {name: None for name, own in states.items() if own != LACKING and name in _BODIES}
+    for model in release.failing:
+        if all(states.get(name, LACKING) not in (None, LACKING) for name in model):
+            rare = model - release.computed.keys() or {min(sorted(model), key=release.computed.__getitem__)}
+            states |= dict.fromkeys(rare, None)
+    return states
 
 
 def _source(
@@ -197,7 +199,8 @@ _HEAD = """# Written by `python -m benchmarks.runtime_operators`; do not edit.
 # for ten that are right, or one for ten of the forms alone; where it is more, there is no row. Empty tensors and the second
 # outputs of pools and normalizations do not count. For OpenCV and ncnn neither do scalars, vectors and integers: they compute the
 # sizes of shapes when they load a model. Nor is an operator known that has
-# bodies, or that a real model has which fails though all is known of it, and no model that is right.
+# bodies. Where a real model fails though all of its operators are known, those that no right model has, else the one that the
+# fewest have, are not known either.
 """
 
 

@@ -124,16 +124,20 @@ def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list
     return sorted(found, key=lambda one: key(one.release))
 
 
-def _of_models(runtime: str, version: str, folder: Path) -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
-    """Return the operators of the models that `runtime_models` found right as they are, and of each that is not."""
+def _of_models(
+    runtime: str, version: str, folder: Path
+) -> tuple[Mapping[str, int], tuple[frozenset[str], ...]]:
+    """Return in how many models that `runtime_models` found right as they are an operator is, and those of each other one."""
     path = folder / "models" / f"{runtime}=={version}.json"
     ended = json.loads(path.read_text(encoding="utf-8"))["ended"] if path.exists() else {}
-    right, failing = frozenset[str](), []
+    right, failing = Counter[str](), []
     for name, how in ended.items():
         model = onnx.load(folder / "models" / f"{name}.onnx", load_external_data=False)
         own = frozenset(node.op_type for node in model.graph.node)
-        right |= own if how == "right" else frozenset()
-        failing += [own] if how != "right" else []
+        if how == "right":
+            right.update(own)
+        elif how != "times out":
+            failing.append(own)
     return right, tuple(failing)
 
 
