@@ -60,6 +60,8 @@ class Judged:
     said: str
     as_it_is: str
     result: str
+    operators: list[str]
+    """Of the result, or of the model where there is none."""
     why: str
 
 
@@ -130,17 +132,19 @@ def judge(requirement: str, folder: Path) -> list[Judged]:
     """Return what is said of each model and a release, and what is true."""
     (target,) = resolve([requirement])
     (folder / "io").symlink_to(FOLDER / "io")
-    said, why = {}, {}
+    said, why, operators = {}, {}, {}
     for name in built():
         path = FOLDER / f"{name}.onnx"
         advice = CompatibilityChecker(load(path)).advise(target)
         said[name] = f"{advice.standing.value} ({advice.basis})"
         why[name] = "; ".join(item.reason for item in advice.obstacles)
+        result = onnx.load(path)
         try:
             result = onnx_migrate.migrate(path, runtime=requirement, verify=False).model
             onnx.save(result, folder / f"{name}.onnx")
         except onnx_migrate.MigrateError as error:
             why[name] = f"{error.code}: {error}"
+        operators[name] = sorted({node.op_type for node in result.graph.node})
     runtime, _, version = requirement.partition("==")
     before = _kept(runtime, version)
     after = run(runtime, version, folder, [path.stem for path in sorted(folder.glob("*.onnx"))])
@@ -150,6 +154,7 @@ def judge(requirement: str, folder: Path) -> list[Judged]:
             said[name],
             before.ended[name],
             after.ended.get(name, "refused"),
+            operators[name],
             " ".join(f"{why[name]} | {before.why.get(name, '')} | {after.why.get(name, '')}".split())[:700],
         )
         for name in built()

@@ -127,16 +127,25 @@ def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list
 def _of_models(
     runtime: str, version: str, folder: Path
 ) -> tuple[Mapping[str, int], tuple[frozenset[str], ...]]:
-    """Return in how many models that `runtime_models` found right as they are an operator is, and those of each other one."""
-    path = folder / "models" / f"{runtime}=={version}.json"
-    ended = json.loads(path.read_text(encoding="utf-8"))["ended"] if path.exists() else {}
-    right, failing = Counter[str](), []
-    for name, how in ended.items():
-        model = onnx.load(folder / "models" / f"{name}.onnx", load_external_data=False)
-        own = frozenset(node.op_type for node in model.graph.node)
+    """Return in how many models that `runtime_models` found right an operator is, and those of each that is not.
+
+    A model counts as it is, and once more if its result was run.
+    """
+    models, right, failing = folder / "models", Counter[str](), []
+    ended = models / f"{runtime}=={version}.json"
+    judged = models / f"{runtime}=={version}.judged.json"
+    found: list[tuple[frozenset[str], str]] = []
+    if ended.exists():
+        for name, how in json.loads(ended.read_text(encoding="utf-8"))["ended"].items():
+            model = onnx.load(models / f"{name}.onnx", load_external_data=False)
+            found.append((frozenset(node.op_type for node in model.graph.node), how))
+    if judged.exists():
+        results = json.loads(judged.read_text(encoding="utf-8"))
+        found += [(frozenset(one["operators"]), one["result"]) for one in results if "operators" in one]
+    for own, how in found:
         if how == "right":
             right.update(own)
-        elif how != "times out":
+        elif how not in ("times out", "refused"):
             failing.append(own)
     return right, tuple(failing)
 
