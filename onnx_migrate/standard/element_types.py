@@ -6,12 +6,22 @@ from functools import cache
 
 from onnx import TensorProto
 
-__all__ = ["FIRST_OPSET", "TYPE_ATTRIBUTES", "type_name", "type_text", "wider_types"]
+__all__ = ["CONSTANT_TYPES", "FIRST_OPSET", "TYPE_ATTRIBUTES", "type_name", "type_text", "wider_types"]
 
 _T = TensorProto
 
 TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")
 """Attributes of ai.onnx that are the element type of output 0, whose types the schema constrains."""
+
+CONSTANT_TYPES = {
+    "value_float": _T.FLOAT,
+    "value_floats": _T.FLOAT,
+    "value_int": _T.INT64,
+    "value_ints": _T.INT64,
+    "value_string": _T.STRING,
+    "value_strings": _T.STRING,
+}
+"""The element type of each attribute of Constant-12 that is no tensor."""
 
 _INTRODUCED = {
     13: ("BFLOAT16",),

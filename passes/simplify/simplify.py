@@ -84,9 +84,8 @@ class Simplify(Pass):
         if self.unlist:
             unlist_initializers(model.proto.graph)
         result, noted = model, ChangeLog()
-        for _ in range(
-            _MOST_ROUNDS
-        ):  # what one round folds, and what shapes then follow, let the next fold more
+        # What one round folds, and what shapes then follow, let the next fold more.
+        for _ in range(_MOST_ROUNDS):
             before, result = result, self._simplify(result, noted)
             if len(result.proto.graph.node) >= len(before.proto.graph.node):
                 break

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import onnx
-from onnx import AttributeProto, TensorProto, helper
+from onnx import AttributeProto, helper
 
 from onnx_migrate.model.graphs import bodies
+from onnx_migrate.standard.element_types import CONSTANT_TYPES
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["store_constants"]
-
-_FORMS = {
-    "value_float": TensorProto.FLOAT,
-    "value_floats": TensorProto.FLOAT,
-    "value_int": TensorProto.INT64,
-    "value_ints": TensorProto.INT64,
-    "value_string": TensorProto.STRING,
-    "value_strings": TensorProto.STRING,
-}
-"""The attributes of Constant-12 beside tensors, by the element type that its text gives them."""
 
 
 def store_constants(proto: onnx.ModelProto) -> int:
@@ -54,12 +45,12 @@ def _store(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
     elif attribute.type == AttributeProto.TENSOR:
         graph.initializer.add().CopyFrom(attribute.t)
         graph.initializer[-1].name = name
-    elif attribute.name in _FORMS:
+    elif attribute.name in CONSTANT_TYPES:
         value = helper.get_attribute_value(attribute)
         listed = attribute.name.endswith("s")
         values = list(value) if listed else [value]
         graph.initializer.append(
-            helper.make_tensor(name, _FORMS[attribute.name], [len(values)] if listed else [], values)
+            helper.make_tensor(name, CONSTANT_TYPES[attribute.name], [len(values)] if listed else [], values)
         )
     else:
         return False

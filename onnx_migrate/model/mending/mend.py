@@ -1,4 +1,5 @@
-"""Mends a model in place. What each body may have wrong is measured: tests/model/test_mending.py has a model for each rule.
+"""Mends a model in place. What each body may have wrong is measured: tests/model/validity/test_broken_models.py has models for
+each rule.
 
 ONNX Runtime reads the main graph itself: Constants and initializers in its own way, other nodes by onnx.checker, with all that
 is in their sub-graphs. It reads a local function when a node calls it.

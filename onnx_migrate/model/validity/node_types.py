@@ -18,7 +18,7 @@ from onnx import AttributeProto, NodeProto, TensorProto
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, function_path, output_names, subgraph_path, subgraphs
 from onnx_migrate.model.validity.fault import Fault, where_of
-from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
+from onnx_migrate.standard.element_types import CONSTANT_TYPES, TYPE_ATTRIBUTES
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.type_constraints import judge
@@ -38,15 +38,6 @@ _DEFAULT_TYPE = {
 _LIKE_INPUT = frozenset(("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"))
 _TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant"))
 """Operators of ai.onnx whose output has the type that an attribute says."""
-
-_OF_VALUE = {
-    "value_float": TensorProto.FLOAT,
-    "value_floats": TensorProto.FLOAT,
-    "value_int": TensorProto.INT64,
-    "value_ints": TensorProto.INT64,
-    "value_string": TensorProto.STRING,
-    "value_strings": TensorProto.STRING,
-}
 
 Types = MutableMapping[str, str | None]
 
@@ -238,8 +229,8 @@ def _said(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
             return _tensor(attribute.t.data_type)
         if attribute.name == "sparse_value":
             return _tensor(attribute.sparse_tensor.values.data_type)
-        if node.op_type == "Constant" and attribute.name in _OF_VALUE:
-            return _tensor(_OF_VALUE[attribute.name])
+        if node.op_type == "Constant" and attribute.name in CONSTANT_TYPES:
+            return _tensor(CONSTANT_TYPES[attribute.name])
     if node.op_type in _LIKE_INPUT:
         return inputs[0] if inputs else None
     default = _DEFAULT_TYPE.get(node.op_type)
