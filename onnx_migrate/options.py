@@ -78,6 +78,14 @@ class Options:
         text="""bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
         with False refuse it (code `downgrade`).""",
     )
+    standard: bool | str | Sequence[str] = option(
+        False, "--standard", panel=REACH, multiple=True, is_flag=False, flag_value="all", metavar="[=DOMAIN]",
+        help="Write operators of ONNX Runtime's own (com.microsoft) with those of ai.onnx, and so those of every domain that "
+        "is known, or of the DOMAIN after =. For a runtime of --for that lacks such an operator this is done anyway. See "
+        "docs/standard.md.",
+        text="""write operators of other domains with those of ai.onnx: True for all domains that are known, "com.microsoft" or
+        several names for these alone. For a `runtime` that lacks such an operator this is done anyway (docs/standard.md).""",
+    )
     dynamic: DynamicAxes | None = option(
         None, "--dynamic", panel=DIMS, multiple=True, metavar="INPUT:DIMS",
         help="Make dims of an input dynamic: x:N (its first axis), x:N,3,H,W (all), x:...,H,W (the last), x:0=N,2=H (by "

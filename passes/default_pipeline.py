@@ -21,6 +21,7 @@ from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
+from .standard import Standard
 from .targets import FitForms, FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
@@ -54,7 +55,7 @@ def default_pipeline(options: Options) -> list[Pass]:
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
-    passes += [*_lowerings(options), *_ir_version(options)]
+    passes += [*_lowerings(options), *_standard(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     if options.targets:
         limits = RuntimeLimits(targets=options.targets, best_effort=options.best_effort)
@@ -78,7 +79,7 @@ def _is_simplified(simplify: bool | str) -> bool:
 
 def _asks_for_ir_version_alone(options: Options) -> bool:
     """Return whether nothing but the IR version is to change."""
-    others = (options.opset, options.runtime, options.dynamic, options.fix)
+    others = (options.opset, options.runtime, options.dynamic, options.fix, options.standard or None)
     return (
         options.ir_version is not None
         and all(option is None for option in others)
@@ -107,6 +108,16 @@ def _exporter_intent(options: Options) -> Pass:
     if targets is not None and len(like) == len(targets):
         return ResizeIntent(dynamic=dynamic, like=str(targets))
     return IntentNote(dynamic=dynamic, like=" and ".join(map(str, like)))
+
+
+def _standard(options: Options) -> list[Pass]:
+    """Return the pass that writes operators of other domains, if that is asked for."""
+    asked = options.standard
+    if not asked:
+        return []
+    names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
+    domains = () if "all" in names else tuple(dict.fromkeys(names))
+    return [Standard(domains=domains, **_beside(options))]
 
 
 def _rewrites_for(options: Options) -> list[Pass]:

@@ -235,6 +235,9 @@ class _Work:
 
 
 def _since_version(domain: str, operator: str, opset: int) -> int:
-    """Return the since_version of an operator at an opset; the opset for an operator that onnx does not know."""
+    """Return the since_version of an operator at an opset.
+
+    Of an operator that onnx does not know it is the opset, or 1 if it is of a domain other than ai.onnx.
+    """
     form = signature_at(domain, operator, opset)
-    return form.since_version if form else opset
+    return form.since_version if form else opset if is_onnx(domain) else 1

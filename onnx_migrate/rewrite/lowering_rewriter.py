@@ -40,7 +40,8 @@ class LoweringRewriter(Rewriter):
     ) -> None:
         super().__init__(node, scope, version, target, where)
         self._values = values
-        self._of_onnx = is_onnx(node.domain)
+        self.of_onnx = is_onnx(node.domain)
+        """Whether `version` is an opset of ai.onnx, and not of the domain that is lowered."""
         self._casts_after: list[tuple[str, str, int]] = []
         self.used_at_run_time: list[tuple[str, str]] = []
         """Inputs that would better be constants, with what each is; see `use_at_run_time`."""
@@ -171,7 +172,7 @@ class LoweringRewriter(Rewriter):
         return node
 
     def _record(self, node: onnx.NodeProto) -> None:
-        if is_onnx(node.domain) == self._of_onnx:  # `version` is of the domain that is lowered
+        if is_onnx(node.domain) == self.of_onnx:
             record_outputs(self.scope, node, self.version)
 
     def numpy_type(self, value: str) -> np.dtype[Any]:

@@ -246,7 +246,7 @@ class Rewriter(NodeView):
         while given and not given[-1]:
             given.pop()
         node = self.node
-        self.replaced = operator != node.op_type
+        self.replaced = (operator, domain) != (node.op_type, node.domain)
         node.ClearField("attribute")
         _add_attributes(node, attributes)
         node.op_type = operator

@@ -37,8 +37,8 @@ def gemm(
     *,
     alpha: float,
     beta: float,
-    transA: int,  # noqa: N803
-    transB: int,  # noqa: N803
+    transA: int,
+    transB: int,
 ) -> Value:
     """It is alpha * A @ B + beta * C.
 

@@ -20,15 +20,19 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import body_opsets
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
 
+from ..standard import import_onnx
 from .constants import store_constants
 from .left import leave_or_raise
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 from .model_limits import check_model_limits, check_versions, model_misfits
 
 __all__ = ["FitOperators"]
+
+_BESIDE = 17
+"""The opset of ai.onnx for a body that imports none, where no target bounds it."""
 
 
 @register_pass
@@ -51,6 +55,7 @@ class FitOperators(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
+        self._import_onnx(model)
         self._inline(model, log)
         self._store_constants(model, log)
         self._check(model, log)
@@ -59,6 +64,13 @@ class FitOperators(Pass):
         if len(log.changes) > before:
             self._check(model, log)
         return model
+
+    def _import_onnx(self, model: Model) -> None:
+        """Let bodies that import other domains alone import ai.onnx, if a target lacks operators of theirs."""
+        used = {(node.domain, node.op_type) for node in all_nodes(model.proto) if not is_onnx(node.domain)}
+        lacking = frozenset(domain for domain, name in used if self.targets.lacks(domain, name))
+        if lacking:
+            import_onnx(model.proto, lacking, min(self.targets.opset or _BESIDE, newest_opset()))
 
     def _check(self, model: Model, log: ChangeLog) -> None:
         """Refuse, or warn of, what the targets do not take of the model as a whole, and versions that are too old."""

@@ -152,18 +152,26 @@ def model_options(command: F) -> F:
     return command
 
 
-_BATCH = "--dynamic-batch"
+_BATCH, _STANDARD = "--dynamic-batch", "--standard"
+
+_WITHOUT_VALUE = {_BATCH: "N", _STANDARD: "all"}
+"""Options that may have a value behind `=`, with the one that they stand for without."""
 
 
 class DynamicBatchCommand(Command):
-    """A command that takes the value of `--dynamic-batch` only after `=`; click would take the next argument, a model."""
+    """A command that takes the value of such an option only after `=`; click would take the next argument, a model.
+
+    `--standard` also takes the next argument if that is a domain it knows, and no file.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Add the default name to the option. Raises click.UsageError if the next argument looks like a name, and is no file."""
+        """Add the default value to the option. Raises click.UsageError if the next argument looks like a name, and is no file."""
         options = args[: args.index("--")] if "--" in args else args
+        rest = args[len(options) :]
+        options = _with_domains(options)
         for argument, following in pairwise(options):
             if (
-                _is_batch(argument)
+                _long(argument) == _BATCH
                 and following.isidentifier()
                 and not os.path.exists(following)
                 and not ctx.resilient_parsing
@@ -172,9 +180,30 @@ class DynamicBatchCommand(Command):
                     f"{_BATCH} {following} is ambiguous; write {_BATCH}={following} for a name, ./{following} for a path",
                     ctx,
                 )
-        named = [f"{_BATCH}=N" if _is_batch(argument) else argument for argument in options]
-        return super().parse_args(ctx, named + args[len(options) :])
+        named = [
+            f"{_long(argument)}={_WITHOUT_VALUE[_long(argument)]}"
+            if _long(argument) in _WITHOUT_VALUE
+            else argument
+            for argument in options
+        ]
+        return super().parse_args(ctx, named + rest)
 
 
-def _is_batch(argument: str) -> bool:
-    return argument.replace("_", "-") == _BATCH
+def _with_domains(options: list[str]) -> list[str]:
+    """Join `--standard` with the domain behind it."""
+    if _STANDARD not in options[:-1]:
+        return options
+    from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
+
+    found: list[str] = []
+    for argument in options:
+        after = bool(found) and found[-1] == _STANDARD
+        if after and argument in foreign_domains() and not os.path.exists(argument):
+            found[-1] = f"{_STANDARD}={argument}"
+        else:
+            found.append(argument)
+    return found
+
+
+def _long(argument: str) -> str:
+    return argument.replace("_", "-")

@@ -30,7 +30,7 @@ from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import is_onnx, signature_at, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
-__all__ = ["Decompose", "Unfit"]
+__all__ = ["Decompose", "ReadAs", "Unfit"]
 
 _NOT_STANDARD_AT_1 = {item.name for item in (*RUNTIME_OPERATORS, *EXPERIMENTAL_OPERATORS)}
 """Operators whose version 1 is that of ONNX Runtime, or of an experiment that ended before the standard took the name."""
@@ -42,6 +42,12 @@ Unfit = Callable[[onnx.NodeProto, Scope], str | None]
 Newer = Callable[[str, int], "str | None"]
 """Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
 
+
+ReadAs = Callable[[onnx.NodeProto, int], "int | None"]
+"""Returns the newer opset whose form a node of an opset has, where a runtime took its name before the standard; else None."""
+
+Operators = tuple[tuple[str, str], ...]
+"""Operators that a node was written for, by domain and name, from the model's on."""
 
 Types = Callable[[onnx.NodeProto, Scope], "frozenset[int] | None"]
 """Returns the element types that a target takes of a node's first input, None if it takes the node's."""
@@ -56,20 +62,29 @@ class Decompose(StepVisitor):
     newer: Newer | None = field(default=None, kw_only=True)
     """Asked of what is written; the nodes of the model have the opset that they have."""
     types: Types | None = field(default=None, kw_only=True)
+    read_as: ReadAs | None = field(default=None, kw_only=True)
+    """Asked of nodes that fit by their names."""
+    lacking_code: str = field(default="target-lacks", kw_only=True)
+    """The code of a refusal of an operator that cannot be written with others."""
     repeats: ClassVar[bool] = True
+    _wrote_foreign: bool = field(default=False, init=False)
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that does not fit, None for any other."""
         reason = None if self.calls_function(node) else self.unfit(node, scope)
-        if reason is None:
+        newer = self.read_as(node, opset) if reason is None and self.read_as is not None else None
+        if reason is None and newer is None:
+            if self._wrote_foreign:  # behind what onnx knows no types of
+                self._values[id(scope.body)].refine(node, opset)
             return None
-        self._opset, self._reason, self._shown = opset, reason, ""
+        self._wrote_foreign |= not is_onnx(node.domain)
+        self._opset, self._reason, self._shown = opset, reason or "", ""
         form = signature_at(node.domain, node.op_type, opset)
         since = form.since_version if form else None
         self._origin = (scope, Where(scope.path, node_name(node), node.op_type, since))
         # Every node that is written for this one, with the operators that it is written for.
-        self._written_for: dict[int, tuple[onnx.NodeProto, tuple[str, ...]]] = {id(node): (node, ())}
-        return opset
+        self._written_for: dict[int, tuple[onnx.NodeProto, Operators]] = {id(node): (node, ())}
+        return newer or opset
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
         """Decompose or lower a node that does not fit, lift any other to the opset of the model; None when it has that.
@@ -83,14 +98,20 @@ class Decompose(StepVisitor):
         if reason is None and ancestors and self.newer is not None and is_onnx(node.domain):
             reason = self.newer(node.op_type, self._opset)
         if reason is None:
-            return self._lifted(node, scope, version, ancestors) if is_onnx(node.domain) else None
-        operator = node.op_type
+            if not is_onnx(node.domain):
+                return None
+            if version > self._opset:
+                return self._brought_down(node, scope, version, ancestors)
+            return self._lifted(node, scope, version, ancestors)
+        operator = (node.domain, node.op_type)
         if operator in ancestors:
-            raise self._error(f"{reason}, and its decomposition writes {operator} again", code="target-lacks")
+            raise self._error(
+                f"{reason}, and its decomposition writes {node.op_type} again", code=self.lacking_code
+            )
         rewriter = self._lowered(node, scope, version, reason)
         below = (*ancestors, operator)
         # A node that keeps its operator is on its way down.
-        self._inherit(rewriter, below, ancestors if node.op_type == operator else below)
+        self._inherit(rewriter, below, ancestors if (node.domain, node.op_type) == operator else below)
         return rewriter
 
     def refusal(self, error: CannotMigrate) -> LoweringRefusal:
@@ -111,15 +132,19 @@ class Decompose(StepVisitor):
         if casted is not None:
             return casted
         written_out = decomposition_of(node.domain, node.op_type)
+        if written_out is not None and written_out.refusal:
+            raise self._error(
+                f"{reason}, and {written_out.refusal}", code=self.lacking_code, hint=written_out.hint
+            )
         if written_out is not None:
-            rewriter = self.rewriter(node, scope, where, version)
+            rewriter = self.rewriter(node, scope, where, version, self._opset)
             self._show(rewriter, f"{reason}: {_clause(written_out.reason, node.op_type)}")
             return self.apply(written_out, rewriter)
         ends_at = _last_step(node.op_type) if is_onnx(node.domain) else None
         limited = self.unfit(onnx.NodeProto(op_type=node.op_type, domain=node.domain), scope) is None
         if not is_onnx(node.domain) or (not limited and (ends_at is None or version < ends_at)):
             raise self._error(
-                f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
+                f"{reason}, and onnx-migrate cannot write it with other operators", code=self.lacking_code
             )
         while (form := signature_at(node.domain, node.op_type, version)) is not None:
             step = lowering_from(node.domain, node.op_type, form.since_version)
@@ -128,7 +153,7 @@ class Decompose(StepVisitor):
             if step is None or step.refusal:
                 why = step.refusal if step else f"{node.op_type} has no step down"
                 raise self._error(
-                    why if reason == self._reason else f"{reason}, and {why}", code="target-lacks"
+                    why if reason == self._reason else f"{reason}, and {why}", code=self.lacking_code
                 )
             casts = has_lost_types(step, node, scope)
             if step.adapt or casts or step.exactness is not Exactness.EXACT:
@@ -142,7 +167,7 @@ class Decompose(StepVisitor):
                 return rewriter
             version = form.since_version - 1
         raise self._error(
-            f"{reason}, and onnx-migrate cannot write it with other operators", code="target-lacks"
+            f"{reason}, and onnx-migrate cannot write it with other operators", code=self.lacking_code
         )
 
     def _between_casts(
@@ -160,8 +185,29 @@ class Decompose(StepVisitor):
         rewriter.exactness = casts.exactness
         return rewriter
 
+    def _brought_down(
+        self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators
+    ) -> LoweringRewriter | None:
+        """Take the next step down of a node that was written in a newer form than the model's opset has; None where it fits."""
+        while version > self._opset:
+            form = signature_at(node.domain, node.op_type, version)
+            if form is None or form.since_version <= self._opset:
+                return None
+            step = lowering_from(node.domain, node.op_type, form.since_version)
+            if step is None or step.refusal:
+                why = step.refusal if step else f"{node.op_type}-{form.since_version} has no step down"
+                raise self._error(why, code="no-equal")
+            casts = has_lost_types(step, node, scope)
+            if step.adapt or casts or step.exactness is not Exactness.EXACT:
+                rewriter = self.step_down(step, node, scope, self._opset, casts=casts)
+                self._show(rewriter, step.reason)
+                self._inherit(rewriter, ancestors, ancestors)
+                return rewriter
+            version = form.since_version - 1
+        return None
+
     def _lifted(
-        self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: tuple[str, ...]
+        self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators
     ) -> LoweringRewriter | None:
         """Take the next step of a node up to the opset of the model; None where there is none."""
         step = next_step(node.domain, node.op_type, version, self._opset)
@@ -179,15 +225,15 @@ class Decompose(StepVisitor):
         self._inherit(rewriter, ancestors, ancestors)
         return rewriter
 
-    def _error(self, reason: str, *, code: str) -> CannotMigrate:
-        return CannotMigrate(reason, code=code, where=self._origin[1])
+    def _error(self, reason: str, *, code: str, hint: str = "") -> CannotMigrate:
+        return CannotMigrate(reason, code=code, where=self._origin[1], hint=hint)
 
     def _show(self, rewriter: LoweringRewriter, reason: str) -> None:
         """Let the report give the reason of the first step of a node for all of them."""
         self._shown = self._shown or reason
         rewriter.default_reason = self._shown
 
-    def _inherit(self, rewriter: LoweringRewriter, ancestors: tuple[str, ...], own: tuple[str, ...]) -> None:
+    def _inherit(self, rewriter: LoweringRewriter, ancestors: Operators, own: Operators) -> None:
         """Record for which operators the nodes of a rewriter are written: `own` of its node, `ancestors` of all others."""
         for item in (*rewriter.preceding, *rewriter.following):
             self._written_for[id(item)] = (item, ancestors)

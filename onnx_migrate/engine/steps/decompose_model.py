@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.engine.steps.decompose import Decompose, Newer, Types, Unfit
+from onnx_migrate.engine.steps.decompose import Decompose, Newer, ReadAs, Types, Unfit
 from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, inline_refused
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
@@ -22,19 +22,34 @@ def decompose_model(
     *,
     newer: Newer | None = None,
     types: Types | None = None,
+    read_as: ReadAs | None = None,
+    lacking_code: str = "target-lacks",
 ) -> Lowered:
     """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
 
     The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken; a node of an
-    element type that `types` does not have computes in a wider one where that changes no bit. The
+    element type that `types` does not have computes in a wider one where that changes no bit. A node that `read_as` has an opset
+    for is one of that opset. `lacking_code` is that of refusals of operators that cannot be written with others. The
     model is of no use if there are refusals; these are in the order of the nodes.
     """
     trial = log.trial()
     while any(
-        unfit(node, scope) for top in body_scopes(model) for scope in top.nested() for node in scope.body.node
+        unfit(node, scope) or (read_as is not None and opset is not None and read_as(node, opset))
+        for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True)
+        for scope in top.nested()
+        for node in scope.body.node
     ):
         whole = model.copy() if model.proto.functions else model
-        visitor = Decompose(model.proto, log, pass_name, unfit=unfit, newer=newer, types=types)
+        visitor = Decompose(
+            model.proto,
+            log,
+            pass_name,
+            unfit=unfit,
+            newer=newer,
+            types=types,
+            read_as=read_as,
+            lacking_code=lacking_code,
+        )
         driver = Driver(visitor)
         for scope, (_, version) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
             if version is not None:

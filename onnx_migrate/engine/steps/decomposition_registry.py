@@ -1,7 +1,7 @@
 """The registry of decompositions: how an operator that a target lacks is written with other operators of the same opset.
 
-A decomposition is for operators that have no step down by which they end: those that opset 7 has already, and a few
-whose step down avoids operators that a newer opset has. passes/steps registers them.
+A decomposition is for operators that have no step down by which they end: those that opset 7 has already, a few
+whose step down avoids operators that a newer opset has, and those of other domains. passes/steps registers them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
-from onnx_migrate.engine.steps.step_table import doc_of, import_package, reason_of
+from onnx_migrate.engine.steps.step_table import doc_of, import_package, load_installed, names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.schema import is_onnx
 
@@ -20,19 +20,27 @@ __all__ = [
     "decomposition",
     "decomposition_of",
     "decompositions",
+    "foreign_domains",
+    "not_written",
     "register_decomposition",
 ]
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """What is done with a node of an operator that the target lacks; `adapt` writes nodes of the node's own opset."""
+    """What is done with a node of an operator that the target lacks; `adapt` writes nodes of the node's own opset.
+
+    Without `adapt`, `refusal` says why nothing is, and `hint` what would help.
+    """
 
     domain: str
     operator: str
-    adapt: LoweringAdapter
+    """Its name; "*" for all of a domain that have no decomposition of their own."""
+    adapt: LoweringAdapter | None
     reason: str
     exactness: Exactness = Exactness.EXACT
+    refusal: str = ""
+    hint: str = ""
 
     @property
     def code(self) -> str:
@@ -43,7 +51,7 @@ class Decomposition:
     @property
     def doc(self) -> str:
         """What the decomposition does and why: the docstring of the function, and the code of a formula."""
-        return doc_of(self.adapt)
+        return doc_of(self.adapt) if self.adapt else self.refusal
 
 
 _decompositions: dict[tuple[str, str], Decomposition] = {}
@@ -72,14 +80,30 @@ def register_decomposition(
 ) -> None:
     """Register a function as the decomposition of an operator; see `decomposition`."""
     reason = reason_of(function)
-    if (domain, operator) in _decompositions:
-        raise ValueError(f"{operator} has two decompositions")
-    _decompositions[domain, operator] = Decomposition(domain, operator, function, reason, exactness)
+    _register(Decomposition(domain, operator, function, reason, exactness))
+
+
+def not_written(operators: str, *, why: str, hint: str) -> None:
+    """Refuse to write these operators of another domain with standard ones, "domain::*" for all others of a domain.
+
+    `why` and `hint`, the way out, are shown.
+    """
+    for name in names(operators):
+        domain, _, operator = name.rpartition("::")
+        _register(Decomposition(domain, operator, None, why, refusal=why, hint=hint))
+
+
+def _register(item: Decomposition) -> None:
+    if (item.domain, item.operator) in _decompositions:
+        raise ValueError(f"{item.operator} has two decompositions")
+    _decompositions[item.domain, item.operator] = item
+    decomposition_of.cache_clear()
 
 
 @cache
 def _load() -> dict[tuple[str, str], Decomposition]:
     import_package("onnx_migrate.passes.steps")
+    load_installed()
     return _decompositions
 
 
@@ -91,4 +115,10 @@ def decompositions() -> list[Decomposition]:
 @cache
 def decomposition_of(domain: str, operator: str) -> Decomposition | None:
     """Return the decomposition of an operator, None if there is none."""
-    return _load().get(("" if is_onnx(domain) else domain, operator))
+    known = _load()
+    return known.get(("" if is_onnx(domain) else domain, operator)) or known.get((domain, "*"))
+
+
+def foreign_domains() -> tuple[str, ...]:
+    """Return the domains besides the standard's of which operators have decompositions, or are refused by name."""
+    return tuple(sorted({domain for domain, _ in _load()} - {""}))

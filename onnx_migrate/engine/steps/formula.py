@@ -23,7 +23,7 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.op import Op
-from onnx_migrate.standard.schema import schema_cache
+from onnx_migrate.standard.schema import newest_opset, schema_cache
 
 __all__ = [
     "EQUIVALENT",
@@ -75,6 +75,7 @@ def formula(
     exactness: Exactness = EXACT,
     types: LostTypes = LostTypes.REFUSED,
     without: bool = False,
+    form: int = 0,
 ) -> Callable[[Function], Function]:
     """Register the decorated function as what these operators are from version `since` on; "domain::Operator" for others.
 
@@ -82,13 +83,16 @@ def formula(
     that follow), keyword-only ones the attributes by their names, with the values of the schema where the node has none.
     It returns the output, or one value for each. The first paragraph of its docstring is the reason that reports give.
 
+    With `form` the formula writes nodes in the forms of this opset where the model's is older; their own steps bring them down
+    from there, so that an operator of another domain has one formula, in the best form that the standard has for it.
+
     A `since` of an opset below the oldest target, or `without`, registers the formula for targets alone that lack the
     operator; any other one for the step down too, before which `types` is applied.
     """
 
     def register(function: Function) -> Function:
         found = [_formula(*_split(name), since, function, without=without) for name in names(*operators)]
-        adapt = _adapter(found[0])
+        adapt = _adapter(found[0], form)
         for item in found:
             if item.without:
                 register_decomposition(item.domain, item.operator, adapt, exactness)
@@ -129,24 +133,46 @@ def _formula(domain: str, operator: str, since: int, function: Function, *, with
     )
 
 
-def _adapter(formula: Formula) -> LoweringAdapter:
+def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
     """Return the adapter that lets a node give what a formula says of its inputs and attributes."""
     count, variadic, attributes = len(formula.inputs), formula.variadic, formula.attributes
 
     @wraps(formula.function)
     def adapt(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         op = Op(rw)
+        _check_node(op, formula, form)
+        own = rw.version
+        rw.version = max(rw.version, form)
         given = max(count, len(node.input)) if variadic else count
         values = [op.input(index) for index in range(given)]
         settings = {}
         if attributes:
-            version = rw.version if formula.without else formula.since  # whose form the node has
+            version = own if formula.without else formula.since  # whose form the node has
             defaults = _defaults(formula.domain, node.op_type, version)
             for name, default in attributes.items():
                 settings[name] = rw.get(name, defaults.get(name, default))
         op.end(formula.function(op, *values, **settings))
 
     return adapt
+
+
+def _check_node(op: Op, formula: Formula, form: int) -> None:
+    """Refuse what a formula of another domain does not say: attributes and inputs that it does not name, forms not installed."""
+    newest, node = newest_opset(), op.rw.node
+    if form > newest:
+        op.refuse(
+            f"it is written in the form of opset {form}, and the installed onnx knows {newest}",
+            code="needs-newer-onnx",
+            hint="pip install --upgrade onnx",
+        )
+    if not formula.domain:
+        return
+    unknown = [item.name for item in node.attribute if item.name not in formula.attributes]
+    if unknown:
+        op.refuse(f"it has an attribute {unknown[0]!r}, of which its formula knows nothing", code="no-equal")
+    further = [name for name in node.input[len(formula.inputs) :] if name]
+    if further and not formula.variadic:
+        op.refuse(f"it has an input {further[0]!r}, of which its formula knows nothing", code="no-equal")
 
 
 @schema_cache

@@ -81,7 +81,9 @@ class StepVisitor(Visitor):
     ) -> LoweringRewriter:
         """Return the rewriter of a node, which writes nodes of `version` on the way to `target`, if that is another."""
         values = self._values[id(scope.body)]
-        return LoweringRewriter(node, scope, version, version if target is None else target, where, values)
+        found = LoweringRewriter(node, scope, version, version if target is None else target, where, values)
+        found.of_onnx = not self.domain
+        return found
 
     def apply(self, step: Lowering | Decomposition | Step, rewriter: LoweringRewriter) -> LoweringRewriter:
         """Let a step edit the node of a rewriter, and return that."""

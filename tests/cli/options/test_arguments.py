@@ -90,7 +90,7 @@ def test_the_library_takes_all_that_the_command_line_has(option: click.Parameter
     assert isinstance(option, click.Option)
     if name not in values and isinstance(option.type, click.Choice):
         values[name] = option.type.choices[-1]
-    takes_value = not option.is_flag and option.name != "dynamic_batch"
+    takes_value = not option.is_flag and option.name not in ("dynamic_batch", "standard")
     words = [name, values.get(name, "3")] if takes_value else [name]
 
     def parsed(words: list[str]) -> dict[str, Any]:

@@ -1,0 +1,104 @@
+"""Writes the operators of other domains with those of ai.onnx: ONNX Runtime's own, and those of plug-ins that have formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.decompose_model import decompose_model
+from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.messages import count_of, listed
+from onnx_migrate.model.graphs import nested_nodes
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.opsets import body_opsets, set_onnx_opset
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.unlisted_operators import is_runtime_operator
+
+__all__ = ["MICROSOFT", "Standard", "import_onnx"]
+
+MICROSOFT = "com.microsoft"
+
+_OF_RUNTIME = frozenset(("SimplifiedLayerNormalization", "MemcpyFromHost", "MemcpyToHost"))
+"""Operators of ONNX Runtime in ai.onnx, whose names the standard does not have."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class Standard(Pass):
+    """Write nodes of other domains with ai.onnx, at the opset that the model has.
+
+    A node in a local function whose form needs what only its calls say lets the function be inlined. Raises CannotMigrate for a
+    node of these domains that has no form, code `not-standard`, or what its form needs to know; UsageError for a domain of
+    which no operator is known.
+    """
+
+    name: ClassVar[str] = "standard"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    domains: tuple[str, ...] = ()
+    """The domains whose nodes are written; all that are known if there are none. With com.microsoft, what ONNX Runtime has of
+    its own in ai.onnx is written too."""
+    beside: int = 17
+    """The ai.onnx opset for a body that imports none."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place; returns another one if functions were inlined."""
+        known = foreign_domains()
+        unknown = sorted(set(self.domains) - set(known))
+        if unknown:
+            raise UsageError(
+                f"no operator of the domain {unknown[0]!r} is known",
+                code="unknown-domain",
+                hint=f"known are {listed(known)}, and those of plug-ins with formulas (docs/library.md)",
+            )
+        domains = frozenset(self.domains or known)
+        import_onnx(model.proto, domains, self.beside)
+        of_runtime = MICROSOFT in domains
+
+        def unfit(node: onnx.NodeProto, _scope: Scope) -> str | None:
+            if node.domain in domains:
+                return f"{node.domain}.{node.op_type} is not of ai.onnx"
+            if of_runtime and node.op_type in _OF_RUNTIME and is_onnx(node.domain):
+                return f"{node.op_type} is ONNX Runtime's own"
+            return None
+
+        written = decompose_model(
+            model,
+            unfit,
+            log,
+            self.name,
+            read_as=_layer_normalization if of_runtime else None,
+            lacking_code="not-standard",
+        )
+        if written.refusals:
+            raise _refusal([item.error for item in written.refusals if isinstance(item.error, CannotMigrate)])
+        return written.model
+
+
+def import_onnx(proto: onnx.ModelProto, domains: frozenset[str], beside: int) -> None:
+    """Let each body that has nodes of these domains and imports no ai.onnx import this opset of it, in place."""
+    for owner, opset in body_opsets(proto):
+        nodes = owner.graph.node if isinstance(owner, onnx.ModelProto) else owner.node
+        if opset is None and any(node.domain in domains for node in nested_nodes(nodes)):
+            set_onnx_opset(owner, beside)
+
+
+def _layer_normalization(node: onnx.NodeProto, opset: int) -> int | None:
+    """Return 17 for a LayerNormalization that ONNX Runtime has at an older opset, as it computes it as that version."""
+    return 17 if node.op_type == "LayerNormalization" and is_runtime_operator(node, opset) else None
+
+
+def _refusal(errors: list[CannotMigrate]) -> CannotMigrate:
+    """Return one error for all refusals, in the words of the first."""
+    first, others = errors[0], [item.where for item in errors[1:] if item.where]
+    more = ""
+    if others:
+        names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])
+        more = f"; {count_of(len(others), 'more node')} refused: {names}{', …' if len(others) > 5 else ''}"
+    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.hint)

@@ -1,0 +1,97 @@
+"""ONNX Runtime's activations (com.microsoft): the Gelus that its optimiser and its transformer tools write."""
+
+from __future__ import annotations
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value, formula
+
+
+@formula("com.microsoft::Gelu", since=1, form=20, exactness=EQUIVALENT)
+def gelu(op: Op, x: Value) -> Value:
+    """It is Gelu of the standard.
+
+    Why equal: the text of both is 0.5 * X * (1 + Erf(X / sqrt(2))).
+    """
+    return op.Gelu(x)
+
+
+@formula("com.microsoft::BiasGelu", since=1, form=20, exactness=EQUIVALENT)
+def bias_gelu(op: Op, x: Value, bias: Value) -> Value:
+    """It is Gelu of the sum with a bias.
+
+    Why equal: the text, in onnxruntime/core/graph/contrib_ops/bert_defs.cc.
+    """
+    return op.Gelu(x + bias)
+
+
+@formula("com.microsoft::FastGelu", since=1, form=20, exactness=EQUIVALENT)
+def fast_gelu(op: Op, x: Value, bias: Value | None) -> Value:
+    """It is Gelu by the formula with Tanh, of the sum with a bias if there is one.
+
+    Why equal: the function body in onnxruntime/core/graph/contrib_ops/bert_defs.cc, whose constants are those of the standard.
+    """
+    return op.Gelu(x if bias is None else x + bias, approximate="tanh")
+
+
+@formula("com.microsoft::QuickGelu", since=1, exactness=EQUIVALENT)
+def quick_gelu(op: Op, x: Value, *, alpha: float = 1.702) -> Value:
+    """It is X * Sigmoid(alpha * X), which the standard calls Swish from opset 24 on.
+
+    Why equal: the function body in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    """
+    if op.version >= 24:
+        return op.Swish(x, alpha=float(alpha))
+    return x * op.Sigmoid(x if alpha == 1 else x * alpha)
+
+
+@formula("com.microsoft::BiasSplitGelu", since=1, form=20, exactness=EQUIVALENT)
+def bias_split_gelu(op: Op, x: Value, bias: Value) -> Value:
+    """The sum with a bias is halved along its last axis: the first half times Gelu of the second.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc. ONNX Runtime has no kernel of it for a
+    processor, so that the result was compared with NumPy.
+    """
+    left, right = op.several("Split", 2, x + bias, axis=-1, num_outputs=2)
+    return left * op.Gelu(right)
+
+
+@formula("com.microsoft::BiasAdd", since=1)
+def bias_add(op: Op, x: Value, bias: Value, skip: Value) -> Value:
+    """It is the sum of three values.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc. ONNX Runtime has no kernel of it for a
+    processor, so that the result was compared with NumPy.
+    """
+    return x + bias + skip
+
+
+@formula("com.microsoft::BiasSoftmax", since=1, form=13, exactness=EQUIVALENT)
+def bias_softmax(op: Op, x: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: int = 0) -> Value:
+    """It is Softmax of the sum with a bias, over all axes from `axis` on.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime has no kernel of it for a processor,
+    so that the result was compared with NumPy.
+
+    Limits: the last axis alone is normalised, and a bias that is repeated along inner axes is refused.
+    """
+    if is_inner_broadcast or axis % (rank := x.need_rank()) != rank - 1:
+        op.refuse("it normalises several axes, or repeats its bias along inner ones", code="no-equal")
+    return op.Softmax(x + bias, axis=-1)
+
+
+@formula("com.microsoft::GatedAdd", since=1)
+def gated_add(op: Op, x: Value, y: Value, gate: Value) -> Value:
+    """It is X + Y * gate.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    """
+    return x + y * gate
+
+
+@formula("com.microsoft::SampleOp", since=1)
+@formula("MemcpyFromHost MemcpyToHost", since=1, without=True)
+def copy(op: Op, x: Value) -> Value:
+    """It is Identity.
+
+    Why equal: it copies a value, as between devices.
+    """
+    return op.Identity(x)

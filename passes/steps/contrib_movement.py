@@ -1,0 +1,124 @@
+"""ONNX Runtime's operators (com.microsoft) that move elements: Pad, GridSample, Trilu and others that the standard took over."""
+
+from __future__ import annotations
+
+from onnx_migrate.engine.steps.formula import Op, Result, TensorProto, Value, formula
+
+
+@formula("com.microsoft::Pad", since=1, form=13)
+def pad(op: Op, data: Value, pads: Value, value: Value | None, *, mode: str = "constant") -> Value:
+    """It is Pad of the standard, whose pads have one axis and whose value has none.
+
+    Why equal: onnxruntime/core/providers/cpu/tensor/pad.cc is the kernel of both.
+    """
+    pads = op.known(pads)
+    flat = pads if pads.rank == 1 else pads.reshape(-1)
+    return op.Pad(data, flat.cast(TensorProto.INT64), _scalar(op, value), mode=mode)
+
+
+def _scalar(op: Op, value: Value | None) -> Value | None:
+    """Return a value of one element without axes."""
+    if value is None or value.rank == 0:
+        return value
+    return op.Reshape(value, op.constant([]).cast(TensorProto.INT64))
+
+
+@formula("com.microsoft::GridSample", since=1, form=16)
+def grid_sample(
+    op: Op,
+    x: Value,
+    grid: Value,
+    *,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: int = 0,
+) -> Value:
+    """It is GridSample of the standard, which names two modes otherwise from opset 20 on.
+
+    Why equal: onnxruntime/core/providers/cpu/tensor/grid_sample.cc is the kernel of both. Bit for bit.
+    """
+    if op.version >= 20:
+        mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    return op.GridSample(x, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners)
+
+
+@formula("com.microsoft::Trilu", since=1, form=14)
+def trilu(op: Op, x: Value, k: Value | None, *, upper: int = 1) -> Value:
+    """It is Trilu of the standard.
+
+    Why equal: onnxruntime/core/providers/cpu/tensor/trilu.cc is the kernel of both. Bit for bit.
+    """
+    return op.Trilu(x, _scalar(op, k), upper=upper)
+
+
+@formula("com.microsoft::GatherND", since=1, form=11)
+def gather_nd(op: Op, data: Value, indices: Value) -> Value:
+    """It is GatherND of the standard, whose indices are int64.
+
+    Why equal: onnxruntime/core/providers/cpu/tensor/gather_nd.cc is the kernel of both. Bit for bit.
+    """
+    return op.GatherND(data, indices.cast(TensorProto.INT64))
+
+
+@formula("com.microsoft::Range", since=1, form=11)
+def range_(op: Op, start: Value, limit: Value, delta: Value | None) -> Value:
+    """It is Range of the standard; without its third input it counts by 1.
+
+    Why equal: onnxruntime/core/providers/cpu/generator/range.cc is the kernel of both. Bit for bit.
+    """
+    step = op.constant(1, start) if delta is None else delta
+    first, last, by = (_scalar(op, value) for value in (start, limit, step))
+    return op.Range(first, last, by)
+
+
+@formula("com.microsoft::ExpandDims", since=1, form=13)
+def expand_dims(op: Op, x: Value, axis: Value) -> Value:
+    """It is Unsqueeze at one axis.
+
+    Why equal: onnxruntime/contrib_ops/cpu/expand_dims.h. A negative axis counts from the end of the result. Bit for bit.
+    """
+    place = int(axis.need_constant("axis").reshape(-1)[0])
+    return op.Unsqueeze(x, [place])
+
+
+@formula("com.microsoft::Unique", since=1, form=11)
+def unique(op: Op, x: Value) -> Result:
+    """It is Unique of the standard, without its second output, in the order of the first occurrences.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. Bit for bit.
+    """
+    found = op.several("Unique", 4, x, sorted=0)
+    return found[0], found[2], found[3]
+
+
+@formula("com.microsoft::Inverse", since=1, form=13)
+def inverse(op: Op, x: Value) -> Value:
+    """A matrix of 2 by 2 or 3 by 3 is its adjugate divided by its determinant.
+
+    What changes: the elements are taken by Slices, and joined by Concats. Half floats compute in float32.
+
+    Why equal: Cramer's rule. ONNX Runtime's kernel factors the matrix: 3e-8 of the largest number seen.
+
+    Limits: larger matrices, and those whose size is not fixed, are refused.
+    """
+    size = (x.shape or (None,))[-1]
+    if size not in (2, 3):
+        op.refuse("a matrix is written out up to 3 by 3, if its size is fixed", code="no-equal")
+    source, rank = x.wide(), x.need_rank()
+    axes = [rank - 2, rank - 1]
+    at = [[op.Slice(source, [i, j], [i + 1, j + 1], axes) for j in range(size)] for i in range(size)]
+    if size == 2:
+        (a, b), (c, d) = at
+        determinant, rows = a * d - b * c, [[d, -b], [-c, a]]
+    else:
+        cofactors = [[_minor(at, i, j) for j in range(3)] for i in range(3)]
+        determinant = at[0][0] * cofactors[0][0] + at[0][1] * cofactors[0][1] + at[0][2] * cofactors[0][2]
+        rows = [[cofactors[j][i] for j in range(3)] for i in range(3)]
+    joined = [op.Concat(*row, axis=rank - 1) for row in rows]
+    return (op.Concat(*joined, axis=rank - 2) / determinant).cast(x.need_dtype())
+
+
+def _minor(at: list[list[Value]], row: int, column: int) -> Value:
+    """Return a cofactor of a matrix of 3 by 3, whose sign follows from the cyclic order."""
+    i, j, k, m = (row + 1) % 3, (row + 2) % 3, (column + 1) % 3, (column + 2) % 3
+    return at[i][k] * at[j][m] - at[i][m] * at[j][k]

@@ -1,0 +1,201 @@
+"""ONNX Runtime's fused products and convolutions (com.microsoft)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
+
+_KERNEL_SHAPES = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+
+
+@formula("com.microsoft::FusedMatMul com.microsoft::TransposeMatMul", since=1)
+def fused_matmul(
+    op: Op,
+    a: Value,
+    b: Value,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    transBatchA: int = 0,
+    transBatchB: int = 0,
+) -> Value:
+    """It is MatMul of matrices that are transposed if asked for, times `alpha`.
+
+    What changes: transA and transB swap the last two axes; transBatchA and transBatchB move the first axis before the last one.
+    A vector is not transposed.
+
+    Why equal: the text and onnxruntime/core/providers/cpu/math/matmul.cc, MatMul<float>. Bit for bit.
+    """
+    found = _turned(op, a, transA, transBatchA) @ _turned(op, b, transB, transBatchB)
+    return found if alpha == 1 else found * alpha
+
+
+def _turned(op: Op, value: Value, swapped: int, batch: int) -> Value:
+    """Return a matrix, or a stack of them, with its last two axes swapped, its first moved before the last, or both."""
+    if not (swapped or batch) or (rank := value.need_rank()) < 2:
+        return value
+    order = [*range(1, rank - 1), 0, rank - 1] if batch else list(range(rank))
+    if swapped:
+        order[-2:] = [order[-1], order[-2]]
+    return op.Transpose(value, perm=order)
+
+
+@formula("com.microsoft::FusedGemm", since=1, form=14)
+def fused_gemm(
+    op: Op,
+    a: Value,
+    b: Value,
+    c: Value | None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    activation: str = "",
+    activation_alpha: float | None = None,
+    activation_beta: float | None = None,
+    activation_gamma: float | None = None,
+) -> Value:
+    """It is Gemm and the operator that `activation` names, whose attributes it has with a prefix.
+
+    Why equal: onnxruntime/contrib_ops/cpu/fused_gemm.cc hands both to the kernels of these. Bit for bit.
+    """
+    found = op.Gemm(a, b, c, alpha=float(alpha), beta=float(beta), transA=transA, transB=transB)
+    return _activated(op, found, activation)
+
+
+@formula("com.microsoft::FusedMatMulActivation", since=1, form=14)
+def fused_matmul_activation(
+    op: Op,
+    a: Value,
+    b: Value,
+    *,
+    activation: str,
+    activation_alpha: float | None = None,
+    activation_beta: float | None = None,
+    activation_gamma: float | None = None,
+    activation_axis: int | None = None,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    transBatchA: int = 0,
+    transBatchB: int = 0,
+) -> Value:
+    """It is FusedMatMul and the operator that `activation` names, whose attributes it has with a prefix.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    """
+    found = fused_matmul(
+        op, a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA, transBatchB=transBatchB
+    )  # fmt: skip
+    return _activated(op, found, activation)
+
+
+def _activated(op: Op, value: Value, activation: str) -> Value:
+    if not activation:
+        return value
+    prefix = "activation_"
+    given = {
+        name.removeprefix(prefix): item for name, item in op.attributes.items() if name.startswith(prefix)
+    }
+    return op.write(activation, value, **given)
+
+
+@formula("com.microsoft::FusedConv", since=1, form=14, exactness=EQUIVALENT)
+def fused_conv(
+    op: Op,
+    x: Value,
+    w: Value,
+    b: Value | None,
+    z: Value | None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+    activation: str = "",
+    activation_params: list[float] | None = None,
+) -> Value:
+    """It is Conv, to which Z is added, and an activation.
+
+    What changes: the activation gets the numbers of `activation_params`: LeakyRelu its alpha, Clip its ends, HardSigmoid alpha
+    and beta.
+
+    Why equal: onnxruntime/contrib_ops/cpu/fused_conv.cc and fused_activation.cc. Bit for bit but for the sum with Z.
+    """
+    found = op.Conv(x, w, b, **_of_windows(op))
+    found = found if z is None else found + z
+    numbers: list[float] = list(activation_params or ())
+    if activation == "Clip":
+        return op.Clip(found, *numbers)
+    names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}.get(activation, ())
+    if not activation:
+        return found
+    if activation not in ("Relu", "Tanh", "Sigmoid", "HardSwish", *_PARAMETERS):
+        op.refuse(f"its activation {activation!r} is not known", code="no-equal")
+    return op.write(activation, found, **dict(zip(names, map(float, numbers), strict=False)))
+
+
+_PARAMETERS = ("LeakyRelu", "HardSigmoid")
+
+
+def _of_windows(op: Op) -> dict[str, Any]:
+    """Return the attributes of a convolution or a pooling that the node has."""
+    return {name: item for name, item in op.attributes.items() if name in _KERNEL_SHAPES}
+
+
+@formula("com.microsoft::NhwcMaxPool", since=1, form=12)
+def nhwc_max_pool(
+    op: Op,
+    x: Value,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: list[int] | None = None,
+    kernel_shape: list[int],
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Value:
+    """It is MaxPool between Transposes that move the channels from the last axis to the second and back.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/nhwc_max_pool.cc. Bit for bit.
+    """
+    pooled = op.MaxPool(channels_first(op, x), **_of_windows(op), ceil_mode=ceil_mode)
+    return channels_last(op, pooled, x.need_rank())
+
+
+def channels_first(op: Op, value: Value) -> Value:
+    """Return a value whose last axis has the channels with these in the second."""
+    rank = value.need_rank()
+    return op.Transpose(value, perm=[0, rank - 1, *range(1, rank - 1)])
+
+
+def channels_last(op: Op, value: Value, rank: int) -> Value:
+    """Return a value of this rank, whose second axis has the channels, with these in the last."""
+    return op.Transpose(value, perm=[0, *range(2, rank), 1])
+
+
+@formula("com.microsoft::MatMulInteger16", since=1, form=9)
+def matmul_integer16(op: Op, a: Value, b: Value) -> Value:
+    """It is MatMul of int32.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc: products of int16 are summed in 32 bits.
+    """
+    return a.cast(TensorProto.INT32) @ b.cast(TensorProto.INT32)
+
+
+@formula("com.microsoft::CDist", since=1, form=13, exactness=EQUIVALENT)
+def cdist(op: Op, a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
+    """The distance of each row of A and each row of B, or its square: the sum of the squared differences.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. The kernel computes the squares from a product of
+    the matrices, which cancels where rows are close to each other.
+    """
+    if metric not in ("euclidean", "sqeuclidean"):
+        op.refuse(f"its metric {metric!r} is neither euclidean nor sqeuclidean", code="no-equal")
+    squares = op.ReduceSumSquare(op.Unsqueeze(a, [1]) - op.Unsqueeze(b, [0]), [2], keepdims=False)
+    return op.Sqrt(squares) if metric == "euclidean" else squares

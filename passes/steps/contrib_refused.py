@@ -1,0 +1,42 @@
+"""Operators of other domains that are not written with standard ones, each with the way out."""
+
+from __future__ import annotations
+
+from onnx_migrate.engine.steps.decomposition_registry import not_written
+
+_PLAIN = "export the model again without ONNX Runtime's transformer tools (onnxruntime.transformers)"
+
+not_written(
+    "com.microsoft.nchwc::*",
+    why="its weights stand in blocks as wide as the registers of the machine that saved the model, which the file does not name",
+    hint="save the model at ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL",
+)
+not_written(
+    "com.ms.internal.nhwc::* com.microsoft::NhwcConv com.microsoft::NhwcFusedConv",
+    why="ONNX Runtime has no kernel of it for a processor, with which the result could be compared",
+    hint="save the model at ORT_ENABLE_EXTENDED with the provider for processors",
+)
+not_written(
+    "com.microsoft::BeamSearch com.microsoft::GreedySearch com.microsoft::Sampling com.microsoft::WhisperBeamSearch",
+    why="it searches for a text, running the models that it holds as sub-graphs once for each word",
+    hint="export the decoder alone, and search in the program that runs it",
+)
+not_written(
+    "com.microsoft::DynamicQuantizeLSTM",
+    why="it quantises its input and its state anew in every step, which LSTM does not",
+    hint="quantise the model without LSTM (op_types_to_quantize of quantize_dynamic)",
+)
+not_written(
+    "com.microsoft::PackedAttention com.microsoft::PackedMultiHeadAttention com.microsoft::RemovePadding"
+    " com.microsoft::RestorePadding com.microsoft::PagedAttention com.microsoft::LongformerAttention"
+    " com.microsoft::DecoderMaskedSelfAttention com.microsoft::GatedRelativePositionBias com.microsoft::QOrderedAttention"
+    " com.microsoft::QOrderedGelu com.microsoft::QOrderedLayerNormalization com.microsoft::QOrderedLongformerAttention"
+    " com.microsoft::QOrderedMatMul com.microsoft::QMoE",
+    why="ONNX Runtime has no kernel of it for a processor, with which the result could be compared",
+    hint=_PLAIN,
+)
+not_written(
+    "ai.onnx.contrib::*",
+    why="it is of onnxruntime-extensions, for texts, sounds and images, which the standard has no operators for",
+    hint="export the model without its tokenizer or its image reader, and run these before it",
+)

@@ -1,0 +1,76 @@
+"""The pass that writes operators of other domains: which domains, bodies without ai.onnx, refusals, targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+import onnx_migrate
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.model.graphs import all_nodes
+from tests.passes.contrib.one_node import session, written
+
+GELU = '<ir_version: 8, opset_import: ["com.microsoft": 1]> g (float[2,8] x) => (float[2,8] y) { y = com.microsoft.Gelu (x) }'
+MIXED = """<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1, "com.microsoft.nchwc": 1]>
+g (float[2,8] x) => (float[2,8] y) { t = com.microsoft.QuickGelu (x) y = com.microsoft.nchwc.ReorderInput (t) }"""
+
+
+def domains(proto: onnx.ModelProto) -> set[str]:
+    return {node.domain for node in all_nodes(proto)}
+
+
+def test_a_model_without_ai_onnx_imports_it() -> None:
+    result = onnx_migrate.migrate(gelu(), standard=True)
+    assert domains(result.model) == {""}
+    assert [(entry.domain, entry.version) for entry in result.model.opset_import] == [("", 17)]
+    assert "removed the import of com.microsoft" in str(result.report)
+    assert "\nverified with" in str(result.report)
+
+
+def gelu() -> onnx.ModelProto:
+    return parser.parse_model(GELU)
+
+
+@pytest.mark.parametrize("runtime", ["tensorrt==10.7", "mnn"])
+def test_a_target_that_lacks_the_operator_gets_it_written(runtime: str) -> None:
+    result = onnx_migrate.migrate(gelu(), runtime=runtime)
+    assert domains(result.model) == {""}
+
+
+def test_what_is_not_written_is_refused_with_the_way_out() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        onnx_migrate.migrate(parser.parse_model(MIXED), standard=True, verify=False)
+    assert caught.value.code == "not-standard"
+    assert "ReorderInput" in str(caught.value)
+    assert caught.value.hint == "save the model at ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"
+
+
+def test_one_domain_alone() -> None:
+    result = onnx_migrate.migrate(
+        parser.parse_model(MIXED), standard="com.microsoft", verify=False, simplify=False
+    )
+    assert domains(result.model) == {"", "com.microsoft.nchwc"}
+
+
+def test_a_domain_that_is_not_known_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match=r"com\.acme"):
+        onnx_migrate.migrate(gelu(), standard=["com.acme"])
+
+
+def test_an_attribute_that_the_formula_does_not_know_is_refused() -> None:
+    text = GELU.replace("Gelu (x)", "Gelu <extra = 1> (x)")
+    with pytest.raises(CannotMigrate, match="'extra'"):
+        onnx_migrate.migrate(parser.parse_model(text), standard=True, verify=False)
+
+
+def test_types_behind_a_foreign_node_are_known_from_what_is_written() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[2,3,8] x, float[8] s) => (float[2,8,3] y) {
+        a = com.microsoft.QuickGelu (x) b = Transpose <perm = [0, 2, 1]> (a) c = Relu (b)
+        d = com.microsoft.FusedMatMul <transA = 1> (c, c) y = MatMul (b, d) }"""
+    proto = parser.parse_model(text)
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((2, 3, 8)).astype("float32"), "s": np.ones(8, "float32")}
+    one, other = (session(item).run(None, feeds)[0] for item in (proto, written(proto)))
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
