@@ -152,8 +152,47 @@ class Scope:
         key = (array.dtype.str, array.shape, array.tobytes())
         if key in self._shared:
             return self._shared[key]
-        name = self.names.fresh(hint)
-        tensor = onnx.numpy_helper.from_array(array, name)
+        self._shared[key] = name = self.names.fresh(hint)
+        self._add(onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def add_view(self, name: str, dtype: int, dims: tuple[int, ...], hint: str) -> str | None:
+        """Add a constant of another element type and shape with the bytes of one, and return its name.
+
+        The payload of a large tensor is referred to, not read. None for a value that is no constant tensor.
+        """
+        source = self.constant_source(name)
+        if isinstance(source, onnx.NodeProto):
+            source = (
+                source.attribute[0].t if source.attribute and source.attribute[0].name == "value" else None
+            )
+        if source is None:
+            return None
+        view = TensorProto.FromString(source.SerializeToString())
+        if view.data_location != TensorProto.EXTERNAL and not view.HasField("raw_data"):
+            view = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(source))
+        view.data_type = dtype
+        del view.dims[:]
+        view.dims.extend(dims)
+        key = (f"{name} {dtype}", dims, b"")
+        if key not in self._shared:
+            self._shared[key] = view.name = self.names.fresh(hint)
+            self._add(view)
+            self.record_type(view.name, ValueType(dtype, dims))
+        return self._shared[key]
+
+    def add_packed(self, data: bytes, dtype: int, dims: tuple[int, ...], hint: str) -> str:
+        """Add a constant of these bytes, as a TensorProto holds them raw, and return its name."""
+        key = (f"packed {dtype}", dims, data)
+        if key not in self._shared:
+            self._shared[key] = name = self.names.fresh(hint)
+            self._add(TensorProto(name=name, data_type=dtype, dims=dims, raw_data=data))
+            self.record_type(name, ValueType(dtype, dims))
+        return self._shared[key]
+
+    def _add(self, tensor: TensorProto) -> None:
+        """Add a constant with a name of its own to the body."""
+        name = tensor.name
         if self.function is None and isinstance(self.body, onnx.GraphProto) and self.may_add_initializers:
             self.body.initializer.append(tensor)
             self._table()[name] = self.body.initializer[-1]
@@ -162,8 +201,6 @@ class Scope:
             node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
             self.leading_constants.append(node)
             self._table()[name] = node
-        self._shared[key] = name
-        return name
 
     @property
     def added_constants(self) -> frozenset[str]:

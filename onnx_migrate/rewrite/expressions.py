@@ -118,6 +118,11 @@ class Value:
         return self.array if self.array is not None else self.op.rw.known(self.name)
 
     @property
+    def is_constant(self) -> bool:
+        """Whether the value is a constant of the formula or of the model, whose array is not read for the answer."""
+        return self.array is not None or self.op.rw.scope.constant_source(self.name) is not None
+
+    @property
     def is_float(self) -> bool:
         """Whether the elements are floats; refused with `needs-type` when that is unknown."""
         return self.need_dtype() in FLOATS

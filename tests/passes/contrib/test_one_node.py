@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.passes.contrib import level_1
+from tests.passes.contrib import level_1, level_2
 from tests.passes.contrib.one_node import Case, check_case
 
-SAMPLE = 3
-"""Cases of each grid and operator that are run in all variants; the others run as they are."""
+WHOLE, SAMPLE = 2, 6
+"""Cases of each operator in a grid that run in all variants, and that run at all by default; the rest is slow."""
+
+LEVELS = (level_1, level_2)
 
 
-def cases() -> Iterator[tuple[Case, int, bool]]:
-    """Yield all cases with their opsets, and whether all variants are run."""
-    for level in (level_1,):
+def cases() -> Iterator[Any]:
+    """Yield all cases with their opsets, and the variants to run."""
+    for level in LEVELS:
         for grid in level.GRIDS:
             seen: dict[str, int] = {}
             for case in grid():
-                seen[case.operator] = seen.get(case.operator, 0) + 1
+                seen[case.operator] = count = seen.get(case.operator, 0) + 1
+                whole = count <= WHOLE and not case.fixed
+                variants = ("plain", "symbolic", "if", "function") if whole else ("plain",)
+                marks = [pytest.mark.slow] if count > SAMPLE else []
                 for opset in case.opsets:
-                    yield case, opset, seen[case.operator] <= SAMPLE and not case.fixed
+                    yield pytest.param(case, opset, variants, id=f"{case}-{opset}", marks=marks)
 
 
-@pytest.mark.parametrize(
-    ("case", "opset", "whole"), [pytest.param(*item, id=f"{item[0]}-{item[1]}") for item in cases()]
-)
-def test_a_node_written_with_the_standard_computes_the_same(case: Case, opset: int, whole: bool) -> None:
-    check_case(case, opset, ("plain", "symbolic", "if", "function") if whole else ("plain",))
+@pytest.mark.parametrize(("case", "opset", "variants"), cases())
+def test_a_node_written_with_the_standard_computes_the_same(
+    case: Case, opset: int, variants: tuple[str, ...]
+) -> None:
+    check_case(case, opset, variants)

@@ -44,6 +44,10 @@ def _along_axis(argument: Argument) -> Range:
     return _below(argument.length(0, argument.attribute("axis", 0)))
 
 
+def _gathered(argument: Argument) -> Range:
+    return _below(argument.length(0, argument.attribute("gather_axis", 0)))
+
+
 def _tuples(argument: Argument) -> Range:
     """The last axis of the indices of GatherND and ScatterND holds an index for each of the data's first axes."""
     first = argument.attribute("batch_dims", 0)
@@ -118,6 +122,8 @@ _BY_DOMAIN: dict[tuple[str, str, int], Rule] = {
     ("com.microsoft", "RotaryEmbedding", 1): _position_contrib,
     ("com.microsoft", "EmbedLayerNormalization", 0): _into(2, 0),
     ("com.microsoft", "EmbedLayerNormalization", 1): _into(4, 0),
+    ("com.microsoft", "EmbedLayerNormalization", 8): _into(3, 0),
+    ("com.microsoft", "GatherBlockQuantized", 1): _gathered,
     ("com.microsoft", "GroupQueryAttention", 5): _past_and_current(1),
     ("com.microsoft", "GroupQueryAttention", 6): _past_and_current(0),
 }

@@ -1,0 +1,385 @@
+"""ONNX Runtime's quantised operators (com.microsoft): dequantise, compute, quantise; integer products keep their core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
+
+from .contrib_products import channels_first, channels_last
+
+_T = TensorProto
+
+
+def scalar(op: Op, value: Value) -> Value:
+    """Return a value of one element without axes, one of more elements or of unknown shape as it is."""
+    if value.shape != (1,) and (value.static is None or value.static == () or np.prod(value.static) != 1):
+        return value
+    array = value.constant
+    return op.constant(array.reshape(())) if array is not None else op.Squeeze(value, [0])
+
+
+def dequantized(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
+    """Return x as floats, by one scale and zero point."""
+    zero = None if zero_point is None else scalar(op, zero_point)
+    return op.DequantizeLinear(x, scalar(op, scale), zero)
+
+
+def quantized(op: Op, y: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
+    """Return floats as integers, of the type of the zero point, or of `like` where there is none."""
+    zero = op.constant(0, like) if zero_point is None else scalar(op, zero_point)
+    return op.QuantizeLinear(y, scalar(op, scale), zero)
+
+
+@formula("com.microsoft::QLinearAdd com.microsoft::QLinearMul", since=1, form=13)
+def qlinear_binary(
+    op: Op,
+    a: Value,
+    a_scale: Value,
+    a_zero_point: Value | None,
+    b: Value,
+    b_scale: Value,
+    b_zero_point: Value | None,
+    c_scale: Value,
+    c_zero_point: Value | None,
+) -> Value:
+    """Both operands are dequantised, added or multiplied, and the result is quantised.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. Bit for bit.
+    """
+    left = dequantized(op, a, a_scale, a_zero_point)
+    right = dequantized(op, b, b_scale, b_zero_point)
+    found = op.write(op.operator.removeprefix("QLinear"), left, right)
+    return quantized(op, found, c_scale, c_zero_point, a)
+
+
+@formula("com.microsoft::QLinearSigmoid", since=1, form=13)
+def qlinear_sigmoid(
+    op: Op, x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None
+) -> Value:
+    """The data is dequantised, given to Sigmoid, and quantised.
+
+    Why equal: the kernel has a table of the 256 results. Bit for bit.
+    """
+    found = op.Sigmoid(dequantized(op, x, x_scale, x_zero_point))
+    return quantized(op, found, y_scale, y_zero_point, x)
+
+
+@formula("com.microsoft::QLinearLeakyRelu", since=1, form=13)
+def qlinear_leaky_relu(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None,
+    *,
+    alpha: float = 0.01,
+) -> Value:
+    """The data is dequantised, given to LeakyRelu, and quantised.
+
+    Why equal: the kernel has a table of the 256 results. Bit for bit.
+    """
+    found = op.LeakyRelu(dequantized(op, x, x_scale, x_zero_point), alpha=float(alpha))
+    return quantized(op, found, y_scale, y_zero_point, x)
+
+
+@formula("com.microsoft::QLinearSoftmax", since=1, form=13)
+def qlinear_softmax(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None,
+    *,
+    axis: int = -1,
+    opset: int,
+) -> Value:
+    """The data is dequantised, given to Softmax as the attribute `opset` has it, and quantised.
+
+    What changes: for an `opset` below 13 the data is flattened before `axis`, and all behind that is normalised. The scale of the
+    result becomes 1 divided by a whole number, to which the kernel cuts its reciprocal.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_softmax.cc. Bit for bit. The attribute holds, and not the opset of
+    the model: ONNX Runtime's optimiser takes that, so that it changes the numbers of the original where the two differ.
+    """
+    data = dequantized(op, x, x_scale, x_zero_point)
+    if opset < 13:
+        found = op.Reshape(op.Softmax(op.Flatten(data, axis=axis), axis=-1), op.shape_of(x))
+    else:
+        found = op.Softmax(data, axis=axis)
+    known = y_scale.constant
+    scale = y_scale if known is None else op.constant(np.float32(1) / np.floor(np.float32(1) / known))
+    return quantized(op, found, scale, y_zero_point, x)
+
+
+@formula("com.microsoft::QLinearConcat", since=1, form=13)
+def qlinear_concat(op: Op, y_scale: Value, y_zero_point: Value, *inputs: Value, axis: int) -> Value:
+    """All inputs, which are triples of data, scale and zero point, are dequantised, joined, and quantised.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. Bit for bit.
+    """
+    triples = [inputs[place : place + 3] for place in range(0, len(inputs), 3)]
+    found = op.Concat(*(dequantized(op, *triple) for triple in triples), axis=axis)
+    return quantized(op, found, y_scale, y_zero_point, inputs[0])
+
+
+@formula("com.microsoft::QLinearWhere", since=1, form=13)
+def qlinear_where(
+    op: Op,
+    condition: Value,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value,
+    y: Value,
+    y_scale: Value,
+    y_zero_point: Value,
+    z_scale: Value,
+    z_zero_point: Value,
+) -> Value:
+    """Both branches are quantised anew by scale and zero point of the result, which is chosen from them.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_where.cc. Bit for bit.
+    """
+    branches = [
+        quantized(op, dequantized(op, *branch), z_scale, z_zero_point, x)
+        for branch in ((x, x_scale, x_zero_point), (y, y_scale, y_zero_point))
+    ]
+    return op.Where(condition, *branches)
+
+
+@formula("com.microsoft::QLinearGlobalAveragePool", since=1, form=13)
+def qlinear_global_average_pool(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None,
+    *,
+    channels_last: int = 0,
+) -> Value:
+    """The data is dequantised, averaged over the spatial axes, and quantised.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_global_average_pool.cc. Bit for bit.
+    """
+    data = dequantized(op, x, x_scale, x_zero_point)
+    found = (
+        op.ReduceMean(data, list(range(1, x.need_rank() - 1)))
+        if channels_last
+        else op.GlobalAveragePool(data)
+    )
+    return quantized(op, found, y_scale, y_zero_point, x)
+
+
+@formula("com.microsoft::QLinearAveragePool", since=1, form=13)
+def qlinear_average_pool(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    kernel_shape: list[int],
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+    channels_last: int = 0,
+) -> Value:
+    """The data is dequantised, given to AveragePool, and quantised.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. The kernel sums in another order: of 8-bit
+    results up to 3 % differ by one step.
+    """
+    data = dequantized(op, x, x_scale, x_zero_point)
+    source = channels_first(op, data) if channels_last else data
+    given = {name: item for name, item in op.attributes.items() if name != "channels_last"}
+    found = op.AveragePool(source, **given)
+    found = _behind(op, found, x) if channels_last else found
+    return quantized(op, found, y_scale, y_zero_point, x)
+
+
+def _behind(op: Op, value: Value, like: Value) -> Value:
+    return channels_last(op, value, like.need_rank())
+
+
+@formula("com.microsoft::QLinearReduceMean", since=1, form=13)
+def qlinear_reduce_mean(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None,
+    y_scale: Value,
+    y_zero_point: Value | None,
+    *,
+    axes: list[int] | None = None,
+    keepdims: int = 1,
+) -> Value:
+    """The data is dequantised, averaged over axes, and quantised.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. ONNX Runtime has no kernel of it.
+    """
+    found = op.ReduceMean(dequantized(op, x, x_scale, x_zero_point), axes, keepdims=bool(keepdims))
+    return quantized(op, found, y_scale, y_zero_point, x)
+
+
+@formula("com.microsoft::QLinearConv", since=1, form=13)
+def qlinear_conv(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value,
+    w: Value,
+    w_scale: Value,
+    w_zero_point: Value,
+    y_scale: Value,
+    y_zero_point: Value,
+    b: Value | None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+    channels_last: int = 0,
+) -> Value:
+    """It is QLinearConv of the standard, between Transposes where the last axis has the channels.
+
+    Why equal: one kernel computes both. Bit for bit.
+    """
+    source = channels_first(op, x) if channels_last else x
+    given = {name: item for name, item in op.attributes.items() if name != "channels_last"}
+    inputs = (source, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b)
+    found = op.QLinearConv(*inputs, **given)
+    return _behind(op, found, x) if channels_last else found
+
+
+@formula("com.microsoft::QGemm", since=1, form=13)
+def qgemm(
+    op: Op,
+    a: Value,
+    a_scale: Value,
+    a_zero_point: Value | None,
+    b: Value,
+    b_scale: Value,
+    b_zero_point: Value | None,
+    c: Value | None,
+    y_scale: Value | None,
+    y_zero_point: Value | None,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Value:
+    """The integers are multiplied and summed as such, C is added, and the sum is scaled, and quantised if asked for.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/quant_gemm.cc. Bit for bit. The product stays one of integers, as
+    runtimes round sums of floats, and some processors saturate.
+    """
+    left = op.Transpose(a, perm=[1, 0]) if transA else a
+    right = op.Transpose(b, perm=[1, 0]) if transB else b
+    found = _product(op, left, right, a_zero_point, b_zero_point)
+    found = found if c is None else found + c
+    scale = a_scale * b_scale if alpha == 1 else a_scale * b_scale * alpha
+    result = found.cast(_T.FLOAT) * scale
+    return result if y_scale is None else quantized(op, result, y_scale, y_zero_point, a)
+
+
+def _product(op: Op, a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None) -> Value:
+    zero_points: Sequence[Value | None] = [
+        None if item is None else scalar(op, item) for item in (a_zero_point, b_zero_point)
+    ]
+    return op.MatMulInteger(a, b, *zero_points)
+
+
+@formula("com.microsoft::DynamicQuantizeMatMul", since=1, form=13)
+def dynamic_quantize_matmul(
+    op: Op, a: Value, b: Value, b_scale: Value, b_zero_point: Value | None, bias: Value | None
+) -> Value:
+    """A is quantised by DynamicQuantizeLinear, the integers are multiplied, and the product is scaled.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. Bit for bit.
+    """
+    q, scale, zero_point = op.several("DynamicQuantizeLinear", 3, a)
+    found = _product(op, q, b, zero_point, b_zero_point).cast(_T.FLOAT) * (scale * b_scale)
+    return found if bias is None else found + bias
+
+
+@formula("com.microsoft::MatMulIntegerToFloat", since=1, form=13)
+def matmul_integer_to_float(
+    op: Op,
+    a: Value,
+    b: Value,
+    a_scale: Value,
+    b_scale: Value,
+    a_zero_point: Value | None,
+    b_zero_point: Value | None,
+    bias: Value | None,
+) -> Value:
+    """The integers are multiplied, and the product is scaled.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. Bit for bit.
+    """
+    dtype = a_scale.need_dtype()
+    scale = a_scale.wide() * b_scale.wide()
+    found = _product(op, a, b, a_zero_point, b_zero_point).cast(_T.FLOAT) * scale
+    return (found if bias is None else found + bias.wide()).cast(dtype)
+
+
+@formula("com.microsoft::QuantizeLinear", since=1, form=21)
+def quantize_linear(
+    op: Op, x: Value, y_scale: Value, y_zero_point: Value | None, *, axis: int | None = None
+) -> Value:
+    """It is QuantizeLinear of the standard, of the whole tensor where no axis is given.
+
+    Why equal: one kernel computes both. Bit for bit.
+    """
+    if axis is None:
+        return op.QuantizeLinear(
+            x, scalar(op, y_scale), None if y_zero_point is None else scalar(op, y_zero_point)
+        )
+    return op.QuantizeLinear(x, y_scale, y_zero_point, axis=axis)
+
+
+@formula("com.microsoft::DequantizeLinear", since=1, form=21)
+def dequantize_linear(
+    op: Op, x: Value, x_scale: Value, x_zero_point: Value | None, *, axis: int | None = None
+) -> Value:
+    """It is DequantizeLinear of the standard, of the whole tensor where no axis is given.
+
+    Why equal: one kernel computes both. Bit for bit.
+    """
+    if axis is None:
+        return dequantized(op, x, x_scale, x_zero_point)
+    return op.DequantizeLinear(x, x_scale, x_zero_point, axis=axis)
+
+
+@formula("com.microsoft::QEmbedLayerNormalization", since=1, form=17)
+def q_embed_layer_normalization(
+    op: Op, *inputs: Value | None, epsilon: float = 1e-12
+) -> tuple[Value | None, ...]:
+    """It is EmbedLayerNormalization of tables that are dequantised, each by its scale and zero point.
+
+    What changes: scale and zero point of the five tables follow behind the inputs of EmbedLayerNormalization.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qembed_layer_norm.cc.
+    """
+    from .contrib_normalization import embed_layer_normalization
+
+    given = [*inputs, *[None] * (18 - len(inputs))]
+    tables = []
+    for place in range(5):
+        table, scale, zero_point = given[2 + place], given[8 + place], given[13 + place]
+        tables.append(table if table is None or scale is None else dequantized(op, table, scale, zero_point))
+    result = embed_layer_normalization(
+        op, given[0], given[1], *tables, given[7], None, epsilon=epsilon  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert isinstance(result, tuple)
+    return result[:2]

@@ -1,0 +1,256 @@
+"""ONNX Runtime's operators (com.microsoft) with weights of few bits: MatMulNBits, MatMulBnb4, GatherBlockQuantized."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, HALVES, Array, Op, TensorProto, Value, formula
+
+_T = TensorProto
+
+_BLOCKED = 21
+"""The opset from which on DequantizeLinear takes blocks, and integers of 4 bits."""
+
+
+def _unpacked(packed: Array, bits: int) -> Array:
+    """Return the numbers of `bits` bits in bytes, low bits first, side by side in the last axis."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[..., None] >> shifts) & np.uint8(2**bits - 1)).reshape(*packed.shape[:-1], -1)
+
+
+def _packed(numbers: Array, bits: int) -> bytes:
+    """Return numbers of 4 bits as the bytes of a tensor, two in each, or of 8 bits as they are."""
+    if bits == 8:
+        return numbers.astype(np.uint8).tobytes()
+    flat = np.append(numbers.reshape(-1), np.zeros(numbers.size % 2, np.uint8)).astype(np.uint8)
+    return (flat[::2] | flat[1::2] << np.uint8(4)).tobytes()
+
+
+def _unpacked_value(op: Op, packed: Value, bits: int) -> Value:
+    """Return the numbers in bytes as uint8, those of a constant as one, else computed: quotients, and their remainders."""
+    array = packed.constant if packed.constant is None or bits < 8 else None
+    if array is not None:
+        return op.constant(_unpacked(array, bits))
+    if bits == 8:
+        return packed
+    wide, rank = packed.cast(_T.INT32), packed.need_rank()
+    digits = [
+        op.Mod(wide if not place else wide / 2**place, op.constant(2**bits, wide))
+        for place in range(0, 8, bits)
+    ]
+    joined = op.Concat(*(op.Unsqueeze(digit, [rank]) for digit in digits), axis=rank)
+    return joined.reshape(*[0] * (rank - 1), -1).cast(_T.UINT8)
+
+
+@formula("com.microsoft::MatMulNBits", since=1, exactness=EQUIVALENT)
+def matmul_n_bits(
+    op: Op,
+    a: Value,
+    b: Value,
+    scales: Value,
+    zero_points: Value | None,
+    g_idx: Value | None,
+    bias: Value | None,
+    *,
+    K: int,
+    N: int,
+    bits: int = 4,
+    block_size: int,
+    accuracy_level: int = 0,
+    weight_prepacked: int = 0,
+) -> Value:
+    """A is multiplied by the dequantised weights, whose rows have a scale and a zero point for each block.
+
+    What changes: from opset 21 on the bytes of B become a tensor of uint4 or uint8, dequantised in blocks and transposed; where a
+    block is not whole, or B is computed, and below, its numbers are unpacked into uint8, a row for each block. `accuracy_level` 4
+    lets ONNX Runtime quantise A too; the result multiplies floats.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/matmul_nbits.cc and dequantize_blockwise.h. The numbers of
+    `accuracy_level` 0, bit for bit but for the order of sums.
+
+    Limits: rows that `g_idx` sorts, and prepacked weights, are refused.
+    """
+    if g_idx is not None or weight_prepacked:
+        op.refuse("its weights are sorted by g_idx, or prepacked for a processor", code="no-equal")
+    if bits not in (2, 4, 8):
+        op.refuse(f"its weights have {bits} bits, not 2, 4 or 8", code="no-equal")
+    blocks = math.ceil(K / block_size)
+    floating = zero_points is not None and zero_points.need_dtype() not in (_T.UINT8,)
+    whole = blocks * block_size == K
+    if op.version >= _BLOCKED and bits in (4, 8) and not floating and b.is_constant:
+        weights = _in_blocks(op, b, scales, zero_points, (N, K, blocks), bits, block_size, whole=whole)
+    else:
+        weights = _by_rows(op, b, scales, zero_points, (N, K, blocks), bits, block_size)
+    result = a @ op.Transpose(weights.cast(a.need_dtype()), perm=[1, 0])
+    return result if bias is None else result + bias
+
+
+def _in_blocks(
+    op: Op,
+    b: Value,
+    scales: Value,
+    zero_points: Value | None,
+    sizes: tuple[int, int, int],
+    bits: int,
+    block_size: int,
+    *,
+    whole: bool,
+) -> Value:
+    """Return the weights (N, K) by DequantizeLinear with a block size, from the bytes of B as they are where blocks are whole."""
+    rows, columns, blocks = sizes
+    kind = _T.UINT8 if bits == 8 else _T.UINT4
+    scope = op.rw.scope
+    name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights") if whole else None
+    if name is None:
+        numbers = _unpacked(b.need_constant("weights").reshape(rows, -1), bits)[:, :columns]
+        name = scope.add_packed(_packed(numbers, bits), kind, (rows, columns), f"{b.name}_weights")
+    if zero_points is None:
+        points = np.full((rows, blocks), 2 ** (bits - 1), np.uint8)
+    else:
+        points = _unpacked(zero_points.need_constant("zero points").reshape(rows, -1), bits)[:, :blocks]
+    zero = scope.add_packed(_packed(points, bits), kind, (rows, blocks), f"{b.name}_zero_points")
+    data, zeros = Value(op, name), Value(op, zero)
+    return op.DequantizeLinear(data, _shaped(op, scales, rows, blocks), zeros, axis=1, block_size=block_size)
+
+
+def _shaped(op: Op, value: Value, *shape: int) -> Value:
+    """Return a value in a shape, a constant in another one as a view of its bytes."""
+    if value.shape == shape:
+        return value
+    view = op.rw.scope.add_view(value.name, value.need_dtype(), shape, f"{value.name}_shaped")
+    return Value(op, view) if view is not None else value.reshape(*shape)
+
+
+def _by_rows(
+    op: Op,
+    b: Value,
+    scales: Value,
+    zero_points: Value | None,
+    sizes: tuple[int, int, int],
+    bits: int,
+    block_size: int,
+) -> Value:
+    """Return the weights (N, K) as floats: each block is a row of its own, with its scale and zero point."""
+    rows, columns, blocks = sizes
+    count = rows * blocks
+    numbers = _unpacked_value(op, _shaped(op, b, rows, blocks * block_size * bits // 8), bits)
+    numbers = _shaped(op, numbers, count, block_size)
+    dtype = scales.need_dtype()
+    scale = scales.cast(_T.FLOAT) if dtype in HALVES else scales
+    scale = _shaped(op, scale, count)
+    if zero_points is not None and zero_points.need_dtype() != _T.UINT8:
+        points = zero_points.cast(_T.FLOAT).reshape(count, 1)
+        found = (numbers.cast(_T.FLOAT) - points) * scale.reshape(count, 1)
+    else:
+        if zero_points is None:
+            zero = op.constant(np.full(count, 2 ** (bits - 1), np.uint8))
+        else:
+            shaped = _shaped(op, zero_points, rows, math.ceil(blocks * bits / 8))
+            zero = _unpacked_value(op, shaped, bits)
+            zero = zero if zero.shape == (rows, blocks) else op.Slice(zero, [0], [blocks], [1])
+            zero = zero.reshape(count)
+        constant = b.is_constant and op.version >= 13
+        found = (
+            op.DequantizeLinear(numbers, scale, zero, axis=0)
+            if constant
+            else (numbers.cast(_T.FLOAT) - zero.cast(_T.FLOAT).reshape(count, 1)) * scale.reshape(count, 1)
+        )
+    found = found.reshape(rows, blocks * block_size)
+    return found if columns == blocks * block_size else op.Slice(found, [0], [columns], [1])
+
+
+_NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+    -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+)  # fmt: skip
+_FP4 = (
+    0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25,
+    -0.0, -5.208333333e-03, -0.66666667, -1.0, -0.33333333, -0.5, -0.16666667, -0.25,
+)  # fmt: skip
+
+
+@formula("com.microsoft::MatMulBnb4", since=1, exactness=EQUIVALENT)
+def matmul_bnb4(
+    op: Op,
+    a: Value,
+    b: Value,
+    absmax: Value,
+    *,
+    K: int,
+    N: int,
+    block_size: int,
+    quant_type: int,
+    transB: int = 1,
+    training_mode: int = 0,
+) -> Value:
+    """A is multiplied by the weights: numbers of a table of 16, times the largest of their block.
+
+    What changes: the numbers of 4 bits, the high ones first, are unpacked into indices of the table, FP4 or NF4, which a Gather
+    reads.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/blockwise_quant_block_bnb4.h. Bit for bit.
+    """
+    array = b.need_constant("weights").reshape(-1)
+    places = np.stack([array >> np.uint8(4), array & np.uint8(15)], -1).reshape(-1).astype(np.int32)
+    table = op.constant(np.array(_FP4 if quant_type == 0 else _NF4, np.float32))
+    blocks = math.ceil(N * K / block_size)
+    places = np.append(places[: N * K], np.zeros(blocks * block_size - N * K, np.int32))
+    dtype = a.need_dtype()
+    rows = op.Gather(table, op.constant(places.reshape(blocks, block_size)), axis=0)
+    weights = (rows * absmax.cast(_T.FLOAT).reshape(blocks, 1)).reshape(-1)
+    if blocks * block_size != N * K:
+        weights = op.Slice(weights, [0], [N * K], [0])
+    weights = weights.reshape(N, K).cast(dtype)
+    return a @ (op.Transpose(weights, perm=[1, 0]) if transB else weights)
+
+
+@formula("com.microsoft::GatherBlockQuantized", since=1)
+def gather_block_quantized(
+    op: Op,
+    data: Value,
+    indices: Value,
+    scales: Value,
+    zero_points: Value | None,
+    *,
+    bits: int = 4,
+    block_size: int = 128,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+) -> Value:
+    """Data, scales and zero points are gathered, and the difference of data and zero point is multiplied by the scale.
+
+    What changes: a scale and a zero point are repeated for each number of their block by a Gather. Numbers packed into bytes are
+    unpacked, those of a constant by the migration.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/gather_block_quantized.cc. Bit for bit.
+
+    Limits: the shape of the data must be fixed.
+    """
+    dtype, rank = data.need_dtype(), len(data.need_static())
+    gathered, blocked = gather_axis % rank, quantize_axis % rank
+    if dtype == _T.UINT8:
+        data = _unpacked_value(op, data, bits)
+        zero_points = None if zero_points is None else _unpacked_value(op, zero_points, bits)
+    length = data.need_static()[blocked]
+    places = np.arange(length) // block_size
+    of_block = [scales, *([] if zero_points is None else [zero_points])]
+    parts = [op.Gather(item.cast(_wide(op, item)), indices, axis=gathered) for item in (data, *of_block)]
+    added = 0 if indices.need_rank() == 1 else indices.need_rank() - 1
+    axis = blocked if blocked < gathered else blocked + added
+    repeated = [op.Gather(part, op.constant(places), axis=axis) for part in parts[1:]]
+    number = parts[0].cast(_T.FLOAT)
+    if zero_points is not None:
+        number = number - repeated[1].cast(_T.FLOAT)
+    elif dtype == _T.UINT8:
+        number = number - op.constant(2.0 ** (bits - 1), number)
+    result_type = scales.need_dtype()
+    return (number * repeated[0].cast(_T.FLOAT)).cast(result_type)
+
+
+def _wide(op: Op, value: Value) -> int:
+    """Return the element type in which a value is gathered: integers of 4 bits have no kernel of Gather."""
+    dtype = value.need_dtype()
+    return _T.INT8 if dtype == _T.INT4 else _T.UINT8 if dtype == _T.UINT4 else dtype
