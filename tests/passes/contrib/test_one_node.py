@@ -30,7 +30,7 @@ def cases() -> Iterator[Any]:
                     yield pytest.param(case, opset, variants, id=f"{case}-{opset}", marks=marks)
 
 
-@pytest.mark.parametrize(("case", "opset", "variants"), cases())
+@pytest.mark.parametrize(("case", "opset", "variants"), list(cases()))
 def test_a_node_written_with_the_standard_computes_the_same(
     case: Case, opset: int, variants: tuple[str, ...]
 ) -> None:
