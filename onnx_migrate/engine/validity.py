@@ -224,7 +224,7 @@ def _faults(model: Model, *, names: bool) -> Iterator[Fault]:
 def _structure_faults(model: Model) -> Iterator[Fault]:
     length, array = _length_of(model), _reader(model)
     yield from structure_faults(model.proto, length, array)
-    yield from uncalled_faults(model.proto, lambda alone: iter(()))
+    yield from uncalled_faults(model.proto)
 
 
 def _length_of(model: Model) -> Length:

@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 
 import onnx
+from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.protos import structure_of
 from onnx_migrate.files.reading import Source, content_of, from_path, parse_bytes, require_graph, require_text
 from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
+from onnx_migrate.model.graphs import values_read
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import Weights
@@ -56,7 +58,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     if downloaded:
         downloaded.download_external_data(found)
     try:
-        beside = weights.files_of(found, allow_missing=allow_missing_data)
+        beside = _files_beside(proto, weights, found, allow_missing=allow_missing_data)
     except LoadError as error:
         reason = downloaded.with_url(error.reason) if downloaded else error.reason
         raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
@@ -73,6 +75,30 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         stamp=weights.stamp,
         load_seconds=seconds,
     )
+
+
+def _files_beside(
+    proto: onnx.ModelProto, weights: Weights, found: list[TensorProto], *, allow_missing: bool
+) -> list[Path]:
+    """Return the files of external data. Raises LoadError where one is missing, but for an initializer that nothing reads.
+
+    That is left without data, in place: ONNX Runtime drops it before it looks for its data, so the model is mended.
+    """
+    try:
+        return weights.files_of(found, allow_missing=allow_missing)
+    except LoadError as error:
+        if error.code != "missing-data":
+            raise
+    read = values_read(proto.graph, proto.ir_version)
+    for tensor in proto.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL and tensor.name not in read:
+            try:
+                weights.payload(tensor)
+            except LoadError as error:
+                if error.code == "missing-data":
+                    tensor.ClearField("external_data")
+                    tensor.ClearField("data_location")
+    return weights.files_of(found, allow_missing=allow_missing)
 
 
 def structure_digest(proto: onnx.ModelProto) -> bytes:

@@ -16,6 +16,7 @@ from operator import attrgetter
 import onnx
 from onnx import AttributeProto
 
+from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx, signature, versions
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "stored_weights",
     "subgraph_path",
     "subgraphs",
+    "values_read",
     "weight_tensors",
 ]
 
@@ -209,6 +211,16 @@ def names_read(node: onnx.NodeProto) -> list[str]:
 def names_read_by_each(nodes: Sequence[onnx.NodeProto]) -> Iterator[Sequence[str]]:
     """Yield for each node what `names_read` returns, and maybe "" for an input that is left out; quicker for many nodes."""
     return map(names_read if _holders(nodes) else attrgetter("input"), nodes)
+
+
+def values_read(graph: onnx.GraphProto, ir_version: int) -> set[str]:
+    """Return the names of a main graph that a node, an output or a caller reads.
+
+    A caller does so who may override an initializer: one that is an input too, from the IR version on that has others.
+    """
+    read = set(chain.from_iterable(names_read_by_each(graph.node)))
+    listed = graph.input if ir_version >= IrFeature.UNLISTED.since else ()
+    return read | {value.name for value in chain(listed, graph.output)}
 
 
 def producers(body: Body) -> dict[str, onnx.NodeProto]:

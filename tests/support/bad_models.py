@@ -320,10 +320,10 @@ OTHERS: dict[str, tuple[str, str, str, Callable[[ModelProto], object]]] = {
     "Clip of a bool": (
         "type-mismatch", MAIN, "h", lambda proto: rename(relu(proto, MAIN), "Clip", ["c"]),
     ),
-    "Pad that wraps before 19": (
-        "no-such-value", MAIN, "wrap",
+    "Pad in a mode that none has": (
+        "no-such-value", MAIN, "symmetric",
         lambda proto: (proto.graph.initializer.append(helper.make_tensor("pads", 7, [2], [0, 0])),
-                       rename(relu(proto, MAIN), "Pad", ["d", "pads"], mode="wrap")),
+                       rename(relu(proto, MAIN), "Pad", ["d", "pads"], mode="symmetric")),
     ),
     "ScatterND with a reduction that is none": (
         "no-such-value", MAIN, "divide",

@@ -7,31 +7,28 @@ is in their sub-graphs. It reads a local function when a node calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 import onnx
-from onnx import AttributeProto
 
 from onnx_migrate.model.graphs import (
-    Body,
     FunctionKey,
     bodies,
     called,
     function_key,
     function_path,
     nested_nodes,
-    node_label,
 )
 from onnx_migrate.model.legality import node_faults
+from onnx_migrate.model.mending.attributes import mend_attributes
 from onnx_migrate.model.mending.constants import Place, mend_constants
 from onnx_migrate.model.mending.declarations import mend_declarations
 from onnx_migrate.model.mending.tensors import Mending, mend_initializers
 from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.structure import Length, structure_faults
 from onnx_migrate.model.validity.tensors import Array
-from onnx_migrate.standard.allowed_values import runtime_reading
-from onnx_migrate.standard.ir_versions import IrFeature
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import resolve
 
@@ -67,25 +64,25 @@ def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[
         yield from mend_constants(body, place, array)
         if isinstance(body, onnx.GraphProto):
             if place == "graph":
-                overridable = proto.ir_version >= IrFeature.UNLISTED.since
-                yield from mend_initializers(body, length, array, overridable=overridable)
+                yield from mend_initializers(body, length, array, proto.ir_version)
             yield from mend_declarations(body, main=place == "graph")
-        yield from _attributes(body, repeated=place == "function")
+        opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version) or 0
+        yield from mend_attributes(body, opset, array, repeated=place == "function")
 
 
-def uncalled_faults(
-    proto: onnx.ModelProto, faults: Callable[[onnx.ModelProto], Iterator[Fault]]
-) -> Iterator[Fault]:
-    """Yield the faults of the functions that no node of the graph leads to, also those that the schemas say."""
+def uncalled_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
+    """Yield what the schemas refuse in the functions that no node of the graph leads to."""
+    alone = _uncalled_alone(proto)
+    if alone.functions:
+        yield from node_faults(alone)
+
+
+def _uncalled_alone(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model of the functions that no node of the graph leads to."""
     uncalled = _never_called(proto)
-    if not uncalled:
-        return
     alone = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import)
     alone.functions.extend(function for function in proto.functions if function_key(function) in uncalled)
-    scopes = {function_path(function) for function in alone.functions}
-    for fault in chain(faults(alone), node_faults(alone)):
-        if fault.where is not None and fault.where.scope in scopes:
-            yield fault
+    return alone
 
 
 def _never_called(proto: onnx.ModelProto) -> set[FunctionKey]:
@@ -99,7 +96,10 @@ def _never_called(proto: onnx.ModelProto) -> set[FunctionKey]:
 
 
 def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
-    found = list(uncalled_faults(proto, lambda alone: structure_faults(alone, length, array)))
+    alone = _uncalled_alone(proto)
+    if not alone.functions:
+        return
+    found = [*structure_faults(alone, length, array), *node_faults(alone)]
     kept = {fault.where.scope for fault in found if fault.code in _NEEDED and fault.where}
     gone = {fault.where.scope: fault for fault in found if fault.where and fault.where.scope not in kept}
     for function in [item for item in proto.functions if function_path(item) in gone]:
@@ -132,33 +132,3 @@ def _imports(proto: onnx.ModelProto) -> Iterator[Mending]:
                 "model",
                 f"it has nodes of {domain or 'ai.onnx'} and no import of it: version {version} was imported",
             )
-
-
-def _attributes(body: Body, *, repeated: bool) -> Iterator[Mending]:
-    """Correct the values of attributes; with `repeated`, of attributes of one name and type keep the last."""
-    for node in body.node:
-        if repeated and node.op_type != "Constant":
-            last = {attribute.name: place for place, attribute in enumerate(node.attribute)}
-            if len(last) < len(node.attribute) and len({(a.name, a.type) for a in node.attribute}) == len(
-                last
-            ):
-                kept = [node.attribute[place] for place in sorted(last.values())]
-                yield Mending(
-                    node_label(node),
-                    f"{node_label(node)!r} ({node.op_type}) has an attribute twice: the last holds",
-                )
-                del node.attribute[:]
-                node.attribute.extend(kept)
-        if not is_onnx(node.domain):
-            continue
-        for attribute in node.attribute:
-            if attribute.type != AttributeProto.STRING or attribute.ref_attr_name:
-                continue
-            text = attribute.s.decode(errors="replace")
-            read = runtime_reading(node.op_type, attribute.name, text)
-            if read is not None:
-                attribute.s = read.encode()
-                yield Mending(
-                    node_label(node),
-                    f"{node_label(node)!r} ({node.op_type}) has {attribute.name}={text!r}: read as {read!r}",
-                )

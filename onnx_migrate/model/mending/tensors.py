@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import names_read
+from onnx_migrate.model.graphs import values_read
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.validity.structure import Length
 from onnx_migrate.model.validity.tensors import FIELD_OF_TYPE, Array, flat_places, tensor_fault
@@ -54,7 +53,7 @@ def mend_tensor(tensor: TensorProto, *, forms: bool = True) -> str:
 
 
 def mend_initializers(
-    graph: onnx.GraphProto, length: Length, array: Array, *, overridable: bool
+    graph: onnx.GraphProto, length: Length, array: Array, ir_version: int
 ) -> Iterator[Mending]:
     """Mend the initializers of the main graph: their data, those of one name, and those that nothing reads."""
     for tensor in graph.initializer:
@@ -66,7 +65,7 @@ def mend_initializers(
             name = sparse.values.name
             yield Mending(name, f"sparse initializer {name!r} has an index twice: the last value holds")
     yield from _repeated(graph)
-    yield from _unread(graph, length, overridable=overridable)
+    yield from _unread(graph, length, ir_version)
 
 
 def _repeated(graph: onnx.GraphProto) -> Iterator[Mending]:
@@ -81,11 +80,8 @@ def _repeated(graph: onnx.GraphProto) -> Iterator[Mending]:
         yield Mending(name, f"{count_of(len(same), 'initializer')} have the name {name!r}: the last holds")
 
 
-def _unread(graph: onnx.GraphProto, length: Length, *, overridable: bool) -> Iterator[Mending]:
-    """Remove initializers that are no tensors and that nothing reads.
-
-    Where they are `overridable`, one that is an input too is read.
-    """
+def _unread(graph: onnx.GraphProto, length: Length, ir_version: int) -> Iterator[Mending]:
+    """Remove initializers that are no tensors and that nothing reads."""
     faults = {}
     for tensor in graph.initializer:
         external = tensor.data_location == TensorProto.EXTERNAL
@@ -94,9 +90,7 @@ def _unread(graph: onnx.GraphProto, length: Length, *, overridable: bool) -> Ite
             faults[tensor.name] = problem.reason
     if not faults:
         return
-    read = set(chain.from_iterable(map(names_read, graph.node)))
-    read |= {value.name for value in chain(graph.input if overridable else (), graph.output)}
-    unread = faults.keys() - read
+    unread = faults.keys() - values_read(graph, ir_version)
     for value in [value for value in graph.input if value.name in unread]:
         graph.input.remove(value)
     _replace(graph, [tensor for tensor in graph.initializer if tensor.name not in unread])

@@ -7,6 +7,7 @@ Measured with ONNX Runtime 1.21 and 1.32, which agree in these. `code` is that w
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +59,7 @@ FUNCTION = (
 )
 LEAKY = CALL + '<domain: "f", opset_import: ["": 17]> B (i) => (r) { r = LeakyRelu <alpha = 0.5> (i) }'
 IMAGE = head() + "g (float[1,1,4,4] x) => (float[1,1,h,w] y) <float[1,1,2,2] k = {1, 2, 3, 4}> "
+RESIZE = head() + "g (float[1,1,7,4] x) => (float[1,1,h,w] y) <float[4] s = {%s}> "
 LOSS = head() + "g (float[2,3] x, int64[2] l) => (float y) "
 SCATTER = head() + "g (float[3] x) => (float[3] y) <int64[2] i = {1, 1}, float[2] u = {5, 7}> "
 ROI = (
@@ -253,6 +255,24 @@ MENDED: dict[str, Row] = {
     ),
     "ConvTranspose auto_pad ''": Row(
         IMAGE + '{ y = ConvTranspose <auto_pad = ""> (x, k) }', as_is, "no-such-value", "NOTSET"
+    ),
+    "Resize nearest_mode '', larger": Row(
+        RESIZE % "1, 1, 2.5, 2.0" + '{ y = Resize <nearest_mode = ""> (x, , s) }',
+        as_is,
+        "no-such-value",
+        "floor",
+    ),
+    "Resize nearest_mode '', smaller": Row(
+        RESIZE % "1, 1, 0.3, 0.6" + '{ y = Resize <nearest_mode = ""> (x, , s) }',
+        as_is,
+        "no-such-value",
+        "ceil",
+    ),
+    "Resize nearest_mode '', linear": Row(
+        RESIZE % "1, 1, 0.3, 2.0" + '{ y = Resize <mode = "linear", nearest_mode = ""> (x, , s) }',
+        as_is,
+        "no-such-value",
+        "round_prefer_floor",
     ),
     "NLL reduction": Row(
         LOSS + '{ y = NegativeLogLikelihoodLoss <reduction = "x"> (x, l) }', as_is, "no-such-value", "sum"
@@ -453,6 +473,9 @@ REFUSED: dict[str, Row] = {
     "call with more inputs": Row(LEAKY, lambda p: p.graph.node[0].input.append("x"), "invalid-node"),
     "call with more outputs": Row(LEAKY, lambda p: p.graph.node[0].output.append("z"), "invalid-node"),
     "auto_pad": Row(IMAGE + '{ y = Conv <auto_pad = "same"> (x, k) }', as_is, "no-such-value"),
+    "ConvTranspose auto_pad '' and pads": Row(
+        IMAGE + '{ y = ConvTranspose <auto_pad = "", pads = [1, 1, 1, 1]> (x, k) }', as_is, "no-such-value"
+    ),
     "Constant without a value": Row(MAIN, attributes(), "invalid-node"),
     "Constant without a type": Row(MAIN, attributes(A(name="value_float", f=2)), "bad-attribute"),
     "Constant: too few": Row(MAIN, value(float_data=[5]), "data-size"),
@@ -583,6 +606,54 @@ def test_what_onnx_runtime_runs_is_mended_as_it_reads_it(name: str) -> None:
     with pytest.raises(InvalidModel) as caught:
         onnx_migrate.migrate(proto, verify="off", strict=True)
     assert caught.value.code == row.code
+
+
+EARLIER = {
+    "Pad wrap": (
+        13,
+        'g (float[4] x) => (float[n] y) <int64[2] p = {1, 2}> { y = Pad <mode = "wrap"> (x, p) }',
+    ),
+    "Resize cubic": (
+        10,
+        "g (float[1,1,4,4] x) => (float[1,1,h,w] y) <float[4] s = {1, 1, 2.5, 2.5}>"
+        ' { y = Resize <mode = "cubic"> (x, s) }',
+    ),
+}
+"""Values of attributes that the standard had later, with an opset before."""
+
+
+@pytest.mark.parametrize("name", EARLIER)
+@pytest.mark.parametrize("later", [0, 1, 9])
+def test_values_that_onnx_runtime_computes_before_the_standard_had_them(name: str, later: int) -> None:
+    opset, graph = EARLIER[name]
+    proto = model(head(f'"": {opset}') + graph)
+
+    found = onnx_migrate.migrate(proto, opset=opset + later, simplify=False, verify="require", isolated=False)
+
+    np.testing.assert_array_equal(run(proto)[0], run(found.model)[0])
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_an_initializer_that_nothing_reads_needs_no_data(tmp_path: Path, listed: bool) -> None:
+    proto = model(MUL)
+    lost = TensorProto(name="u", dims=[2], data_type=1, data_location=TensorProto.EXTERNAL)
+    lost.external_data.add(key="location", value="gone.bin")
+    proto.graph.initializer.append(lost)
+    path = tmp_path / "model.onnx"
+    if not listed:
+        path.write_bytes(proto.SerializeToString())
+        assert ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+        found = onnx_migrate.migrate(path, simplify=False, isolated=False)
+
+        assert [note.subject for note in found.report.notes if note.code == "mended"] == ["u"]
+        assert [tensor.name for tensor in found.model.graph.initializer] == ["w"]
+        return
+    proto.graph.input.append(declared("u", 1))  # a caller may override it
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(LoadError) as caught:
+        onnx_migrate.migrate(path)
+    assert caught.value.code == "missing-data"
 
 
 PROVED = [name for name in MENDED if not name.startswith("unused:") and "auto_pad" not in name]

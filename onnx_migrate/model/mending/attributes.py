@@ -1,0 +1,91 @@
+"""Mends the attributes of nodes: their values as ONNX Runtime reads them, and those that a node has twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.model.graphs import Body, node_label
+from onnx_migrate.model.mending.tensors import Mending
+from onnx_migrate.model.validity.tensors import Array
+from onnx_migrate.standard.allowed_values import runtime_reading
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["mend_attributes"]
+
+
+def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> Iterator[Mending]:
+    """Correct the values of attributes, in place; with `repeated`, of attributes of one name and type keep the last.
+
+    `opset` is that of ai.onnx in the body, and `array` reads a tensor.
+    """
+    constants: dict[str, TensorProto] | None = None
+    for node in body.node:
+        if repeated and node.op_type != "Constant":
+            yield from _repeated(node)
+        if not is_onnx(node.domain):
+            continue
+        for attribute in node.attribute:
+            if attribute.type != AttributeProto.STRING or attribute.ref_attr_name:
+                continue
+            text = attribute.s.decode(errors="replace")
+            read = runtime_reading(node.op_type, attribute.name, text)
+            if read is not None and node.op_type in ("ConvTranspose", "Resize"):
+                constants = _constants(body) if constants is None else constants
+                if node.op_type == "Resize":
+                    read = _nearest_mode(node, constants, array)
+                elif _contradicts(node, opset, constants):
+                    read = None
+            if read:
+                attribute.s = read.encode()
+                yield Mending(
+                    node_label(node),
+                    f"{node_label(node)!r} ({node.op_type}) has {attribute.name}={text!r}: read as {read!r}",
+                )
+
+
+def _repeated(node: onnx.NodeProto) -> Iterator[Mending]:
+    last = {attribute.name: place for place, attribute in enumerate(node.attribute)}
+    if len(last) < len(node.attribute) and len({(a.name, a.type) for a in node.attribute}) == len(last):
+        kept = [node.attribute[place] for place in sorted(last.values())]
+        yield Mending(
+            node_label(node),
+            f"{node_label(node)!r} ({node.op_type}) has an attribute twice: the last holds",
+        )
+        del node.attribute[:]
+        node.attribute.extend(kept)
+
+
+def _constants(body: Body) -> dict[str, TensorProto]:
+    found = {tensor.name: tensor for tensor in body.initializer} if isinstance(body, onnx.GraphProto) else {}
+    for node in body.node:
+        if node.op_type == "Constant" and is_onnx(node.domain):
+            found.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
+    return found
+
+
+def _contradicts(node: onnx.NodeProto, opset: int, constants: Mapping[str, TensorProto]) -> bool:
+    """Return whether ONNX Runtime refuses pads beside this auto_pad: onnx's inference does from version 11 on.
+
+    It comes that far where it knows the lengths of the kernel.
+    """
+    has_pads = any(attribute.name == "pads" for attribute in node.attribute)
+    return opset >= 11 and has_pads and len(node.input) > 1 and node.input[1] in constants
+
+
+def _nearest_mode(node: onnx.NodeProto, constants: Mapping[str, TensorProto], array: Array) -> str | None:
+    """Return the nearest_mode that equals the empty one of a Resize; None where that depends on what is not known.
+
+    ONNX Runtime then takes floor where an axis grows, and ceil where it shrinks (ResizeNearestMode::SIMPLE in its
+    upsamplebase.h); other modes than nearest do not read the attribute.
+    """
+    mode = next((attribute.s for attribute in node.attribute if attribute.name == "mode"), b"nearest")
+    if mode != b"nearest":
+        return "round_prefer_floor"
+    stored = constants.get(node.input[2]) if len(node.input) > 2 else None
+    scales = None if stored is None else array(stored)
+    if scales is None or not scales.size:
+        return None
+    return "floor" if scales.min() >= 1 else "ceil" if scales.max() <= 1 else None
