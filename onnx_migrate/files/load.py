@@ -17,7 +17,7 @@ from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from onnx_migrate.model.graphs import values_read
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
-from onnx_migrate.model.weights import Weights
+from onnx_migrate.model.weights import MEMORY, Weights, location_of
 
 __all__ = ["load", "structure_digest"]
 
@@ -87,11 +87,11 @@ def _files_beside(
     try:
         return weights.files_of(found, allow_missing=allow_missing)
     except LoadError as error:
-        if error.code != "missing-data":
+        if error.code != "missing-data" or weights.folder is None:
             raise
     read = values_read(proto.graph, proto.ir_version)
     for tensor in proto.graph.initializer:
-        if tensor.data_location == TensorProto.EXTERNAL and tensor.name not in read:
+        if tensor.name not in read and not (location_of(tensor) or MEMORY).startswith(MEMORY):
             try:
                 weights.payload(tensor)
             except LoadError as error:

@@ -30,10 +30,11 @@ def test_the_folder_of_the_data_is_the_one_that_the_model_was_opened_in(tmp_path
 
 
 def external(tmp_path: Path, **entries: str) -> Path:
-    """A model in a folder of its own, one tensor of 12,000 bytes in w.bin, its entries as given."""
+    """A model in a folder of its own, one tensor of 12,000 bytes in w.bin that a node reads, its entries as given."""
     folder = tmp_path / "model"
     folder.mkdir(exist_ok=True)
-    with_external_data(model([weight("w")]), folder / "a.onnx", "w.bin")
+    reading = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+    with_external_data(model([weight("w")], [reading]), folder / "a.onnx", "w.bin")
     proto = onnx.load(folder / "a.onnx", load_external_data=False)
     (tensor,) = proto.graph.initializer
     kept = {entry.key: entry.value for entry in tensor.external_data} | entries
