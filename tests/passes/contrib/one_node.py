@@ -58,7 +58,7 @@ class Case:
             [node],
             "g",
             [_info(name, value) for name, value in given.items() if name not in self.constants],
-            [helper.make_empty_tensor_value_info(name) for name in self.outputs if name],
+            [_output(name) for name in self.outputs if name],
             [numpy_helper.from_array(given[name], name) for name in self.constants if name in given],
         )
         imports = [helper.make_opsetid("", opset)]
@@ -85,6 +85,13 @@ class Case:
 
 def _info(name: str, value: Array) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+
+def _output(name: str) -> onnx.ValueInfoProto:
+    """Return an output whose type ONNX Runtime infers, where it can."""
+    if name == "qk":
+        return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+    return helper.make_empty_tensor_value_info(name)
 
 
 def _typed_like(proto: onnx.ModelProto, outputs: Sequence[Array]) -> onnx.ModelProto:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.passes.contrib import level_1, level_2
+from tests.passes.contrib import level_1, level_2, level_3
 from tests.passes.contrib.one_node import Case, check_case
 
 WHOLE, SAMPLE = 2, 6
 """Cases of each operator in a grid that run in all variants, and that run at all by default; the rest is slow."""
 
-LEVELS = (level_1, level_2)
+LEVELS = (level_1, level_2, level_3)
 
 
 def cases() -> Iterator[Any]:

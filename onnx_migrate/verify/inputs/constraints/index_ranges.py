@@ -93,6 +93,23 @@ def _past_and_current(less: int) -> Rule:
     return rule
 
 
+def _seen_keys(keys: int, past: int, axis: int) -> Rule:
+    """The mask of an attention of ONNX Runtime: 0 and 1, or numbers of keys, or their ends and their starts."""
+
+    def rule(argument: Argument) -> Range:
+        shape = argument.shape(argument.index)
+        if shape is None or len(shape) != 1:
+            return Range(0, 1)
+        new = argument.length(keys, 2 if argument.rank(keys) == 4 else 1) or 1
+        total = new + (argument.length(past, axis) or 0)
+        batch = argument.length(0, 0)
+        if batch is not None and shape[0] == 2 * batch:
+            return Range.exactly(*[total] * batch, *[0] * batch)
+        return Range(1, total)
+
+    return rule
+
+
 _RULES: dict[tuple[str, int], Rule] = {
     ("Gather", 1): _along_axis,
     ("GatherElements", 1): _along_axis,
@@ -122,6 +139,10 @@ _BY_DOMAIN: dict[tuple[str, str, int], Rule] = {
     ("com.microsoft", "RotaryEmbedding", 1): _position_contrib,
     ("com.microsoft", "EmbedLayerNormalization", 0): _into(2, 0),
     ("com.microsoft", "EmbedLayerNormalization", 1): _into(4, 0),
+    ("com.microsoft", "Attention", 3): _seen_keys(0, 4, 3),
+    ("com.microsoft", "QAttention", 5): _seen_keys(0, 8, 3),
+    ("com.microsoft", "MultiHeadAttention", 4): _seen_keys(1, 6, 2),
+    ("com.microsoft", "EmbedLayerNormalization", 7): fixed(0, 1),
     ("com.microsoft", "EmbedLayerNormalization", 8): _into(3, 0),
     ("com.microsoft", "GatherBlockQuantized", 1): _gathered,
     ("com.microsoft", "GroupQueryAttention", 5): _past_and_current(1),

@@ -13,7 +13,8 @@ from tests.verify.harness import net, outputs
 
 FACTS = Facts(
     net(
-        "(float[4,9] data, float[5,4,9] x, int64[3,2] pairs, float[3,4,5] other) => (float[4,9] y) { y = Relu(data) }"
+        "(float[4,9] data, float[5,4,9] x, int64[3,2] pairs, float[3,4,5] other,"
+        " int32[5] five, int32[6] six, int32[5,4] mask, float[5,3,6,2] past) => (float[4,9] y) { y = Relu(data) }"
     )
 )
 
@@ -57,6 +58,30 @@ def test_indices_are_below_the_length_of_their_axis(operator, inputs, attributes
         ("Attention", 6, ["x", "other", "v", "", "", "", "n"], {}, (1, 4)),
         ("RotaryEmbedding", 3, ["x", "data", "data", "p"], {}, (0, 3)),
         ("RotaryEmbedding", 1, ["other", "p", "x", "x"], {"domain": "com.microsoft"}, (0, 1)),
+        (
+            "GatherBlockQuantized",
+            1,
+            ["data", "i", "s"],
+            {"domain": "com.microsoft", "gather_axis": 1},
+            (0, 8),
+        ),
+        ("Attention", 3, ["x", "w", "b", "mask"], {"domain": "com.microsoft"}, (0, 1)),
+        ("Attention", 3, ["x", "w", "b", "five"], {"domain": "com.microsoft"}, (1, 4)),
+        ("Attention", 3, ["other", "w", "b", "six"], {"domain": "com.microsoft"}, (0, 4)),
+        (
+            "MultiHeadAttention",
+            4,
+            ["x", "x", "x", "", "five", "", "past"],
+            {"domain": "com.microsoft"},
+            (1, 10),
+        ),
+        (
+            "EmbedLayerNormalization",
+            8,
+            ["i", "", "data", "data", "", "", "", "", "p"],
+            {"domain": "com.microsoft"},
+            (0, 3),
+        ),
         ("Gather", 0, ["data", "i"], {}, None),
     ],
 )

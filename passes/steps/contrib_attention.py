@@ -1,0 +1,381 @@
+"""ONNX Runtime's attentions (com.microsoft): Attention, QAttention, MultiHeadAttention, RotaryEmbedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
+
+__all__ = ["Heads", "by_head", "joined", "scale_of"]
+
+_T = TensorProto
+
+_DIRECT = 23
+"""The opset from which on the standard has Attention."""
+
+_LOWEST = float(np.finfo(np.float32).min)
+"""What the kernels add to the scores of keys behind a query, in place of minus infinity."""
+
+
+def by_head(value: Value, heads: int) -> Value:
+    """Return (batch, length, heads · size) as (batch, heads, length, size)."""
+    shape = value.shape
+    size = shape[2] // heads if shape is not None and len(shape) == 3 and shape[2] is not None else -1
+    return value.op.Transpose(value.reshape(0, 0, heads, size), perm=[0, 2, 1, 3])  # type: ignore[attr-defined,no-any-return]
+
+
+def joined(op: Op, value: Value) -> Value:
+    """Return (batch, heads, length, size) with the heads side by side: (batch, length, heads · size)."""
+    shape = value.shape
+    sizes = shape[1::2] if shape is not None else ()
+    hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]
+    return op.Transpose(value, perm=[0, 2, 1, 3]).reshape(0, 0, hidden)
+
+
+def scale_of(op: Op, query: Value, heads: int, scale: float) -> Value | float:
+    """Return the factor of the scores: 1 divided by the root of the size of a head unless another one is given."""
+    shape = query.shape
+    width = shape[-1] if shape is not None else None
+    if scale:
+        return float(np.float32(scale))
+    if width is not None:
+        return float(np.float32(1) / np.sqrt(np.float32(width // (heads if len(shape or ()) == 3 else 1))))
+    size = op.Squeeze(op.size_of(query, -1), [0]).cast(_T.FLOAT)
+    if query.need_rank() == 3:
+        size = size / heads
+    return op.Reciprocal(op.Sqrt(size)).cast(query.need_dtype())
+
+
+@dataclass
+class Heads:
+    """One attention: the heads of the queries (batch, length, heads · size) meet those of keys and values.
+
+    Keys and values have the same three axes, or are by head already, (batch, heads, length, size), as are the cached ones.
+    """
+
+    op: Op
+    count: int
+    query: Value
+    key: Value
+    value: Value
+    scale: float = 0.0
+    past_key: Value | None = None
+    past_value: Value | None = None
+    causal: bool = False
+
+    @property
+    def total(self) -> Value:
+        """The number of keys, cached ones included, int64 of shape [1]."""
+        keys = self.op.size_of(self.key, 1 if self.key.need_rank() == 3 else 2)
+        return keys if self.past_key is None else self.op.size_of(self.past_key, 2) + keys
+
+    def mask(self, mask: Value | None, filtered: float) -> Value | None:
+        """Return what a mask of int32 adds to the scores: 0, or `filtered` for keys that are not seen. Its axes are four.
+
+        A mask is (batch, keys) or (batch, queries, keys); or (batch), the number of keys that are seen; or (2 · batch), their
+        ends and their starts.
+        """
+        op = self.op
+        if mask is None:
+            return None
+        rank, shape = mask.need_rank(), mask.shape or ()
+        if rank > 3:
+            op.refuse("its mask has more than three axes", code="no-equal")
+        if rank == 1:
+            seen = op.Unsqueeze(self._by_lengths(mask), [1, 2])
+        else:
+            keys = self.key.shape
+            total = None if keys is None else keys[1 if len(keys) == 3 else 2]
+            if rank == 2 and shape[1] == 1 and (total != 1 or self.past_key is not None):
+                return None  # the kernel takes it for no mask
+            seen = op.Unsqueeze(mask > 0, [1, 2] if rank == 2 else [1])
+        given = op.Where(seen, op.constant(np.float32(0)), op.constant(np.float32(filtered)))
+        return given.cast(self.query.need_dtype())
+
+    def _by_lengths(self, mask: Value) -> Value:
+        """Return which keys are seen, (batch, keys), by their number, or by their ends and starts."""
+        op, given = self.op, (mask.shape or (None,))[0]
+        batch = (self.query.shape or (None,))[0]
+        places = op.iota(self.total)
+        lengths = mask.cast(_T.INT64)
+        if given is None or batch is None:
+            one, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
+            if not (one and other and one[0] and one[0] == other[0]):
+                op.refuse(
+                    "whether its mask has the numbers of keys, or ends and starts, cannot be told without the batch",
+                    code="needs-shape",
+                    hint="fix the batch with --fix, or give it one name in the query and in the mask",
+                )
+            given = batch = 1
+        if given == batch:
+            return places < op.Unsqueeze(lengths, [1])
+        if given != 2 * batch:
+            op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
+        ends, starts = (op.Unsqueeze(op.Slice(lengths, [at], [at + batch], [0]), [1]) for at in (0, batch))
+        return (places < ends) & ~(places < starts)
+
+    def attend(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
+        """Return the output (batch, length, heads · size), keys and values with the cached ones, and the masked scores."""
+        # The sum of a mask and a bias is rounded where the mask has large numbers; the kernel adds one after the other.
+        direct = self.op.version >= _DIRECT and (mask is None or bias is None)
+        return self._direct(mask, bias) if direct else self._written_out(mask, bias)
+
+    def _direct(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
+        op, flat = self.op, self.key.need_rank() == 3
+        query = self.query if flat else by_head(self.query, self.count)
+        if mask is not None:
+            rows = op.Concat([1, 1], op.size_of(self.query, 1), [1], axis=0)
+            mask = op.Expand(mask, rows)
+        given: dict[str, Any] = {"is_causal": int(self.causal), "scale": float(self.scale) or None}
+        given |= {"q_num_heads": self.count, "kv_num_heads": self.count} if flat else {}
+        given |= {"qk_matmul_output_mode": 2} if op.is_read(3) else {}
+        operands = (
+            query,
+            self.key,
+            self.value,
+            bias if mask is None else mask,
+            self.past_key,
+            self.past_value,
+        )
+        wanted = 4 if op.is_read(3) else 3
+        found = op.several("Attention", wanted, *operands, **given)
+        return found[0] if flat else joined(op, found[0]), found[1], found[2], found[-1]
+
+    def _written_out(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
+        op = self.op
+        query = by_head(self.query, self.count)
+        key, value = (
+            by_head(item, self.count) if item.need_rank() == 3 else item for item in (self.key, self.value)
+        )
+        key = key if self.past_key is None else op.Concat(self.past_key, key, axis=2)
+        value = value if self.past_value is None else op.Concat(self.past_value, value, axis=2)
+        scores = (
+            query @ op.Transpose(key, perm=[0, 1, 3, 2]) * scale_of(op, self.query, self.count, self.scale)
+        )
+        for added in (bias, mask):
+            scores = scores if added is None else scores + added
+        if self.causal:
+            scores = op.Where(self._later(query, key), op.constant(_LOWEST, scores), scores)
+        result = op.Softmax(scores, axis=-1) @ value
+        return joined(op, result), key, value, scores
+
+    def _later(self, query: Value, key: Value) -> Value:
+        """Return which keys come after a query, (queries, keys), where the last query has the place of the last key."""
+        op = self.op
+        total, length = op.size_of(key, 2), op.size_of(query, 2)
+        rows = op.iota(length) + (total - length)
+        return op.iota(total) > op.Unsqueeze(rows, [1])
+
+
+@formula("com.microsoft::MultiHeadAttention", since=1, form=14, exactness=EQUIVALENT)
+def multi_head_attention(
+    op: Op,
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    bias: Value | None,
+    key_padding_mask: Value | None,
+    attention_bias: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    past_sequence_length: Value | None,
+    cache_indirection: Value | None,
+    *,
+    num_heads: int,
+    mask_filter_value: float = -10000.0,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> Result:
+    """It is Attention of the standard from opset 23 on, and below what that consists of.
+
+    What changes: the bias is added to queries, keys and values first. The mask becomes numbers that are added to the scores, with
+    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart. Below opset
+    23: MatMul, Mul, Add, Where, Softmax, MatMul between Reshapes and Transposes; positions are counted at run time.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/multihead_attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
+    The fourth output has the scores before the Softmax, as the kernel has it and the text does not.
+    """
+    if past_sequence_length is not None or cache_indirection is not None:
+        op.refuse("its cache is a buffer of a fixed length, or that of a beam search", code="no-equal")
+    query, key, value = _unpacked(op, query, key, value)
+    if key is None or value is None:
+        op.refuse("it has no keys or no values", code="invalid-node")
+    if bias is not None:
+        query, key, value = _biased(op, query, key, value, bias)
+    heads = Heads(op, num_heads, query, key, value, scale, past_key, past_value, bool(unidirectional))
+    return heads.attend(heads.mask(key_padding_mask, mask_filter_value), attention_bias)
+
+
+def _unpacked(
+    op: Op, query: Value, key: Value | None, value: Value | None
+) -> tuple[Value, Value | None, Value | None]:
+    """Return queries, keys and values apart, where the fourth of five axes packs all three, or the last two of them."""
+    if query.need_rank() == 5:
+        query, key, value = (_part(op, query, place) for place in range(3))
+    elif key is not None and key.need_rank() == 5:
+        key, value = _part(op, key, 0), _part(op, key, 1)
+    return query, key, value
+
+
+def _part(op: Op, packed: Value, place: int) -> Value:
+    """Return one of the values in (batch, length, heads, values, size), with the heads side by side."""
+    return op.Squeeze(op.Slice(packed, [place], [place + 1], [3]), [3]).reshape(0, 0, -1)
+
+
+def _biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple[Value, Value, Value]:
+    """Add the parts of a bias to queries, keys and values; to the queries alone where the keys are a cache by head."""
+    found, place = [], 0
+    size = (query.shape or (None,))[-1]
+    if size is None:
+        op.refuse(
+            "the last axis of its queries must be fixed, by which its bias is split", code="needs-shape"
+        )
+    for item, length in ((query, size), (key, size), (value, None)):
+        if item.need_rank() == 4:
+            found.append(item)
+            continue
+        end = place + length if length is not None else np.iinfo(np.int64).max
+        found.append(item + op.Slice(bias, [place], [int(end)], [0]))
+        place = int(end)
+    return found[0], found[1], found[2]
+
+
+@formula("com.microsoft::Attention", since=1, form=14, exactness=EQUIVALENT)
+def attention(
+    op: Op,
+    x: Value,
+    weights: Value,
+    bias: Value | None,
+    mask_index: Value | None,
+    past: Value | None,
+    attention_bias: Value | None,
+    past_sequence_length: Value | None,
+    *,
+    num_heads: int,
+    do_rotary: int = 0,
+    mask_filter_value: float = -10000.0,
+    past_present_share_buffer: int = 0,
+    qkv_hidden_sizes: list[int] | None = None,
+    rotary_embedding_dim: int = 0,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> Result:
+    """It is a product with the weights of queries, keys and values, and Attention of the standard, or what that consists of.
+
+    What changes: the product with all weights is split into queries, keys and values. The cache, keys and values in one tensor,
+    is taken apart, and joined for the second output. The rest is that of `com.microsoft.multiheadattention-written-out`.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
+    """
+    if do_rotary or past_present_share_buffer or past_sequence_length is not None:
+        op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")
+    product = x @ weights
+    product = product if bias is None else product + bias
+    sizes = qkv_hidden_sizes or [weights.need_static()[1] // 3] * 3
+    how = (num_heads, scale, mask_filter_value, bool(unidirectional))
+    return _attended(op, product, sizes, mask_index, past, attention_bias, *how)
+
+
+@formula("com.microsoft::QAttention", since=1, form=14, exactness=EQUIVALENT)
+def q_attention(
+    op: Op,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    x_scale: Value,
+    weights_scale: Value,
+    mask_index: Value | None,
+    x_zero_point: Value | None,
+    weights_zero_point: Value | None,
+    past: Value | None,
+    *,
+    num_heads: int,
+    do_rotary: int = 0,
+    mask_filter_value: float = -10000.0,
+    past_present_share_buffer: int = 0,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> Result:
+    """It is Attention, whose product with the weights is one of integers.
+
+    What changes: MatMulInteger, Cast, Mul and Add are the product. The rest is that of `com.microsoft.attention-written-out`.
+
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/attention_quant.cc.
+    """
+    from .contrib_quantized import scalar
+
+    if do_rotary or past_present_share_buffer:
+        op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")
+    zeros = [None if item is None else scalar(op, item) for item in (x_zero_point, weights_zero_point)]
+    product = op.MatMulInteger(x, weights, *zeros).cast(_T.FLOAT) * (x_scale * weights_scale) + bias
+    sizes = [weights.need_static()[1] // 3] * 3
+    how = (num_heads, scale, mask_filter_value, bool(unidirectional))
+    return _attended(op, product, sizes, mask_index, past, None, *how)
+
+
+def _attended(
+    op: Op,
+    product: Value,
+    sizes: list[int],
+    mask_index: Value | None,
+    past: Value | None,
+    attention_bias: Value | None,
+    num_heads: int,
+    scale: float,
+    filtered: float,
+    causal: bool,
+) -> Result:
+    query, key, value = op.several("Split", 3, product, list(sizes), axis=-1)
+    cached: list[Value | None] = [None, None]
+    if past is not None:
+        cached = [op.Squeeze(op.Slice(past, [place], [place + 1], [0]), [0]) for place in (0, 1)]
+    heads = Heads(op, num_heads, query, key, value, scale, cached[0], cached[1], causal)
+    result, keys, values, _ = heads.attend(heads.mask(mask_index, filtered), attention_bias)
+    present = op.Concat(op.Unsqueeze(keys, [0]), op.Unsqueeze(values, [0]), axis=0) if op.is_read(1) else None
+    return result, present
+
+
+@formula("com.microsoft::RotaryEmbedding", since=1, form=23, exactness=EQUIVALENT)
+def rotary_embedding(
+    op: Op,
+    x: Value,
+    position_ids: Value,
+    cos_cache: Value,
+    sin_cache: Value,
+    *,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Value:
+    """It is RotaryEmbedding of the standard, whose inputs have another order.
+
+    What changes: where one position is given, it is that of the first element, from which they are counted. `num_heads`, if it is
+    left out, follows from the widths of data and caches.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/rotary_embedding.cc. The kernel does not use `scale`.
+    """
+    if is_packed_batching or scale != 1:
+        op.refuse("it packs items of several lengths, or has a scale", code="no-equal")
+    rank = x.need_rank()
+    if position_ids.need_rank() == 1:
+        steps = op.size_of(x, 1 if rank == 3 else 2)
+        shape = op.Concat(op.size_of(x, 0), steps, axis=0)
+        position_ids = op.Expand(op.Unsqueeze(op.iota(steps), [0]) + position_ids, shape)
+    width, half = (x.shape or (None,))[-1], (cos_cache.shape or (None,))[-1]
+    if rank == 3 and not num_heads and width is not None and half is not None:
+        num_heads = width // (2 * half)
+    by_heads = rank == 4 or not num_heads
+    if rank == 3 and by_heads:
+        if half is None:
+            op.refuse("the last axis of its caches must be fixed to tell its heads", code="needs-shape")
+        x = op.Transpose(x.reshape(0, 0, -1, 2 * half), perm=[0, 2, 1, 3])
+    found = op.RotaryEmbedding(
+        x, cos_cache, sin_cache, position_ids, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim,
+        num_heads=None if by_heads else num_heads,
+    )  # fmt: skip
+    return joined(op, found) if rank == 3 and by_heads else found
