@@ -103,7 +103,7 @@ def inverse(op: Op, x: Value) -> Value:
     """
     size = (x.shape or (None,))[-1]
     if size not in (2, 3):
-        op.refuse("a matrix is written out up to 3 by 3, if its size is fixed", code="no-equal")
+        op.refuse("a matrix is written out up to 3 by 3, if its size is fixed", code="needs-shape")
     source, rank = x.wide(), x.need_rank()
     axes = [rank - 2, rank - 1]
     at = [[op.Slice(source, [i, j], [i + 1, j + 1], axes) for j in range(size)] for i in range(size)]

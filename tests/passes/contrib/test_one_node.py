@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.passes.contrib import level_1, level_2, level_3
+from tests.passes.contrib import level_1, level_2, level_3, level_4
 from tests.passes.contrib.one_node import Case, check_case
 
 WHOLE, SAMPLE = 2, 6
 """Cases of each operator in a grid that run in all variants, and that run at all by default; the rest is slow."""
 
-LEVELS = (level_1, level_2, level_3)
+LEVELS = (level_1, level_2, level_3, level_4)
 
 
 def cases() -> Iterator[Any]:
@@ -23,8 +23,8 @@ def cases() -> Iterator[Any]:
             seen: dict[str, int] = {}
             for case in grid():
                 seen[case.operator] = count = seen.get(case.operator, 0) + 1
-                whole = count <= WHOLE and not case.fixed
-                variants = ("plain", "symbolic", "if", "function") if whole else ("plain",)
+                others = ("if", "function") if case.fixed else ("symbolic", "if", "function")
+                variants = ("plain", *(others if count <= WHOLE else ()))
                 marks = [pytest.mark.slow] if count > SAMPLE else []
                 for opset in case.opsets:
                     yield pytest.param(case, opset, variants, id=f"{case}-{opset}", marks=marks)

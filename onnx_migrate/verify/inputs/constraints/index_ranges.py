@@ -147,5 +147,7 @@ _BY_DOMAIN: dict[tuple[str, str, int], Rule] = {
     ("com.microsoft", "GatherBlockQuantized", 1): _gathered,
     ("com.microsoft", "GroupQueryAttention", 5): _past_and_current(1),
     ("com.microsoft", "GroupQueryAttention", 6): _past_and_current(0),
+    ("com.microsoft", "GroupQueryAttention", 9): _into(7, 0),
+    ("com.microsoft", "DecoderMaskedMultiHeadAttention", 7): _into(5, 2),
 }
 """Operators whose meaning depends on the domain."""

@@ -1,0 +1,239 @@
+"""ONNX Runtime's attentions (com.microsoft) with a cache of several lengths, or in a buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
+
+from .contrib_attention import Heads, by_head, joined, scale_of
+
+_T = TensorProto
+_LOWEST = float(np.finfo(np.float32).min)
+_END = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    """Where the keys of a batch stand: each item has `past` keys in the cache, and `total` with the new ones, all (batch, 1)."""
+
+    op: Op
+    steps: Value
+    """The number of new keys, int64 of shape [1]."""
+    past: Value
+    total: Value
+
+    def joined(self, cache: Value | None, new: Value, longest: Value) -> Value:
+        """Return new rows behind those of each item in the cache, (batch, heads, `longest`, size), with 0 behind all."""
+        if cache is None:
+            return new
+        op = self.op
+        places = op.iota(longest)
+        both = op.Concat(cache, new, axis=2)
+        shifted = places + (op.size_of(cache, 2) - self.past)
+        end = self.past + self.steps
+        index = op.Where(places < self.past, places, shifted)
+        index = op.Where(places < end, index, op.constant(0))
+        shape = op.Concat([1], op.size_of(new, 1), [1], op.size_of(new, 3), axis=0)
+        rows = op.GatherElements(both, op.Expand(op.Unsqueeze(index, [1, 3]), shape), axis=2)
+        return op.Where(op.Unsqueeze(places < end, [1, 3]), rows, op.constant(0, new))
+
+    def seen(self, keys: Value, *, causal: bool, window: int) -> Value:
+        """Return which keys a query sees, (batch, 1, queries, keys)."""
+        op = self.op
+        places = op.iota(op.size_of(keys, 2))
+        own = self.past + (op.iota(self.steps) + 1) if causal else self.total
+        end = op.Min(own, self.total) if causal else own
+        found = places < op.Unsqueeze(end, [1, 3])
+        return found if window < 0 else found & ~(places < op.Unsqueeze(own, [1, 3]) - window)
+
+
+@formula("com.microsoft::GroupQueryAttention", since=1, form=23, exactness=EQUIVALENT)
+def group_query_attention(
+    op: Op,
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    seqlens_k: Value,
+    total_sequence_length: Value,
+    cos_cache: Value | None,
+    sin_cache: Value | None,
+    position_ids: Value | None,
+    attention_bias: Value | None,
+    head_sink: Value | None,
+    *,
+    num_heads: int,
+    kv_num_heads: int,
+    causal: int = 1,
+    do_rotary: int = 0,
+    local_window_size: int = -1,
+    qk_output: int = 0,
+    rotary_interleaved: int = 0,
+    scale: float = 0.0,
+    smooth_softmax: int = 0,
+    softcap: float = 0.0,
+    kv_cache_bit_width: int = 0,
+    k_quant_type: str = "NONE",
+    v_quant_type: str = "NONE",
+    sliding_window_cache: int = 0,
+    q_norm_epsilon: float = 0.0,
+    k_norm_epsilon: float = 0.0,
+    qk_norm_epsilon: float = 0.0,
+) -> Result:
+    """Queries in groups meet the keys of a cache, in which each item of the batch has a length of its own.
+
+    What changes: packed inputs are split; queries and new keys are rotated by RotaryEmbedding at their places behind the cache; a
+    GatherElements puts new keys and values behind the cached ones of each item. Keys and values are repeated for their group, and
+    the scores are scaled, capped, and masked by a Where, before Softmax and the second product. A sink is one more column of the
+    scores, which is cut off.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/group_query_attention.cc and gqa_attention_base.h: outputs 2e-7 of the largest
+    number seen, the cache bit for bit. Where a host binds one buffer for both caches, the kernel leaves what lies behind the
+    keys, and the result has 0 there.
+
+    Limits: quantised caches, norms of queries and keys, and the output of scores are refused. A `local_window_size` of w is w
+    keys, as from ONNX Runtime 1.25 on; up to 1.23 it was w + 1.
+    """
+    if sliding_window_cache or op.is_read(3) or {k_quant_type, v_quant_type} != {"NONE"}:
+        op.refuse("its cache slides or is quantised, or its scores are read", code="no-equal")
+    width = (query.shape or (None,))[-1]
+    if width is None:
+        op.refuse("the last axis of its queries must be fixed", code="needs-shape")
+    size = width // (num_heads + 2 * kv_num_heads if key is None else num_heads)
+    if key is None or value is None:
+        sizes = [count * size for count in (num_heads, kv_num_heads, kv_num_heads)]
+        query, key, value = op.several("Split", 3, query, sizes, axis=-1)
+    lengths = _lengths(op, query, seqlens_k, cached=past_key is not None)
+    if do_rotary and cos_cache is not None and sin_cache is not None:
+        places = _places(op, lengths, position_ids, total_sequence_length)
+        half = (cos_cache.shape or (None,))[-1]
+        if half is None:
+            op.refuse("the last axis of its caches of cosines must be fixed", code="needs-shape")
+        part = 0 if 2 * half == size else 2 * half
+        query, key = (
+            op.RotaryEmbedding(
+                item, cos_cache, sin_cache, places, num_heads=count, interleaved=rotary_interleaved,
+                rotary_embedding_dim=part,
+            )
+            for item, count in ((query, num_heads), (key, kv_num_heads))
+        )  # fmt: skip
+    longest = op.constant([0])
+    if past_key is not None:
+        longest = op.Max(total_sequence_length.cast(_T.INT64).reshape(-1), op.size_of(past_key, 2))
+    keys = lengths.joined(past_key, by_head(key, kv_num_heads), longest)
+    values = lengths.joined(past_value, by_head(value, kv_num_heads), longest)
+    heads = by_head(query, num_heads).wide()
+    group = num_heads // kv_num_heads
+    every = np.repeat(np.arange(kv_num_heads), group)
+    wide = [item if group == 1 else op.Gather(item, every, axis=1) for item in (keys.wide(), values.wide())]
+    scores = heads @ op.Transpose(wide[0], perm=[0, 1, 3, 2]) * scale_of(op, heads, num_heads, scale)
+    scores = op.Tanh(scores / softcap) * softcap if softcap else scores
+    scores = scores if attention_bias is None else scores + attention_bias.wide()
+    if local_window_size >= 0:
+        op.note(
+            f"local_window_size is read as {local_window_size} keys, as from ONNX Runtime 1.25 on", EQUIVALENT
+        )
+    seen = lengths.seen(keys, causal=bool(causal), window=local_window_size)
+    scores = op.Where(seen, scores, op.constant(np.float32(_LOWEST)))
+    weights = _softmax(op, scores, head_sink, num_heads, smooth=bool(smooth_softmax))
+    dtype = query.need_dtype()
+    return joined(op, (weights @ wide[1]).cast(dtype)), keys, values
+
+
+def _lengths(op: Op, query: Value, seqlens: Value, *, cached: bool) -> _Lengths:
+    """Return the lengths of the items, of which `seqlens` has all keys but one."""
+    steps = op.size_of(query, 1)
+    total = op.Unsqueeze(seqlens.cast(_T.INT64).reshape(-1), [1]) + 1
+    past = op.Max(total - steps, op.constant(0)) if cached else total * 0
+    return _Lengths(op, steps, past, total)
+
+
+def _places(op: Op, lengths: _Lengths, given: Value | None, total: Value) -> Value:
+    """Return the positions of queries and new keys, (batch, steps): those given, or behind the cache.
+
+    In a first prompt the kernel counts from the first position that is given.
+    """
+    steps = op.Unsqueeze(op.iota(lengths.steps), [0])
+    if given is None:
+        return lengths.past + steps
+    first = op.Slice(op.Slice(given, [0], [1], [0]), [0], [1], [1]) + steps
+    return op.Where(op.Equal(total.cast(_T.INT64).reshape(-1), lengths.steps), first, given)
+
+
+def _softmax(op: Op, scores: Value, sink: Value | None, heads: int, *, smooth: bool) -> Value:
+    """Return the weights of the keys, whose sum a sink makes less than 1: its own exponential, or that of 0."""
+    if sink is None and not smooth:
+        return op.Softmax(scores, axis=-1)
+    column = (
+        op.constant(np.zeros((1, 1, 1, 1), np.float32))
+        if sink is None
+        else sink.wide().reshape(1, heads, 1, 1)
+    )
+    rows = op.Concat(op.size_of(scores, 0), [heads], op.size_of(scores, 2), [1], axis=0)
+    together = op.Softmax(op.Concat(scores, op.Expand(column, rows), axis=3), axis=-1)
+    return op.Slice(together, [0], [-1], [3])
+
+
+@formula("com.microsoft::DecoderMaskedMultiHeadAttention", since=1, form=14, exactness=EQUIVALENT)
+def decoder_masked_multi_head_attention(
+    op: Op,
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    mask_index: Value | None,
+    attention_bias: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    past_sequence_length: Value | None,
+    beam_width: Value | None,
+    cache_indirection: Value | None,
+    bias: Value | None,
+    *,
+    num_heads: int,
+    mask_filter_value: float = -10000.0,
+    output_qk: int = 0,
+    past_present_share_buffer: int = 0,
+    scale: float = 0.0,
+) -> Result:
+    """One query meets the keys of a buffer, into which its own key and value are written behind the cached ones.
+
+    What changes: a Where writes the new row at `past_sequence_length`; a Slice takes the rows up to it. The rest is that of
+    `com.microsoft.multiheadattention-written-out`. Keys by head without a cache are those of an encoder.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/decoder_masked_multihead_attention.cc: 2e-7 of the largest number seen.
+
+    Limits: beams are refused, and caches that are no shared buffer.
+    """
+    if cache_indirection is not None or key is None or value is None:
+        op.refuse("it searches with beams, or has packed inputs", code="no-equal")
+    if past_key is None or past_value is None:
+        if bias is not None:
+            op.refuse("it has a bias and no cache", code="no-equal")
+        crossed = Heads(op, num_heads, query, key, value, scale)
+        return crossed.attend(crossed.mask(mask_index, mask_filter_value), attention_bias)
+    if past_sequence_length is None or not past_present_share_buffer:
+        op.refuse("its cache is no buffer of a fixed length", code="no-equal")
+    if bias is not None:
+        width = (query.shape or (None,))[-1]
+        if width is None:
+            op.refuse(
+                "the last axis of its queries must be fixed, by which its bias is split", code="needs-shape"
+            )
+        ends = (0, width, 2 * width, _END)
+        query, key, value = (
+            item + op.Slice(bias, [ends[at]], [ends[at + 1]], [0])
+            for at, item in enumerate((query, key, value))
+        )
+    past = past_sequence_length.cast(_T.INT64).reshape(-1)
+    caches = []
+    for cache, new in ((past_key, key), (past_value, value)):
+        here = op.Equal(op.Unsqueeze(op.iota(op.size_of(cache, 2)), [1]), past)
+        caches.append(op.Where(here, by_head(new, num_heads), cache))
+    rows = [op.write("Slice", cache, [0], past + 1, [2]) for cache in caches]
+    heads = Heads(op, num_heads, query, rows[0], rows[1], scale)
+    result, _, _, scores = heads.attend(heads.mask(mask_index, mask_filter_value), attention_bias)
+    return result, caches[0], caches[1], scores
