@@ -109,7 +109,7 @@ class Options:
         help="Simplify with onnxsim. If that fails, auto saves the model without it and warns; require makes it an "
         "error.",
         text="""run onnxsim. If it fails, the result is the unsimplified model and the report says so; with
-        "require" the migration fails instead.""",
+        "require" the migration fails instead. For a `runtime`, constants are folded and no nodes fused.""",
     )
     verify: bool | Policy = option(
         "auto", "--verify", panel=VERIFICATION, type=("require", "auto", "off"), default="auto", show_default=True, off="off",

@@ -137,6 +137,7 @@ def _simplify(options: Options, *, always: bool) -> Simplify:
         limits=options.limits,
         isolated=options.isolated,
         always=always,
+        fuse=targets is None,
         fittings=tuple(_rewrites_for(options)),
         unlist=targets is not None and "initializers_as_inputs" in targets.write,
     )

@@ -12,15 +12,18 @@ _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 """Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
 
 
-def simplify_file(source: str, result: str, allowed: int) -> int:
+def simplify_file(source: str, result: str, allowed: int, fuse: bool) -> int:
     """Simplify the model at `source`, write it to `result` and return its size in bytes.
 
-    Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes.
+    Without `fuse`, constants are folded, and other nodes stay as they are. Nothing is written if even the lowest limit for
+    folded tensors leads to more than `allowed` bytes.
     """
     import onnxsim
 
     for threshold in _THRESHOLDS:
-        simplified, _ = onnxsim.simplify(onnx.load(source), tensor_size_threshold=f"{threshold}B")
+        simplified, _ = onnxsim.simplify(
+            onnx.load(source), perform_optimization=fuse, tensor_size_threshold=f"{threshold}B"
+        )
         size = simplified.ByteSize()
         if size <= allowed:
             break

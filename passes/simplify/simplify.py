@@ -44,7 +44,7 @@ _MOST_ROUNDS = 4
 @register_pass
 @dataclass(frozen=True)
 class Simplify(Pass):
-    """Fold constants and fuse nodes with onnxsim.
+    """Fold constants and, with `fuse`, fuse nodes with onnxsim.
 
     The interface, metadata, functions and everything else that onnxsim drops or adds is restored. A model of more than
     `values_limit` bytes of weights is given to it without them: they are inputs by type and shape, and references again
@@ -65,6 +65,11 @@ class Simplify(Pass):
     """Bytes of weights whose values onnxsim is given at most; it needs about five times their memory."""
     always: bool = True
     """Whether models are simplified that no pass before changed, or changed in the header alone."""
+    fuse: bool = True
+    """Whether nodes are fused too; otherwise only those change that compute constants.
+
+    Importers know nodes by the forms in which exporters write them: of what onnxsim writes, some fail or compute wrong numbers.
+    Each runtime fuses by itself."""
     fittings: tuple[Pass, ...] = ()
     """Passes that make the result fit the runtimes it is for again, as onnxsim knows nothing of them."""
     unlist: bool = False
@@ -103,7 +108,7 @@ class Simplify(Pass):
     def _simplify(self, model: Model, log: ChangeLog) -> Model:
         _refuse_overridable(model.proto)
         self._refuse_endless(model.proto)
-        choice = divide(model, self.values_limit)
+        choice = divide(model, self.values_limit, fuse=self.fuse)
         skeleton = hide(model, choice.hidden)
         folder = TemporaryFolder()
         simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes)
@@ -141,6 +146,7 @@ class Simplify(Pass):
             str(source),
             str(result),
             allowed - hidden,
+            self.fuse,
             limits=self.limits,
             isolated=self.isolated,
         )

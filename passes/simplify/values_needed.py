@@ -54,11 +54,11 @@ def main_constants(graph: onnx.GraphProto) -> Iterable[tuple[str, TensorProto]]:
             yield node.output[0], value
 
 
-def divide(model: Model, limit: int) -> Choice:
+def divide(model: Model, limit: int, *, fuse: bool = True) -> Choice:
     """Choose the weights that onnxsim gets by type and shape alone. No weight is read.
 
     Up to `limit` bytes onnxsim is given all of them. Of a larger model it is given the small ones, then those that
-    it would fold or fuse with others, in the order of the graph; each as long as it fits. A weight inside a sub-graph or
+    it would fold, or `fuse` with others, in the order of the graph; each as long as it fits. A weight inside a sub-graph or
     a function, and one that is an output, has no place outside, so it is always given.
 
     Raises PassError, code `not-simplified`, where those that have to be given exceed the limit.
@@ -85,7 +85,7 @@ def divide(model: Model, limit: int) -> Choice:
             code="not-simplified",
             hint="move the weights to the main graph, or leave simplify out",
         )
-    wanted = _folded(graph, large)
+    wanted = _folded(graph, large, fuse=fuse)
     small = sorted((name for name in large if large[name] <= _SMALL), key=lambda name: large[name])
     given: set[str] = set()
     for name in dict.fromkeys([*small, *wanted]):
@@ -100,10 +100,10 @@ def divide(model: Model, limit: int) -> Choice:
     )
 
 
-def _folded(graph: onnx.GraphProto, large: Mapping[str, int]) -> list[str]:
+def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> list[str]:
     """Return the large weights with whose values onnxsim computes, in the order in which nodes read them.
 
-    It computes nodes whose inputs are all constants, and scales the weights of a convolution by a
+    It computes nodes whose inputs are all constants, and where it may `fuse`, scales the weights of a convolution by a
     BatchNormalization after it, or by a Mul with a constant before or after it (onnxsim/passes: fuse_bn_into_conv,
     fuse_mul_into_conv, fuse_preceding_mul_into_conv).
     """
@@ -125,7 +125,7 @@ def _folded(graph: onnx.GraphProto, large: Mapping[str, int]) -> list[str]:
             used = nothing if node.op_type in _TYPE_ONLY else nothing.union(*map(roots.__getitem__, read))
             wanted.update(dict.fromkeys(sorted(used)))
             roots.update(dict.fromkeys(node.output, used))
-        elif (weight := _scaled(node, roots, makers)) is not None:
+        elif fuse and (weight := _scaled(node, roots, makers)) is not None:
             wanted.update(dict.fromkeys(sorted(roots[weight])))
     return list(wanted)
 

@@ -65,6 +65,7 @@ FORMS = (
     "split_lengths",
     "initializers_as_inputs",
     "constant_scales",
+    "halved_gelu_input",
 )
 """What `write` of a release may ask for."""
 

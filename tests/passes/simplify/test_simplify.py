@@ -73,6 +73,33 @@ def test_constants_are_folded_and_the_rest_stays() -> None:
     assert result.graph.quantization_annotation == source.graph.quantization_annotation
 
 
+FUSED = {
+    "linear": """17 (float[1,5,4] x) => (float[1,5,3] y) <float[4,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3},
+        float[3] b = {1, 2, 3}> { a = MatMul (x, w) y = Add (a, b) }""",
+    "Pad and AveragePool": """17 (float[1,1,4,4] x) => (float[1,1,4,4] y) <int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}> {
+        a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a) }""",
+    "GRU with zeros at first": """17 (float[2,1,1] x) => (float[2,1,1,1] y) <float[1,3,1] w = {1, 2, 3},
+        float[1,3,1] r = {1, 2, 3}, float[1,6] b = {1, 2, 3, 4, 5, 6}, float[1,1,1] h = {0}> {
+        y = GRU <hidden_size = 1> (x, w, r, b, , h) }""",
+}
+"""Nodes that onnxsim writes in another form, which OpenCV 4.8 does not load or computes with other numbers."""
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_for_a_runtime_nodes_keep_their_forms(name: str) -> None:
+    source = model(FUSED[name])
+    source.graph.initializer.append(helper.make_tensor("k", 1, [1], [1.5]))
+    source.graph.node.append(helper.make_node("Mul", ["k", "k"], ["folded"]))
+    source.graph.node.append(helper.make_node("Mul", ["y", "folded"], ["z"]))
+    source.graph.output[0].name = "z"
+
+    result = onnx_migrate.migrate(source, opset=17, runtime="opencv==4.8", verify="require").model
+
+    assert [(node.op_type, len(node.input)) for node in result.graph.node] == [
+        (node.op_type, len(node.input)) for node in source.graph.node if node.output[0] != "folded"
+    ]
+
+
 def test_where_there_is_nothing_to_do_nothing_is_done() -> None:
     once = load(simplify(model(TEXT)))
     log = ChangeLog()

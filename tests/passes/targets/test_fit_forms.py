@@ -57,6 +57,50 @@ def test_other_models_stay_as_they_are() -> None:
     assert not log.changes
 
 
+GELU = """18 (float[2,3] x) => (float[2,3] y) <float s = {1.4142135}, float one = {1.0}, float half = {0.5}> {
+    a = Div (x, s)  b = Erf (a)  c = Add (b, one)  d = Mul (half, c)  y = Mul (x, d) }"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        GELU,
+        GELU.replace("(b, one)", "(one, b)").replace("(half, c)", "(c, half)").replace("(x, d)", "(d, x)"),
+        GELU.replace("float half = {0.5}", "float[1] half = {0.5}"),
+    ],
+)
+def test_the_input_of_gelu_is_halved(source: str) -> None:
+    result, log = fit(source, "halved_gelu_input")
+    assert [(node.op_type, *node.input) for node in result.graph.node][-2:] == [
+        ("Mul", "x", "half"),
+        ("Mul", "y_half", "c"),
+    ]
+    assert len(result.graph.node) == 5
+    assert log.changes[0].reason.endswith("not with 1 + erf, as Chip wants")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        GELU.replace("half = {0.5}", "half = {0.25}"),
+        GELU.replace("Div (x, s)", "Div (s, x)"),
+        GELU.replace("Erf", "Tanh"),
+        GELU.replace("Mul (half, c)  y = Mul (x, d)", "Mul (x, half)  y = Mul (d, c)"),
+    ],
+)
+def test_other_products_stay(source: str) -> None:
+    result, log = fit(source, "halved_gelu_input")
+    assert result == model(source)
+    assert not log.changes
+
+
+def test_opencv_runs_the_gelu_of_its_target() -> None:
+    pytest.importorskip("cv2", reason="opencv is not installed")
+    report = migrate(model(GELU), runtime="opencv", simplify=False, prove_in="opencv").report
+
+    assert [proof.outcome for proof in report.proved_in] == ["gained"]  # the original crashes there
+
+
 def test_a_listing() -> None:
     source = "17 (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}> { y = Add (x, w) }"
     result, log = fit(source, "initializers_as_inputs")

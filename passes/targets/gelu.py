@@ -1,0 +1,51 @@
+"""The order of the products in a GELU that is written with Erf."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+__all__ = ["halve_input_of_gelu"]
+
+
+def halve_input_of_gelu(rw: LoweringRewriter) -> str | None:
+    """Write x * (0.5 * (1 + erf(x / s))) as (x * 0.5) * (1 + erf(x / s)); the node is the outer Mul. Return None.
+
+    PyTorch's exporter with torch.export writes the first. OpenCV 4.9 to 5.0 take it for the GELU that they fuse, whose 0.5
+    comes last, and crash; so does 4.8 where x is the second factor. Measured with their wheels, which run the second form. A
+    product with 0.5 is exact but below the least normal number, and no product is larger than before.
+    """
+    for place, name in enumerate(rw.node.input):
+        x = rw.input(1 - place)
+        half, shifted = _halved(rw, name)
+        if half and _is_shifted_erf(rw, shifted, x):
+            rw.node.input[:] = [rw.before("Mul", [x, half], hint="half"), shifted]
+            rw.note("0.5 is multiplied with the input of GELU, not with 1 + erf", Exactness.EQUIVALENT)
+            break
+    return None
+
+
+def _halved(rw: LoweringRewriter, value: str) -> tuple[str, str]:
+    """Return 0.5 and the other factor of a value that is their product; twice "" for another."""
+    node = rw.producer(value)
+    if node is not None and node.op_type == "Mul":
+        for place, name in enumerate(node.input):
+            known = rw.known(name)
+            if known is not None and known.size == 1 and np.all(known == 0.5):
+                return name, node.input[1 - place]
+    return "", ""
+
+
+def _is_shifted_erf(rw: LoweringRewriter, value: str, x: str) -> bool:
+    """Return whether a value is a sum with the erf of a quotient of `x`."""
+    added = rw.producer(value)
+    if added is None or added.op_type != "Add":
+        return False
+    for name in added.input:
+        erf = rw.producer(name)
+        quotient = rw.producer(erf.input[0]) if erf is not None and erf.op_type == "Erf" else None
+        if quotient is not None and quotient.op_type == "Div" and quotient.input[0] == x:
+            return True
+    return False
