@@ -21,7 +21,7 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.options import default_pipeline
+from onnx_migrate.options import Opset, default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import onnx_opset
@@ -151,6 +151,8 @@ class CompatibilityChecker:
     """
 
     model: Model
+    opset: Opset | None = None
+    """The opset to reach, where that is not the one that suits a runtime best."""
     _migrated: dict[tuple[Pass, ...], _Migrated] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -171,7 +173,7 @@ class CompatibilityChecker:
                 target, Support.NO, obstacles=(_as_objection(self._fault),), refusal=self._fault
             )
         with paused_garbage_collection():
-            passes = default_pipeline(runtime=Targets((target,)), simplify=False).passes
+            passes = default_pipeline(opset=self.opset, runtime=Targets((target,)), simplify=False).passes
             cut = next((at for at, item in enumerate(passes) if item.for_targets), len(passes))
             objections = self._objections(target, passes[:cut], passes[cut:])
             if not objections:

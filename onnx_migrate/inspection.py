@@ -115,21 +115,25 @@ class Inspection:
 def inspect(
     source: files.Source,
     *,
-    opset: Opset = "17+",
+    opset: Opset | None = None,
     runtime: str | Sequence[str] | Targets | None = None,
     adapters: str | Sequence[str] = (),
 ) -> Inspection:
     """Return a description of a model and of its migration; reads no weights and writes nothing.
 
-    `opset` may name custom domains, as that of `migrate`; `adapters` are modules with steps for them, beside installed plug-ins.
-    With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of them take, `opset` has
-    no effect, and `advice` says how the model stands with each. With "all", `outlooks` says so of every runtime that is known.
+    `opset` is "17+" by default and may name custom domains, as that of `migrate`; `adapters` are modules with steps for them,
+    beside installed plug-ins. With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of
+    them take, unless `opset` names one, and `advice` says how the model stands with each. With "all", `outlooks` says so of
+    every runtime that is known, each at its own opset.
     Raises LoadError if the model cannot be read, and UsageError for invalid `opset`, `runtime` and `adapters`.
     """
     import_steps([adapters] if isinstance(adapters, str) else adapters)
     everywhere = runtime == ALL or (isinstance(runtime, (tuple, list)) and list(runtime) == [ALL])
     targets = None if runtime is None or everywhere else resolve(runtime)
-    asked: Opset = opset if targets is None else targets.opset or f"{targets.oldest or 1}+"
+    if opset is None:
+        asked: Opset = "17+" if targets is None else targets.opset or f"{targets.oldest or 1}+"
+    else:
+        asked = opset
     model, problems = load_structure(source)
     proto = model.proto
     found = Counter(map(_operator, located_nodes(proto)))
@@ -137,7 +141,7 @@ def inspect(
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
     log, refusal, plan = ChangeLog(), None, None
-    pipeline = default_pipeline(opset=None if targets else asked, runtime=targets, simplify=False)
+    pipeline = default_pipeline(opset=opset if targets else asked, runtime=targets, simplify=False)
     try:
         result = pipeline.run(model, log).model
     except UsageError:
@@ -172,14 +176,16 @@ def inspect(
         refusal=refusal,
         reachability=reachability,
         domains=find_reachable_domains(model, lambda opsets: default_pipeline(opset=opsets, simplify=False)),
-        **_advice(model, targets, everywhere=everywhere),
+        **_advice(model, targets, None if everywhere else opset, everywhere=everywhere),
     )
 
 
-def _advice(model: Model, targets: Targets | None, *, everywhere: bool) -> dict[str, Any]:
+def _advice(
+    model: Model, targets: Targets | None, opset: Opset | None, *, everywhere: bool
+) -> dict[str, Any]:
     if targets is None and not everywhere:
         return {}
-    advisor = CompatibilityChecker(model)
+    advisor = CompatibilityChecker(model, opset)
     if everywhere:
         return {"outlooks": tuple(map(advisor.outlook, tables()))}
     return {"advice": tuple(_with_remedies(advisor, item) for item in targets or ())}

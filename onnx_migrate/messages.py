@@ -7,10 +7,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 
 __all__ = [
     "collected_remarks",
     "count_of",
+    "did_you_mean",
     "listed",
     "markup_of",
     "printable",
@@ -34,6 +36,13 @@ def listed(names: Iterable[str]) -> str:
     """Return names as a list in a sentence, as in "N, H and W"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the nearest known name as a question, whatever its case; "" if none is near."""
+    by_case = {item.lower(): item for item in sorted(known)}
+    close = get_close_matches(name.lower(), list(by_case), 1)
+    return f"did you mean {by_case[close[0]]}?" if close else ""
 
 
 def size_text(size: int) -> str:

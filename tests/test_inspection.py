@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 
 from onnx_migrate import migrate
 from onnx_migrate.compatibility import Support
@@ -70,6 +70,7 @@ def test_a_refusal_is_a_value_and_a_wrong_argument_is_raised() -> None:
 def test_missing_weights_are_a_problem_and_nothing_more(tmp_path: Path) -> None:
     proto = small()
     proto.graph.initializer.append(numpy_helper.from_array(np.ones((64, 64), np.float32), "big"))
+    proto.graph.input.append(helper.make_tensor_value_info("big", onnx.TensorProto.FLOAT, [64, 64]))
     onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=1024)
     whole = inspect(tmp_path / "m.onnx")
     (tmp_path / "m.data").unlink()
@@ -90,11 +91,12 @@ def test_missing_weights_are_a_problem_and_nothing_more(tmp_path: Path) -> None:
 
 
 def test_a_runtime_decides_the_target() -> None:
-    found = inspect(small(), opset=25, runtime="onnxruntime==1.14")
+    found = inspect(small(), runtime="onnxruntime==1.14")
     assert found.plan is not None
     assert found.plan.passes[-1] == "runtime_limits"
     assert found.target == 18
     assert inspect(small(), runtime=["onnxruntime==1.14", "opencv==4.7"]).target == 12
+    assert inspect(small(), opset=15, runtime="onnxruntime==1.14").target == 15
 
 
 def test_advice_on_runtimes_is_typed() -> None:

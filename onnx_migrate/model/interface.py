@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import islice
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.messages import did_you_mean
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
 __all__ = [
@@ -168,10 +168,8 @@ def port_named(name: str, ports: Mapping[str, Port]) -> Port:
 
 
 def _nearest(name: str, ports: Mapping[str, Port]) -> str:
-    lowered = {port.lower(): port for port in ports}
-    close = [lowered[near] for near in get_close_matches(name.lower(), lowered, 1)]
     shown = [*islice(ports, 10), *(["..."] if len(ports) > 10 else [])]
-    return f"{f'did you mean {close[0]}? ' if close else ''}its inputs and outputs are {', '.join(shown)}"
+    return f"{did_you_mean(name, ports)} its inputs and outputs are {', '.join(shown)}".lstrip()
 
 
 def axis_of(axis: object, port: Port) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields, is_dataclass
-from difflib import get_close_matches
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,6 +18,8 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+from onnx_migrate.messages import did_you_mean
 
 __all__ = ["WrongRow", "keys_of", "parsed", "read_row", "toml_key"]
 
@@ -127,9 +128,7 @@ def _value(kind: type, item: Field[Any], given: Any, name: str, place: str) -> A
     if not fits(given):
         raise WrongRow(f"{name} must be {wanted}, not {given!r}")
     if known and isinstance(given, str) and given not in known:
-        close = get_close_matches(given, list(known), 1)
-        hint = f"did you mean {close[0]}?" if close else ""
-        raise WrongRow(f"{name} must be one of {', '.join(known)}, not {given!r}", hint)
+        raise WrongRow(f"{name} must be one of {', '.join(known)}, not {given!r}", did_you_mean(given, known))
     if origin is tuple:
         if not given and _is_required(item):
             raise WrongRow(f"{name} must not be empty")
@@ -162,5 +161,4 @@ def _label(kind: type, row: Any) -> str:
 
 
 def _hint(given: str, known: Iterable[str]) -> str:
-    close = get_close_matches(given, list(known), 1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+    return did_you_mean(given, known) or f"known are {', '.join(known)}"

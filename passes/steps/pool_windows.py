@@ -118,7 +118,7 @@ def windows(rw: LoweringRewriter) -> Windows:
         head, tail = pads[axis], pads[count + axis]
         if auto.startswith("SAME") and dilations[axis] != 1:
             rw.refuse(
-                f"auto_pad={auto} with dilations {dilations}: runtimes pad differently, and older versions have no dilations",
+                f"auto_pad={auto} with dilations {dilations}: runtimes pad differently",
                 code="no-equal",
                 hint="write the padding out in the attribute pads",
             )

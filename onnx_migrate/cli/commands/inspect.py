@@ -72,8 +72,10 @@ def inspect(
     from onnx_migrate.safe_open.transfers import transfers_within
 
     opset, runtime, timeout = options["opset"], options["runtime"], options["timeout"]
-    if runtime and context.get_parameter_source("opset") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--for determines the opset; leave --opset out")
+    if context.get_parameter_source("opset") is ParameterSource.DEFAULT:
+        opset = None
+    elif "all" in runtime:
+        raise click.UsageError("--for all has an opset for each runtime; leave --opset out")
     if options["adapters"]:
         sys.path.append(os.getcwd())  # where a console script does not look
     code = 0
@@ -106,7 +108,11 @@ def inspect(
         # A pipe has no width: a row of a table stays one line there.
         console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 1000)
         if len(models) > 1 and not verbose and not shown[0].outlooks:
-            print_overview(shown, console, to=f"for {' and '.join(runtime)}" if runtime else f"to {opset}")
+            print_overview(
+                shown,
+                console,
+                to=f"for {' and '.join(runtime)}" if runtime else f"to {opset or options['opset']}",
+            )
         else:
             for index, found in enumerate(shown):
                 if index:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
 from onnx_migrate.declared import Declared, declared
+from onnx_migrate.messages import did_you_mean
 from onnx_migrate.options import Options
 
 __all__ = ["line_of", "options_of"]
@@ -75,8 +75,7 @@ def line_of(path: Path, key: str, override: int | None = None) -> str:
 
 
 def _unknown(key: str, known: Mapping[str, Any]) -> str:
-    close = get_close_matches(key, known, 1)
-    meant = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
+    meant = did_you_mean(key, known) or f"known are {', '.join(sorted(known))}"
     return f"unknown option {key}; {meant}"
 
 

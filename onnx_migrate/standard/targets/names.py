@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 
 from onnx import AttributeProto, defs
 
+from onnx_migrate.messages import did_you_mean
 from onnx_migrate.standard.allowed_values import allowed_values
 from onnx_migrate.standard.schema import Signature, newest_opset, signature, versions
 from onnx_migrate.standard.targets.rows import Range, Table, Values
@@ -65,7 +65,7 @@ def _check_inputs(place: str, domain: str, operator: str, inputs: Iterable[str])
     for name in inputs:
         if name not in known:
             hint = (
-                _meant(name, known) or f"it has {', '.join(sorted(known))}"
+                did_you_mean(name, known) or f"it has {', '.join(sorted(known))}"
                 if known
                 else "no schema lists them"
             )
@@ -102,7 +102,7 @@ def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tup
     hint = (
         f'it is of another domain: domain = "{elsewhere or "ai.onnx"}"'
         if elsewhere is not None
-        else _meant(name, names)
+        else did_you_mean(name, names)
     )
     return f"{domain or 'ai.onnx'} has no operator {name!r}", hint
 
@@ -117,7 +117,7 @@ def _of_attributes(domain: str, operator: str, attributes: Mapping[str, Values])
         if name not in known:
             yield (
                 f"{operator} has no attribute {name!r}",
-                _meant(name, known) or f"it has {', '.join(sorted(known))}",
+                did_you_mean(name, known) or f"it has {', '.join(sorted(known))}",
             )
             continue
         yield from _of_values(domain, forms, name, values)
@@ -141,12 +141,5 @@ def _of_values(
         if not isinstance(value, types):
             yield f"the values of {operator}'s {attribute} are {what}, not {value!r}", ""
         elif allowed and value not in allowed:
-            hint = _meant(str(value), allowed) or f"it is one of {', '.join(sorted(allowed))}"
+            hint = did_you_mean(str(value), allowed) or f"it is one of {', '.join(sorted(allowed))}"
             yield f"{operator}'s {attribute} is never {value!r}", hint
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    """Return the nearest known name as a question, whatever its case; "" if none is near."""
-    by_case = {item.lower(): item for item in sorted(known)}
-    close = get_close_matches(name.lower(), list(by_case), 1)
-    return f"did you mean {by_case[close[0]]}?" if close else ""

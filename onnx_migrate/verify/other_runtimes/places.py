@@ -7,11 +7,11 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.messages import did_you_mean
 from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place
 
@@ -51,12 +51,11 @@ def place_of(text: str) -> RuntimeRequest:
     name, _, version = (part.strip() for part in head.partition("=="))
     name = _ALIASES.get(name.lower(), name.lower())
     if name not in TITLES:
-        close = get_close_matches(name, TITLES, 1, 0.6)
-        meant = f"did you mean {close[0]}? " if close else ""
+        meant = did_you_mean(name, TITLES)
         raise UsageError(
             f"nothing can be run in {text!r} here",
             code="no-such-evaluator",
-            hint=f"{meant}models can be run in {', '.join(TITLES)}",
+            hint=f"{meant} models can be run in {', '.join(TITLES)}".lstrip(),
         )
     place = _in_folder(name, folder) if folder else Place.here(name)
     try:

@@ -51,6 +51,17 @@ def test_the_plan_is_what_the_migration_does(cli: Run, folder: Path) -> None:
     assert (plan["target"], plan["refusal"]) == (18, None)
 
 
+@pytest.mark.parametrize("opset", ["13", "17"])
+def test_an_opset_beside_a_runtime_is_planned_as_it_is_migrated(cli: Run, folder: Path, opset: str) -> None:
+    asked = ("--for", "onnxruntime==1.14", "--opset", opset)
+    plan = shown(cli("inspect", "small.onnx", "--json", *asked))
+    done = json.loads(cli("small.onnx", "out.onnx", *asked, "--no-simplify", "--no-verify", "--json").out)
+
+    assert plan["changes"] == done["changes"] != []
+    assert plan["target"] == int(opset)
+    assert plan["target"] == done["after"]["opset"]
+
+
 def test_refusals_have_a_reason_and_the_reachable_opsets(cli: Run, folder: Path) -> None:
     text = (
         '<ir_version: 6, opset_import: ["": 8]> g (float[4] x) => (float[4] y) { t = Relu (x) y = Scan (t) }'
@@ -119,7 +130,13 @@ def test_limits_of_a_runtime_are_shown(cli: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [["--for", "nonsense"], ["--for", "onnxruntime==1.14", "--opset", "17"]], ids=str
+    "args",
+    [
+        ["--for", "nonsense"],
+        ["--for", "onnxruntime==1.14", "--opset", "19"],
+        ["--for", "all", "--opset", "13"],
+    ],
+    ids=str,
 )
 def test_wrong_usage(cli: Run, folder: Path, args: list[str]) -> None:
     assert cli("inspect", "small.onnx", *args).code == 2
