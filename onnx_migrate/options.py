@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from onnx_migrate.verify import InputData
     from onnx_migrate.verify.settings import Libraries
 
-__all__ = ["Opset", "Options", "Policy", "ResizeForm", "default_pipeline", "pipeline_of"]
+__all__ = ["Opset", "Options", "Policy", "Precision", "ResizeForm", "default_pipeline", "pipeline_of"]
 
 ResizeForm = Literal["auto", "scales", "sizes"]
 
 Opset = int | str | Mapping[str, int | str]
 """An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
 {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
+
+Precision = Literal["fp16", "bf16", "fp32"]
 
 Policy = Literal["require", "auto", "off"]
 """Whether a result must be verified, may be unverified, or is not verified at all."""
@@ -119,6 +121,24 @@ class Options:
         result at other sizes too. Where that cannot be done, "auto" returns an unverified result, which is not
         simplified, and the report says why; with "require" the migration fails. "off" compares nothing. True is
         "auto", False is "off".""",
+    )
+    precision: Precision | None = option(
+        None, "--precision", panel=REACH, type=("fp16", "bf16", "fp32"),
+        help="Compute in this floating-point type and store the weights in it; inputs and outputs keep their types. Nodes whose "
+        "numbers would leave the original's stay in float32, and the report lists them. See docs/precision.md.",
+        text="""compute in "fp16", "bf16" or "fp32", and store the weights so. What does not take the type, or would leave the
+        original's numbers in it, keeps its own (docs/precision.md).""",
+    )
+    precision_io: bool = option(
+        False, "--precision-io", panel=REACH, is_flag=True,
+        help="With --precision: give floating-point inputs and outputs the type too.",
+        text="with `precision`, give inputs and outputs the type too.",
+    )
+    keep_fp32: Collection[str] = option(
+        (), "--keep-fp32", panel=REACH, multiple=True, metavar="OPERATOR|NODE",
+        help="With --precision: leave the type of these nodes as it is; an operator, as Softmax, or names of nodes, as "
+        "'/head/*'. Repeat it for more.",
+        text="""with `precision`, operators, or names of nodes as patterns of fnmatch ("/head/*"), that keep their type.""",
     )
     resize_form: ResizeForm | None = option(
         None, "--resize-form", panel=REWRITING, type=("auto", "scales", "sizes"),

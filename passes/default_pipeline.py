@@ -10,6 +10,8 @@ from onnx_migrate.options import Opset, Options
 from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
+from onnx_migrate.verify import Settings
+from onnx_migrate.verify.settings import libraries_of
 
 from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
@@ -19,6 +21,7 @@ from .input_dims import FixDims, OpenDims
 from .ir_version import IrVersion
 from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
+from .precision import KINDS, Precision
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .standard import Standard
@@ -57,9 +60,9 @@ def default_pipeline(options: Options) -> list[Pass]:
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*_lowerings(options), *_standard(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
+    passes += [*_widening(options), *_rewrites_for(options), *_precision(options)]
     if options.targets:
-        limits = RuntimeLimits(targets=options.targets, best_effort=options.best_effort)
-        passes += [*_rewrites_for(options), limits]
+        passes.append(RuntimeLimits(targets=options.targets, best_effort=options.best_effort))
     if simplified:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
         passes.append(_simplify(options, always=always))
@@ -79,13 +82,61 @@ def _is_simplified(simplify: bool | str) -> bool:
 
 def _asks_for_ir_version_alone(options: Options) -> bool:
     """Return whether nothing but the IR version is to change."""
-    others = (options.opset, options.runtime, options.dynamic, options.fix, options.standard or None)
+    others = (
+        options.opset,
+        options.runtime,
+        options.dynamic,
+        options.fix,
+        options.standard or None,
+        options.precision,
+    )
     return (
         options.ir_version is not None
         and all(option is None for option in others)
         and not (options.dynamic_batch or options.resize_intent)
         and options.resize_form in (None, "auto")
     )
+
+
+def _precision(options: Options) -> list[Pass]:
+    """Return the pass that changes the floating-point type, if one is asked for; it runs models unless nothing is verified."""
+    if options.precision is None:
+        if options.precision_io or options.keep_fp32:
+            raise UsageError(
+                "--precision-io and --keep-fp32 say how a precision is changed, and none is asked for",
+                hint="give --precision fp16, bf16 or fp32 too",
+            )
+        return []
+    if options.precision not in KINDS:
+        raise UsageError(
+            f"precision={options.precision!r} is not known", hint=f"it is one of {', '.join(KINDS)}"
+        )
+    settings = Settings(
+        options.input_data,
+        seed=options.seed,
+        limits=options.limits,
+        isolated=options.isolated,
+        libraries=libraries_of(options.ort_library),
+    )
+    return [
+        Precision(
+            kind=options.precision,
+            keep=tuple(options.keep_fp32),
+            interface=options.precision_io,
+            may_raise=options.targets is None and (options.opset is None or str(options.opset).endswith("+")),
+            settings=None if options.verify in (False, "off") else settings,
+        )
+    ]
+
+
+def _widening(options: Options) -> list[Pass]:
+    """Return the pass that brings models of narrow types to float32 whole, for runtimes that take no others."""
+    known = [target.row.types for target in options.targets or () if target.row.types]
+    if options.precision is not None or not any(
+        "float32" in types and "float16" not in types for types in known
+    ):
+        return []
+    return [Precision(kind="fp32", interface=True)]
 
 
 def _resize_form(options: Options) -> Form:

@@ -29,7 +29,7 @@ ARROWS = """
     remedies   -> compatibility options facts model rewrite standard
     compatibility     -> options engine rewrite model standard
     report     -> options rewrite facts model standard
-    passes     -> plugins options engine files rewrite facts model standard
+    passes     -> plugins options engine verify files rewrite facts model standard
     plugins    -> engine rewrite standard
     options    -> engine verify model standard
     engine     -> files rewrite facts model standard
@@ -51,6 +51,7 @@ ARROWS = """
     model/mending -> validity
 
     verify/other_runtimes -> equivalence evaluators compare
+    verify/precision -> equivalence evaluators inputs
     verify/equivalence -> inputs evaluators compare
     verify/dynamic -> inputs evaluators compare
     verify/inputs -> evaluators compare

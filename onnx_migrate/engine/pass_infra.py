@@ -61,6 +61,11 @@ class Pass(ABC):
     producer: ClassVar[str] = ""
     """The producer whose models alone the pass changes or notes anything in; "" where it may for all."""
 
+    @property
+    def changes_types(self) -> bool:
+        """Whether inputs and outputs of the model have other element types afterwards, on purpose."""
+        return False
+
     @abstractmethod
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the model that results, which may be `model` itself edited in place. Raises MigrateError.

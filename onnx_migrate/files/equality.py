@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import BufferPayload, FilePayload, Payload
+from onnx_migrate.model.payloads import Payload, pieces_of
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.safe_open import open_regular
 
@@ -42,7 +40,7 @@ def same_bytes(a: Payload, b: Payload) -> bool:
         return True
     if a.length != b.length:
         return False
-    return all(one == other for one, other in zip(_pieces(a), _pieces(b), strict=True))
+    return all(one == other for one, other in zip(pieces_of(a, _PIECE), pieces_of(b, _PIECE), strict=True))
 
 
 def _structure(model: Model) -> tuple[bytes, list[Payload]]:
@@ -57,22 +55,6 @@ def _structure(model: Model) -> tuple[bytes, list[Payload]]:
             tensor.ClearField("data_location")
             tensor.raw_data = f"{payload.field} of {payload.length}".encode()
     return proto.SerializeToString(deterministic=True), payloads
-
-
-def _pieces(payload: Payload) -> Iterator[bytes]:
-    for start in range(0, payload.length, _PIECE):
-        length = min(_PIECE, payload.length - start)
-        if isinstance(payload, FilePayload):
-            yield replace(payload, offset=payload.offset + start, length=length).read()
-        elif isinstance(payload, BufferPayload):
-            yield bytes(payload.buffer[start : start + length])
-        else:
-            yield from _cut(payload.read())
-            return
-
-
-def _cut(data: bytes) -> Iterator[bytes]:
-    return (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
 
 
 def file_digest(path: Path) -> str:

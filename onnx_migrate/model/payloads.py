@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onnx import TensorProto
@@ -26,6 +26,7 @@ __all__ = [
     "file_stamp",
     "has_type",
     "packed_bytes",
+    "pieces_of",
 ]
 
 _TYPES_OF_FIELD: dict[str, tuple[int, ...]] = {
@@ -200,6 +201,19 @@ class TensorPayload:
 
 
 Payload = FilePayload | BufferPayload | TensorPayload
+
+
+def pieces_of(payload: Payload, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a payload, `size` at a time. Raises LoadError as `read` does."""
+    whole = payload.read() if isinstance(payload, TensorPayload) else b""
+    for start in range(0, payload.length, size):
+        length = min(size, payload.length - start)
+        if isinstance(payload, FilePayload):
+            yield replace(payload, offset=payload.offset + start, length=length).read()
+        elif isinstance(payload, BufferPayload):
+            yield bytes(payload.buffer[start : start + length])
+        else:
+            yield whole[start : start + length]
 
 
 # The bytes of a tensor in memory

@@ -62,6 +62,10 @@ def call_in_fork(function: str, *args: object, seconds: float, memory: int, stat
         return ended
 
 
+_inherited: list[_Fork] = []
+"""What a copy of a process has of its parent's. It is kept: its end would close a pipe whose number is another file's here."""
+
+
 class _Fork:
     """A copy of this process that waits for calls; it ends when this process does."""
 
@@ -107,8 +111,9 @@ class _Fork:
         return OutOfMemory(memory, ending.log) if isinstance(ending, OutOfMemory) else ending
 
     def close(self) -> None:
-        """End the copy, whatever it does."""
+        """End the copy, whatever it does; that of the process which this one was forked from is left alone."""
         if self._parent != os.getpid():
+            _inherited.append(self)
             return
         self._pipe.close()
         with contextlib.suppress(ProcessLookupError, ChildProcessError):

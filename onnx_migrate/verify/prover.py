@@ -73,7 +73,7 @@ class Prover:
         if unproved is not None and not unproved.determined:
             return Proof(_not_proved(verdict, unproved), unproved)
         with _requires_unchanged(segment.original, segment.result):
-            proof = prove_dynamic(self._runnable(segment.result), symbols, made.batch, self.settings)
+            proof = prove_dynamic(self.runnable(segment.result), symbols, made.batch, self.settings)
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
         if not proof.holds:
@@ -105,13 +105,13 @@ class Prover:
             for difference in other_folded_weights(unsimplified, segment.result):
                 return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")
         self._keep_original(segment.original)
-        runnable = segment.map(self._runnable)
+        runnable = segment.map(self.runnable)
         with _requires_unchanged(*segment.models()):
             return verify(runnable, self.settings, strict=strict, by_value=by_value)
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently, as far as one is found."""
-        runnables = map(self._runnable, (original, result))
+        runnables = map(self.runnable, (original, result))
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
 
@@ -122,7 +122,7 @@ class Prover:
         """
         self._keep_original(original)
         with _requires_unchanged(original, result):
-            failure, doubt = check_loads(self._runnable(original), self._runnable(result), self.settings)
+            failure, doubt = check_loads(self.runnable(original), self.runnable(result), self.settings)
         if failure is not None:
             raise _does_not_load(replace(verdict, load=failure), failure)
         return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *filter(None, [doubt])))))
@@ -130,13 +130,13 @@ class Prover:
     def loads(self, result: Model) -> bool:
         """Return whether ONNX Runtime loads a result, without and with optimisation."""
         with _requires_unchanged(result):
-            return check_loads(None, self._runnable(result), self.settings) == (None, "")
+            return check_loads(None, self.runnable(result), self.settings) == (None, "")
 
     def _keep_original(self, original: Model) -> None:
         if self._original is None or self._original[0] is not original:
-            self._original = original, self._runnable(original)
+            self._original = original, self.runnable(original)
 
-    def _runnable(self, model: Model) -> Runnable:
+    def runnable(self, model: Model) -> Runnable:
         """Return a model in a form that runtimes load; weights in memory are written to a temporary file first."""
         if self._original is not None and self._original[0] is model:
             return self._original[1]

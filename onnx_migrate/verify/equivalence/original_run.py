@@ -19,7 +19,16 @@ from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
-from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, EvaluationError, Evaluator, Runnable, open_model
+from onnx_migrate.verify.evaluators import (
+    LEVELS,
+    REFERENCE,
+    STRICT,
+    EvaluationError,
+    Evaluator,
+    Runnable,
+    open_model,
+)
+from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
@@ -179,10 +188,11 @@ def _open(original: Runnable, inner: Sequence[str]) -> tuple[Evaluator, tuple[st
     try:
         return open_model(original, LEVELS[0], inner), LEVELS
     except EvaluationError as error:
-        if miscomputed_in_reference(original.model):
+        other = STRICT if error.limit and is_narrow(original.model) else REFERENCE
+        if other == REFERENCE and miscomputed_in_reference(original.model):
             raise
         try:
-            return open_model(original, REFERENCE, inner), (REFERENCE,)
+            return open_model(original, other, inner), (other,)
         except EvaluationError as second:
             raise error from second
 

@@ -33,11 +33,13 @@ from onnx_migrate.verify.evaluators.interface import (
 )
 from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
 from onnx_migrate.verify.evaluators.reference import REFERENCE
+from onnx_migrate.verify.evaluators.strict import STRICT
 
 __all__ = [
     "LEVELS",
     "OPTIMIZED",
     "REFERENCE",
+    "STRICT",
     "UNOPTIMIZED",
     "EvaluationError",
     "Evaluator",

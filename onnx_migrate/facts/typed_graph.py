@@ -1,0 +1,169 @@
+"""A model as a graph of typed values: bodies, the nodes in them, and of each value its type, its maker and its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.graphs import BodyKey, subgraphs
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.retyping import derived_types
+from onnx_migrate.standard.schema import is_onnx, signature_at
+
+__all__ = ["Frame", "Step", "Value", "frames_of"]
+
+
+@dataclass(eq=False)
+class Value:
+    """A value of one body. `dtype` is its element type, None where that is not known or it is no tensor.
+
+    `tensor` holds its numbers if it is an initializer that nobody can override, or the output of a Constant. `maker` is the
+    node that computes it. `names` are its names by element type, as far as it has been written.
+    """
+
+    name: str
+    frame: Frame
+    dtype: int | None = None
+    container: bool = False
+    tensor: TensorProto | None = None
+    maker: Step | None = None
+    readers: list[tuple[Step, int]] = field(default_factory=list)
+    is_output: bool = False
+    names: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Step:
+    """A node in its body, with the values that it reads and makes (None where one is left out), and its sub-graphs."""
+
+    node: onnx.NodeProto
+    frame: Frame
+    index: int
+    version: int
+    inputs: list[Value | None] = field(default_factory=list)
+    outputs: list[Value | None] = field(default_factory=list)
+    inner: list[tuple[str, Frame]] = field(default_factory=list)
+
+    @property
+    def domain(self) -> str:
+        """The node's domain, "" for ai.onnx."""
+        return "" if is_onnx(self.node.domain) else self.node.domain
+
+    def is_a(self, *operators: str) -> bool:
+        """Return whether the node is of one of these operators of ai.onnx."""
+        return not self.domain and self.node.op_type in operators
+
+
+@dataclass(eq=False)
+class Frame:
+    """A body: the main graph (of the key ()), or a sub-graph of a node, in the body `parent`."""
+
+    body: onnx.GraphProto
+    key: BodyKey
+    parent: Frame | None = None
+    steps: list[Step] = field(default_factory=list)
+    values: dict[str, Value] = field(default_factory=dict)
+
+    def find(self, name: str) -> Value | None:
+        """Return the value that a name stands for here, None for one that is nowhere defined."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.values:
+                return frame.values[name]
+            frame = frame.parent
+        return None
+
+
+def frames_of(proto: onnx.ModelProto, types: TypeTable) -> list[Frame]:
+    """Return the bodies of a model without local functions, each before those inside it, with their values and nodes.
+
+    The types are those of `types`, and where onnx infers none, what follows from the signatures of operators.
+    """
+    return list(_Reader(proto, types).frame(proto.graph, (), None))
+
+
+class _Reader:
+    def __init__(self, proto: onnx.ModelProto, types: TypeTable) -> None:
+        self._proto, self._types = proto, types
+        self._opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 1
+        self._overridable = proto.ir_version >= 4
+
+    def frame(self, body: onnx.GraphProto, key: BodyKey, parent: Frame | None) -> Iterator[Frame]:
+        """Yield a body, after it was read with all that is inside it, and then the bodies inside it."""
+        frame = Frame(body, key, parent)
+        inside: list[Frame] = []
+        for declared in body.input:
+            self._add(frame, declared.name)
+        for tensor in body.initializer:
+            if tensor.name not in frame.values or not self._overridable:
+                self._add(frame, tensor.name, tensor)
+                frame.values[tensor.name].dtype = tensor.data_type
+        for sparse in body.sparse_initializer:
+            if sparse.values.name not in frame.values:
+                self._add(frame, sparse.values.name, sparse.values)
+        for index, node in enumerate(body.node):
+            inside += self._step(frame, index, node)
+        for declared in body.output:
+            value = frame.find(declared.name)
+            if value is not None:
+                value.is_output = True
+        yield frame
+        yield from inside
+
+    def _step(self, frame: Frame, index: int, node: onnx.NodeProto) -> list[Frame]:
+        step = Step(node, frame, index, self._version(node))
+        inside: list[Frame] = []
+        step.inputs = [frame.find(name) if name else None for name in node.input]
+        for place, value in enumerate(step.inputs):
+            if value is not None:
+                value.readers.append((step, place))
+        for attribute, place, graph in subgraphs(node):
+            found = list(self.frame(graph, (*frame.key, index, attribute, place), frame))
+            step.inner.append((attribute, found[0]))
+            inside += found
+        for name in node.output:
+            step.outputs.append(self._add(frame, name, self._constant(node), step) if name else None)
+        self._derive(step)
+        frame.steps.append(step)
+        return inside
+
+    def _add(
+        self, frame: Frame, name: str, tensor: TensorProto | None = None, maker: Step | None = None
+    ) -> Value:
+        known = self._types.lookup(None, frame.key, name)
+        value = Value(name, frame, known.dtype, bool(known.container), tensor, maker)
+        frame.values[name] = value
+        return value
+
+    def _derive(self, step: Step) -> None:
+        """Give outputs whose types onnx does not infer those that follow from the operator's signature."""
+        if all(value is None or value.dtype or value.container for value in step.outputs):
+            return
+        kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
+        found = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
+        for value, kind in zip(step.outputs, found, strict=True):
+            if value is not None and not value.dtype and not value.container:
+                value.dtype = kind or None
+
+    def _version(self, node: onnx.NodeProto) -> int:
+        domain = "" if is_onnx(node.domain) else node.domain
+        opset = imported(self._proto.opset_import, domain) if domain else self._opset
+        form = signature_at(domain, node.op_type, opset or 1)
+        return form.since_version if form is not None else 1
+
+    def _constant(self, node: onnx.NodeProto) -> TensorProto | None:
+        """Return the numbers of a Constant of floats, which are a tensor, or are written as one."""
+        if node.op_type != "Constant" or not is_onnx(node.domain):
+            return None
+        for attribute in node.attribute:
+            if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
+                return attribute.t
+            if attribute.name in ("value_float", "value_floats"):
+                numbers = [attribute.f] if attribute.name == "value_float" else list(attribute.floats)
+                dims = [] if attribute.name == "value_float" else [len(numbers)]
+                return onnx.helper.make_tensor("", TensorProto.FLOAT, dims, numbers)
+        return None

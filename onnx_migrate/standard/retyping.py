@@ -1,0 +1,216 @@
+"""Which values of a node change when it computes in another floating-point type, from the schema of its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from onnx import TensorProto
+
+from onnx_migrate.standard.element_types import type_text
+from onnx_migrate.standard.schema import schema_cache
+from onnx_migrate.standard.type_constraints import Constraints, Formal, constraints
+
+__all__ = ["FLOATS", "TYPE_BY_ATTRIBUTE", "Retyping", "derived_types", "retyping", "takes_any"]
+
+FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+"""The types that a change of precision converts into each other; double stays."""
+
+TYPE_BY_ATTRIBUTE = {
+    "Bernoulli": "dtype",
+    "BlackmanWindow": "output_datatype",
+    "Cast": "to",
+    "ConstantOfShape": "value",
+    "DequantizeLinear": "output_dtype",
+    "EyeLike": "dtype",
+    "HammingWindow": "output_datatype",
+    "HannWindow": "output_datatype",
+    "MelWeightMatrix": "output_datatype",
+    "RandomNormal": "dtype",
+    "RandomNormalLike": "dtype",
+    "RandomUniform": "dtype",
+    "RandomUniformLike": "dtype",
+}
+"""Operators of ai.onnx whose output has the type that an attribute says (of ConstantOfShape: that of its tensor), with that
+attribute. Without it the type is that of an input, else float32."""
+
+_ANY = {
+    "Cast": (0,), "CastLike": (0,), "ConstantOfShape": (0,), "EyeLike": (0,), "RandomNormalLike": (0,),
+    "RandomUniformLike": (0,), "Shape": (0,), "Size": (0,),
+}  # fmt: skip
+"""Inputs whose type nothing depends on: they are read as they come."""
+
+_OTHERS = {
+    domain: {name: (inputs, outputs, bfloat) for name, inputs, outputs, bfloat in map(str.split, rows.splitlines())}
+    for domain, rows in {
+        "": """\
+LayerNormalization ABB Bff AB
+SimplifiedLayerNormalization AB Bf AB""",
+        "com.microsoft": """\
+Attention AAA-AA- AA A
+BiasAdd AAA A -
+BiasGelu AA A A
+BiasSoftmax AA A -
+BiasSplitGelu AA A -
+CausalConvWithState AAAA AAA A
+ComplexMul AA A -
+ComplexMulConj AA A -
+ConvTransposeWithDynamicPads AA-A A -
+CropAndResize AA-- A -
+DecoderAttention AAAAA-AA---- AAA -
+DecoderMaskedMultiHeadAttention AAA-AAA---A AAAB -
+DecoderMaskedSelfAttention AAA-AA--- AA -
+DequantizeLinear -A- A -
+EmbedLayerNormalization --AAAAA-- A-A -
+ExpandDims A- A -
+FastGelu AA A A
+FusedConv AAAA A -
+FusedGemm AAA A -
+FusedMatMul AA A A
+FusedMatMulActivation AA A A
+GatedRelativePositionBias AAAAAA- A -
+GatherBlockQuantized --A- A A
+GatherND A- A -
+Gelu A A A
+GemmFastGelu AAA A A
+GridSample AA B -
+GroupNorm ABB A -
+GroupQueryAttention AAABB--AA-AAffAA- ABBA AB
+Inverse A A -
+Irfft A A -
+LongformerAttention AAAAAA- A -
+MatMulBnb4 A-A A A
+MatMulIntegerToFloat --AA--A A -
+MatMulNBits A-AB-A A AB
+MoE AAAAAAAA A A
+MultiHeadAttention AAAA-AAA-- AAAB AB
+NhwcConv AAA A -
+NhwcFusedConv AAAA A -
+PackedAttention AAA--A A -
+PackedMultiHeadAttention AAAA--A A -
+Pad A-A A -
+QAttention --AAA---A AA -
+QuantizeLinear AA- - -
+QuickGelu A A A
+RelativePositionBias A-- A -
+RemovePadding A- A--- -
+RestorePadding A- A -
+Rfft A A -
+RotaryEmbedding A-AA A A
+SkipGroupNorm ABBAA AA -
+SkipLayerNormalization AAAAA AffA A
+SkipSimplifiedLayerNormalization AAAA AffA A
+SparseAttention AAAAA----AA AAA A
+SwiGLU AA A A
+TorchEmbedding A--- A A
+TransposeMatMul AA A A
+Trilu A- A A
+UnfoldTensor A A A
+Unique A A-- -""",
+    }.items()
+}  # fmt: skip
+"""Operators without a schema in onnx, as ONNX Runtime registers them (`get_all_operator_schema()` of onnxruntime 1.32): the
+letters of their inputs and outputs are type variables that take float16 and float32, of which those of the last column take
+bfloat16; f is float32, and - no such type."""
+
+
+@dataclass(frozen=True)
+class Retyping:
+    """Of each input and output, whether it gets the new type. An input that `takes_any` says of is in neither way asked for."""
+
+    inputs: tuple[bool, ...]
+    outputs: tuple[bool, ...]
+
+
+def takes_any(domain: str, operator: str, index: int) -> bool:
+    """Return whether nothing depends on the type of an input."""
+    return not domain and index in _ANY.get(operator, ())
+
+
+@schema_cache
+def retyping(
+    domain: str,
+    operator: str,
+    since_version: int,
+    inputs: tuple[bool, ...],
+    outputs: tuple[bool, ...],
+    target: int,
+) -> Retyping | None:
+    """Return which values of a node change their type when it computes in `target`; None if it does not take that type.
+
+    `inputs` and `outputs` say which values are of a type that is to change. The inputs of one type variable change
+    together. The type of an output follows from the inputs, or from an attribute, if any does: an output whose type the
+    schema leaves to neither, as the mean that LayerNormalization returns, stays.
+    """
+    known = _constraints(domain, operator, since_version)
+    if known is None:
+        return None
+    text = type_text(target)
+    changing: set[str] = set()
+    staying: set[str] = set()
+    for formal, changes in _formals(known, inputs, output=False):
+        if changes and formal is not None:
+            (changing if text in formal.allowed else staying).add(formal.variable)
+    stated = not domain and operator in TYPE_BY_ATTRIBUTE
+    found_outputs = []
+    for formal, changes in _formals(known, outputs, output=True):
+        follows = formal is not None and (formal.variable in changing or (stated and text in formal.allowed))
+        found_outputs.append(changes and follows)
+    found_inputs = tuple(
+        changes
+        and formal is not None
+        and formal.variable in changing
+        and not takes_any(domain, operator, index)
+        for index, (formal, changes) in enumerate(_formals(known, inputs, output=False))
+    )
+    asked = any(found_inputs) or any(found_outputs)
+    return Retyping(found_inputs, tuple(found_outputs)) if asked else None
+
+
+def _formals(
+    known: Constraints, flags: tuple[bool, ...], *, output: bool
+) -> Iterator[tuple[Formal | None, bool]]:
+    return ((known.formal(index, output=output), changes) for index, changes in enumerate(flags))
+
+
+@schema_cache
+def _constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
+    """Return the types that an operator takes, by onnx or else by ONNX Runtime; None where neither says."""
+    known = constraints(domain, operator, since_version)
+    row = None if known is not None else _OTHERS.get(domain, {}).get(operator)
+    if row is None:
+        return known
+    inputs, outputs, bfloat = row
+
+    def formal(letter: str) -> Formal:
+        kinds = (
+            ["float"] if letter in "f-" else ["float", "float16", *(["bfloat16"] if letter in bfloat else [])]
+        )
+        return Formal("", letter, frozenset(f"tensor({kind})" for kind in kinds), variadic=False, alike=True)
+
+    return Constraints(tuple(map(formal, inputs)), tuple(map(formal, outputs)))
+
+
+@schema_cache
+def derived_types(
+    domain: str, operator: str, since_version: int, inputs: tuple[int, ...], outputs: int
+) -> tuple[int, ...]:
+    """Return the element types of a node's outputs as far as they follow from those of its inputs; 0 for all others."""
+    known = _constraints(domain, operator, since_version)
+    if known is None:
+        return (0,) * outputs
+    bound: dict[str, int] = {}
+    for index, kind in enumerate(inputs):
+        formal = known.formal(index, output=False)
+        if kind and formal is not None and formal.alike:
+            bound.setdefault(formal.variable, kind)
+    formals = [known.formal(index, output=True) for index in range(outputs)]
+    return tuple(
+        bound.get(formal.variable) or _only(formal.allowed) if formal is not None and formal.alike else 0
+        for formal in formals
+    )
+
+
+def _only(allowed: frozenset[str]) -> int:
+    """Return the element type of the one type that is allowed, 0 where there are several, or it is no tensor's."""
+    return next((kind for kind in TensorProto.DataType.values() if kind and allowed == {type_text(kind)}), 0)

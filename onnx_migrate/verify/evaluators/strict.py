@@ -1,0 +1,143 @@
+"""A model of float16 or bfloat16 as hardware computes it: every value rounded to its type after each node.
+
+ONNX Runtime's CPU provider has few kernels of these types. It computes chains of float16 nodes in float32 and drops the Casts
+between them (InsertCastTransformer in onnxruntime/core/optimizer/insert_cast_transformer.cc), so that an overflow inside of a
+chain is not seen. Here each node computes in float32, between Casts that are the model's own, which that does not drop.
+"""
+
+from __future__ import annotations
+
+import onnx
+import onnx.inliner
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.graphs import weight_tensors
+from onnx_migrate.model.names import Names
+from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
+from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
+from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
+
+__all__ = ["LOADERS", "NARROW", "STRICT", "is_narrow", "rounded_weights", "strict"]
+
+STRICT = "onnxruntime:strict"
+"""ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
+
+NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
+
+_AS_WRITTEN = ("Cast", "CastLike", "Constant", "ConstantOfShape", "If", "Loop", "Scan")
+"""Operators that round by themselves, or that compute nothing."""
+
+
+def is_narrow(model: onnx.ModelProto) -> bool:
+    """Return whether a model stores numbers of a narrow type, or declares a value of one."""
+    values = (*model.graph.input, *model.graph.output, *model.graph.value_info)
+    return (
+        any(value.type.tensor_type.elem_type in NARROW for value in values)
+        or any(tensor.data_type in NARROW for tensor in weight_tensors(model))
+        or any(
+            attribute.name in TYPE_BY_ATTRIBUTE.values() and attribute.i in NARROW
+            for node in model.graph.node
+            for attribute in node.attribute
+        )
+    )
+
+
+def strict(runnable: Runnable) -> Runnable:
+    """Return the model with each node of a narrow type computing in float32, and its outputs rounded to their types."""
+    model = runnable.proto()
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    frames, names = frames_of(model, TypeTable(model)), Names(model)
+    for frame in reversed(frames):  # a body is copied with those inside it
+        _Wrapping(frame, names).write()
+    return runnable.with_structure(model)
+
+
+class _Wrapping:
+    """Writes the Casts of one body. A value of a body around it is cast here, where it is read."""
+
+    def __init__(self, frame: Frame, names: Names) -> None:
+        self._frame, self._names = frame, names
+        self._nodes: list[onnx.NodeProto] = []
+        self._wide: dict[Value, str] = {}
+
+    def write(self) -> None:
+        for step in self._frame.steps:
+            if step.is_a(*_AS_WRITTEN) or not self._is_narrow(step):
+                self._nodes.append(step.node)
+            else:
+                self._wrap(step)
+        del self._frame.body.node[:]
+        self._frame.body.node.extend(self._nodes)
+
+    @staticmethod
+    def _is_narrow(step: Step) -> bool:
+        values = [value for value in (*step.inputs, *step.outputs) if value is not None]
+        return any(value.dtype in NARROW for value in values) and not any(value.container for value in values)
+
+    def _wrap(self, step: Step) -> None:
+        node = step.node
+        for place, value in enumerate(step.inputs):
+            if value is not None and value.dtype in NARROW:
+                node.input[place] = self._widened(value)
+        attribute = TYPE_BY_ATTRIBUTE.get(node.op_type) if not step.domain else None
+        for stated in node.attribute:
+            if stated.name == attribute and stated.i in NARROW:
+                stated.i = TensorProto.FLOAT
+        self._nodes.append(node)
+        for place, value in enumerate(step.outputs):
+            if value is not None and value.dtype in NARROW:
+                wide = self._names.fresh(f"{value.name}_wide")
+                node.output[place] = wide
+                self._cast(wide, value.name, value.dtype)
+
+    def _widened(self, value: Value) -> str:
+        if value not in self._wide:
+            self._wide[value] = self._names.fresh(f"{value.name}_widened")
+            self._cast(value.name, self._wide[value], TensorProto.FLOAT)
+        return self._wide[value]
+
+    def _cast(self, source: str, target: str, kind: int) -> None:
+        label = self._names.fresh(f"{target}_rounding")
+        self._nodes.append(onnx.helper.make_node("Cast", [source], [target], label, to=kind))
+
+
+def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable:
+    """Return the original with the numbers rounded to `kind` that the result stores in it, and with rounded inputs.
+
+    It computes in float32: no model of that type is nearer to the original, but by chance.
+    """
+    model = original.proto()
+    narrow = {tensor.name for tensor in result.model.graph.initializer if tensor.data_type == kind}
+    stored = [node for node in result.model.graph.node if node.op_type == "Constant"]
+    narrow |= {node.output[0] for node in stored if node.attribute[0].t.data_type == kind}
+    names = Names(model)
+    frame = frames_of(model, TypeTable(model))[0]
+    nodes: list[onnx.NodeProto] = []
+    for value in frame.values.values():
+        is_input = value.maker is None and value.tensor is None
+        if value.dtype == TensorProto.FLOAT and (
+            is_input or (value.tensor is not None and value.name in narrow)
+        ):
+            narrowed, rounded = names.fresh(f"{value.name}_narrow"), names.fresh(f"{value.name}_rounded")
+            nodes += [
+                onnx.helper.make_node("Cast", [value.name], [narrowed], narrowed, to=kind),
+                onnx.helper.make_node("Cast", [narrowed], [rounded], rounded, to=TensorProto.FLOAT),
+            ]
+            for step, place in value.readers:
+                step.node.input[place] = rounded
+    constants = [step.node for step in frame.steps if step.is_a("Constant")]
+    body = [*constants, *nodes, *(step.node for step in frame.steps if not step.is_a("Constant"))]
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in body]
+    del model.graph.node[:]
+    model.graph.node.extend(copies)
+    return original.with_structure(model)
+
+
+def _load(runnable: Runnable) -> Evaluator:
+    return OnnxRuntime(strict(runnable))
+
+
+LOADERS = {STRICT: _load}

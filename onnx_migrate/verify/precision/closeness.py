@@ -1,0 +1,338 @@
+"""How far the outputs of a model in another precision are from the original's, and which nodes they part at.
+
+The result runs strictly (strict.py). It may be as far from the original as its type's rounding makes it, or twice as far as
+the original is with its weights and inputs rounded alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Step, Value, frames_of
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.tensors import numbers
+from onnx_migrate.process import mark
+from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
+from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators.strict import rounded_weights
+from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["CLOSENESS", "RANGES", "ROUNDING", "Closeness", "OutputError", "closeness", "large_values"]
+
+ROUNDING: dict[int, float] = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT: 5e-3}
+"""By how much of an output's largest magnitude a result may be off."""
+
+_FLOORS = 2.0
+"""How many times as far off as the original with rounded weights and inputs it may be."""
+
+_SHARE = 0.005
+"""Of the elements of an output that are no floats, the share that may differ."""
+
+_EPSILON = 2.0**-11
+"""What a node's rounding adds, below which errors are not compared."""
+
+_AMPLIFIES = 4.0
+"""How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
+
+_AT_ONCE = 200
+"""How many inner values are recorded in one run."""
+
+_SEEDS = (0, 1)
+"""Of the inputs that nodes are searched on, and of those that the result is checked on."""
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far one output is off, as a share of its largest magnitude (of what is no float: of its elements), and the limit."""
+
+    name: str
+    error: float
+    limit: float
+    floor: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is within the limit."""
+        return self.error <= self.limit
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """What comparing found.
+
+    `reason` says why nothing could be compared, "" else. `causes` are the outputs of the original's nodes at which the result
+    leaves it; none where it does not. `sizes` are the largest and the smallest magnitudes but 0 of what these give out.
+    """
+
+    outputs: tuple[OutputError, ...] = ()
+    causes: tuple[str, ...] = ()
+    sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all outputs are within their limits."""
+        return all(output.agrees for output in self.outputs)
+
+    @property
+    def excess(self) -> float:
+        """By how many times the worst output is off more than allowed."""
+        return max((output.error / output.limit for output in self.outputs), default=0.0)
+
+
+@dataclass
+class _Reference:
+    """What an original computes on some inputs."""
+
+    runnable: Runnable
+    feeds: list[Feed]
+    outputs: list[dict[str, Any]]
+    floors: dict[str, float] = field(default_factory=dict)
+
+
+CLOSENESS = "onnx_migrate.verify.precision.closeness:closeness"
+"""What runs in the child process."""
+
+_references: dict[tuple[bytes, bool], _Reference] = {}
+"""Of the original that was last run in this process."""
+
+
+def closeness(
+    original: Runnable, result: Runnable, kind: int, settings: Settings, unseen: bool = False
+) -> Closeness:
+    """Run both on the same inputs, in whatever process this is, and compare.
+
+    With `unseen` these are other inputs than without, unless the user gave some.
+    """
+    if is_random(original.model):
+        original, result = with_fixed_numbers(original), with_fixed_numbers(result)
+    try:
+        mark("original: running")
+        reference = _reference(original, result, settings, unseen)
+        mark("result: running")
+        model = open_model(result, STRICT)
+        runs = [_in_float(model.run(_fed(feed.inputs, result.model))) for feed in reference.feeds]
+    except EvaluationError as error:
+        return Closeness(reason=f"it does not {error.failed_to}: {error}")
+    errors = _worst(reference.outputs, runs)
+    if any(error > ROUNDING[kind] for error in errors.values()) and not reference.floors:
+        reference.floors = _floors(original if kind == TensorProto.FLOAT else None, reference, result, kind)
+    limits = {name: max(ROUNDING[kind], _FLOORS * reference.floors.get(name, 0.0)) for name in errors}
+    outputs = tuple(
+        OutputError(name, error, limits[name], reference.floors.get(name, 0.0))
+        for name, error in errors.items()
+    )
+    found = Closeness(outputs)
+    if found.agrees or kind == TensorProto.FLOAT:
+        return found
+    causes, sizes = _causes(reference, result, max(limits.values()))
+    return Closeness(outputs, causes, sizes)
+
+
+RANGES = "onnx_migrate.verify.precision.closeness:large_values"
+"""What runs in the child process, before the first comparison."""
+
+
+def large_values(original: Runnable, limit: float, settings: Settings) -> dict[str, float]:
+    """Return the values of the main graph whose largest number is above a limit and no mask, on the inputs of the search.
+
+    Masks are numbers of one sign, or so large that no type holds them: what adds them means infinity.
+    """
+    if is_random(original.model):
+        original = with_fixed_numbers(original)
+    try:
+        reference = _reference(original, original, settings, False)
+    except EvaluationError:
+        return {}
+    found: dict[str, float] = {}
+    names = _recorded(reference, None)
+    for start in range(0, len(names), _AT_ONCE):
+        some = names[start : start + _AT_ONCE]
+        try:
+            run = open_model(reference.runnable, STRICT, some).run(reference.feeds[0].inputs)
+        except (EvaluationError, MemoryError):
+            continue
+        for name in some:
+            largest = _size(run[name])[0]
+            if largest > limit and float(np.nanmax(run[name])) > 0:
+                found[name] = largest
+    return found
+
+
+def _recorded(reference: _Reference, made: set[str] | None) -> list[str]:
+    """Return the computed floats of the original's main graph, that a result makes too if it is given."""
+    frame = frames_of(reference.runnable.model, TypeTable(reference.runnable.model))[0]
+    return [
+        value.name
+        for step in frame.steps
+        for value in step.outputs
+        if value is not None
+        and value.tensor is None
+        and value.dtype == TensorProto.FLOAT
+        and not value.container
+        and (made is None or value.name in made)
+    ]
+
+
+def _reference(original: Runnable, result: Runnable, settings: Settings, unseen: bool) -> _Reference:
+    key = (original.structure or b"", unseen)
+    if key not in _references:
+        model = open_model(original, STRICT)
+        search = FeedSearch(model, original.model, original.model, settings.seed + _SEEDS[unseen], Extent())
+        if settings.feeds is None:
+            search.generate()
+        else:
+            search.use(settings.feeds)
+        kept = [place for place, feed in enumerate(search.feeds) if feed.name != "wide"]
+        for other in [key for key in _references if key[0] != (original.structure or b"")]:
+            del _references[other]
+        feeds, outputs = [search.feeds[place] for place in kept], [search.outputs[place] for place in kept]
+        _references[key] = _Reference(original, feeds, list(map(_in_float, outputs)))
+    return _references[key]
+
+
+def _floors(narrow: Runnable | None, reference: _Reference, result: Runnable, kind: int) -> dict[str, float]:
+    """Return how far off each output is with rounded weights and inputs alone; of a `narrow` original, as the runtime runs it."""
+    try:
+        model = open_model(narrow or rounded_weights(reference.runnable, result, kind), UNOPTIMIZED)
+        runs = [_in_float(model.run(feed.inputs)) for feed in reference.feeds]
+    except EvaluationError:
+        return {}
+    return {
+        name: error if np.isfinite(error) else 0.0 for name, error in _worst(reference.outputs, runs).items()
+    }
+
+
+def _fed(inputs: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
+    """Return inputs in the element types that a model declares."""
+    fed = dict(inputs)
+    for value in model.graph.input:
+        kind, array = value.type.tensor_type.elem_type, fed.get(value.name)
+        if isinstance(array, np.ndarray) and kind in ROUNDING:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+            fed[value.name] = array if array.dtype == dtype else numbers(array).astype(dtype)
+    return fed
+
+
+def _in_float(run: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _wide(value) for name, value in run.items()}
+
+
+def _wide(value: Any) -> Any:
+    array = numbers(value) if isinstance(value, np.ndarray) else value
+    narrow = isinstance(array, np.ndarray) and array.dtype.itemsize == 2 and array.dtype.kind in "fV"
+    return array.astype(np.float32) if narrow else array
+
+
+def _worst(expected: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return for each output how far it is off at most, over all runs."""
+    found: dict[str, float] = {}
+    for one, other in zip(expected, given, strict=True):
+        for name, value in one.items():
+            found[name] = max(found.get(name, 0.0), error_of(value, other[name]))
+    return found
+
+
+def error_of(expected: Any, given: Any) -> float:
+    """Return how far a value is off, as a share of the largest magnitude of the expected one; infinite for NaN in its place.
+
+    Of what is no float, the share of elements that differ.
+    """
+    if isinstance(expected, list):
+        if len(expected) != len(given):
+            return float("inf")
+        return max(map(error_of, expected, given), default=0.0)
+    if expected is None or not isinstance(expected, np.ndarray) or not isinstance(given, np.ndarray):
+        return 0.0 if expected is given else float("inf")
+    if expected.shape != given.shape:
+        return float("inf")
+    if not expected.size:
+        return 0.0
+    if expected.dtype.kind not in "fc":
+        share = float(np.mean(expected != given))
+        return 0.0 if share <= _SHARE else share
+    finite = np.isfinite(expected)
+    if not np.array_equal(np.isnan(expected), np.isnan(given)):
+        return float("inf")
+    infinite = ~finite & ~np.isnan(expected)
+    if not np.array_equal(given[infinite], expected[infinite]) or not np.all(np.isfinite(given[finite])):
+        return float("inf")
+    if not finite.any():
+        return 0.0
+    top = float(np.max(np.abs(expected[finite])))
+    off = float(np.max(np.abs(given[finite].astype(np.float64) - expected[finite])))
+    return off / top if top else off
+
+
+# Where the two part
+
+
+def _causes(
+    reference: _Reference, result: Runnable, limit: float
+) -> tuple[tuple[str, ...], dict[str, tuple[float, float]]]:
+    """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes."""
+    frame = frames_of(reference.runnable.model, TypeTable(reference.runnable.model))[0]
+    made = {name for node in result.model.graph.node for name in node.output}
+    recorded = _recorded(reference, made)
+    errors, sizes = _inner_errors(reference, result, recorded)
+    while limit > _EPSILON / 4:
+        for step in frame.steps:
+            if _error(step.outputs, errors) > limit:
+                causes = _chain(step, errors, limit)
+                return causes, {name: sizes[name] for name in causes if name in sizes}
+        limit /= 2
+    return (), {}
+
+
+def _inner_errors(
+    reference: _Reference, result: Runnable, names: Sequence[str]
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    """Return of inner values how far they are off, and their sizes, on the first inputs."""
+    errors: dict[str, float] = {}
+    sizes: dict[str, tuple[float, float]] = {}
+    feed = reference.feeds[0].inputs
+    for start in range(0, len(names), _AT_ONCE):
+        some = names[start : start + _AT_ONCE]
+        try:
+            one = open_model(reference.runnable, STRICT, some).run(feed)
+            other = _in_float(open_model(result, STRICT, some).run(_fed(feed, result.model)))
+        except (EvaluationError, MemoryError):
+            continue
+        for name in some:
+            errors[name] = error_of(_wide(one[name]), other[name])
+            sizes[name] = _size(one[name])
+    return errors, sizes
+
+
+def _size(value: Any) -> tuple[float, float]:
+    sizes = np.abs(value[np.isfinite(value)]) if isinstance(value, np.ndarray) else np.zeros(0)
+    nonzero = sizes[sizes > 0]
+    return (float(nonzero.max()), float(nonzero.min())) if nonzero.size else (0.0, 0.0)
+
+
+def _error(values: Iterable[Value | None], errors: Mapping[str, float]) -> float:
+    return max((errors.get(value.name, 0.0) for value in values if value is not None), default=0.0)
+
+
+def _chain(last: Step, errors: Mapping[str, float], limit: float) -> tuple[str, ...]:
+    """Return the node at which an error is too large, and those before it, back to where it begins."""
+    chain = [last]
+    while True:
+        given = [value for value in chain[-1].inputs if value is not None and value.maker is not None]
+        largest = max(given, key=lambda value: errors.get(value.name, 0.0), default=None)
+        error = errors.get(largest.name, 0.0) if largest is not None else 0.0
+        if largest is None or largest.maker is None or error <= max(limit / 8, _EPSILON):
+            break
+        chain.append(largest.maker)
+    gains = [_error(step.outputs, errors) / max(_error(step.inputs, errors), _EPSILON) for step in chain]
+    worst = max(gains)
+    causes = [step for step, gain in zip(chain, gains, strict=True) if gain > _AMPLIFIES or gain == worst]
+    return tuple(value.name for step in (last, *causes) for value in step.outputs[:1] if value is not None)

@@ -1,0 +1,87 @@
+"""Floating-point numbers of one type in another, as bytes, and what is lost: overflow, and numbers that become 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+__all__ = ["Extent", "converted", "floats", "largest"]
+
+Array = np.ndarray[Any, Any]
+
+_LARGEST: dict[int, float] = {
+    TensorProto.FLOAT: float(np.finfo(np.float32).max),
+    TensorProto.FLOAT16: 65504.0,
+    TensorProto.BFLOAT16: 3.3895313892515355e38,
+}
+
+_OVERFLOWS: dict[int, float] = {TensorProto.FLOAT16: 65520.0, TensorProto.BFLOAT16: 3.3961775292304957e38}
+"""The smallest magnitude that is rounded to infinity."""
+
+_VANISHES: dict[int, float] = {TensorProto.FLOAT16: 2.0**-25, TensorProto.BFLOAT16: 2.0**-134}
+"""The largest magnitude that is rounded to 0."""
+
+_MATTERS = 2.0**-11
+"""A number that becomes 0 is lost if it is at least so large beside the largest of its tensor: else it is below its rounding."""
+
+
+def largest(kind: int) -> float:
+    """Return the largest finite number of an element type."""
+    return _LARGEST[kind]
+
+
+def floats(raw: bytes | memoryview, kind: int) -> Array:
+    """Return the numbers of raw little-endian data of an element type as float32."""
+    if kind == TensorProto.BFLOAT16:
+        return (np.frombuffer(raw, "<u2").astype("<u4") << 16).view(np.float32)
+    return np.frombuffer(raw, "<f4" if kind == TensorProto.FLOAT else "<f2").astype(np.float32, copy=False)
+
+
+def converted(numbers: Array, kind: int) -> bytes:
+    """Return float32 numbers as raw little-endian data of an element type, rounded to the nearest, ties to even."""
+    if kind == TensorProto.FLOAT:
+        return numbers.astype("<f4").tobytes()
+    if kind == TensorProto.FLOAT16:
+        with np.errstate(over="ignore"):
+            return numbers.astype("<f2").tobytes()
+    bits = np.ascontiguousarray(numbers, "<f4").view("<u4")
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    return (
+        np.where(np.isnan(numbers), (bits >> np.uint32(16)) | np.uint32(0x40), rounded)
+        .astype("<u2")
+        .tobytes()
+    )
+
+
+class Extent:
+    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in a type."""
+
+    def __init__(self, kind: int) -> None:
+        self._vanishes = _VANISHES.get(kind, 0.0)
+        self._overflows = _OVERFLOWS.get(kind, float("inf"))
+        self.largest = self.vanishing = 0.0
+
+    def add(self, numbers: Array) -> None:
+        """Take more numbers, in float32, into account."""
+        if not numbers.size:
+            return
+        sizes = np.abs(numbers)
+        top = float(sizes.max())
+        if not np.isfinite(top):
+            finite = sizes[np.isfinite(sizes)]
+            top = float(finite.max()) if finite.size else 0.0
+        self.largest = max(self.largest, top)
+        gone = sizes[sizes <= self._vanishes]
+        if gone.size:
+            self.vanishing = max(self.vanishing, float(gone.max()))
+
+    @property
+    def lost(self) -> str:
+        """What is lost of the numbers, as the end of a sentence; "" where that is no more than rounding."""
+        if self.largest >= self._overflows:
+            return f"{self.largest:.6g} overflows"
+        if self.vanishing and self.vanishing >= self.largest * _MATTERS:
+            return f"{self.vanishing:.3g} becomes 0"
+        return ""

@@ -1,0 +1,301 @@
+"""Which nodes compute in the new type, and which keep theirs: by their schemas, their constants, and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.model.graphs import node_label
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping, takes_any
+
+from .stored import StoredNumbers
+
+__all__ = ["CONTROL_FLOW", "Plan", "plan_of"]
+
+CONTROL_FLOW = ("If", "Loop", "Scan")
+"""Operators whose sub-graphs take part in the change; those inside any other node keep their types."""
+
+_MOVERS = frozenset(
+    {
+        "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Pad",
+        "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
+        "Abs", "ArgMax", "ArgMin", "Dropout", "MaxPool", "GlobalMaxPool", "Max", "Min", "Neg", "ReduceMax", "ReduceMin",
+        "Relu", "Sign",
+    }
+)  # fmt: skip
+"""Operators that give the same numbers in either type: they take the type of what is around them."""
+
+_BOUNDING = frozenset({"Clip", "Max", "Min"})
+"""Operators in which a constant that becomes infinite bounds nothing, as before."""
+
+_GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
+"""Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
+
+_STEEP = frozenset({"Div", "Log", "Pow", "Reciprocal", "Sqrt"})
+"""Operators that a number which becomes 0 makes infinite."""
+
+_INTEGERS = frozenset(
+    {
+        TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8, TensorProto.UINT16,
+        TensorProto.UINT32, TensorProto.UINT64, TensorProto.BOOL,
+    }
+)  # fmt: skip
+
+
+@dataclass
+class Plan:
+    """Of each node of the model that has floating-point values, what changes, or why nothing does.
+
+    `target` is the new type, `changes` has the nodes that compute in it, and `kept` the reasons for all others that have
+    values of another floating-point type.
+    """
+
+    target: int
+    sources: frozenset[int]
+    changes: dict[Step, Retyping] = field(default_factory=dict)
+    kept: dict[Step, str] = field(default_factory=dict)
+
+    def changes_type(self, value: Value | None) -> bool:
+        """Return whether a value is a tensor of a type that is to change."""
+        return value is not None and value.dtype in self.sources
+
+    def wanted(self, step: Step, index: int) -> int | None:
+        """Return the type in which a node reads an input; None where any will do, or there is nothing to choose."""
+        value = step.inputs[index]
+        if value is None or not self.changes_type(value) or takes_any(step.domain, step.node.op_type, index):
+            return None
+        change = self.changes.get(step)
+        return self.target if change is not None and change.inputs[index] else value.dtype
+
+
+def plan_of(
+    frames: Iterable[Frame],
+    target: int,
+    stored: StoredNumbers,
+    *,
+    keep: Collection[str] = (),
+    islands: Collection[str] = (),
+) -> Plan:
+    """Return which nodes compute in `target`.
+
+    `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are the first
+    outputs of nodes of the main graph whose numbers would leave the original.
+    """
+    frames = list(frames)
+    plan = Plan(target, frozenset(FLOATS) - {target})
+    steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    for step in steps:
+        values = [value for value in step.outputs if plan.changes_type(value)]
+        if (
+            not values
+            and not step.inner
+            and all(plan.wanted(step, place) is None for place in range(len(step.inputs)))
+        ):
+            continue
+        change, reason = _by_itself(step, plan, stored, keep, islands)
+        if change is None:
+            plan.kept[step] = reason
+        else:
+            plan.changes[step] = change
+    _keep_deciding_loops(frames, plan)
+    _keep_inside(frames, plan)
+    _keep_behind_small_constants(steps, plan)
+    _keep_islands_of_the_model(steps, plan)
+    _keep_index_arithmetic(steps, plan)
+    _follow(steps, plan)
+    return plan
+
+
+def _by_itself(
+    step: Step, plan: Plan, stored: StoredNumbers, keep: Collection[str], islands: Collection[str]
+) -> tuple[Retyping | None, str]:
+    """Return what of a node can change its type, or None and the reason why nothing does."""
+    label, operator = node_label(step.node), step.node.op_type
+    first = step.node.output[0] if step.node.output else ""
+    if any(operator == wish or fnmatchcase(label, wish) for wish in keep):
+        return None, "as asked for"
+    if first in islands and not step.frame.key:
+        return None, f"the numbers would leave the original's in {type_name(plan.target)}"
+    inputs = tuple(map(plan.changes_type, step.inputs))
+    outputs = tuple(map(plan.changes_type, step.outputs))
+    if step.inner:
+        if not step.is_a(*CONTROL_FLOW) or (step.is_a("Scan") and step.version < 9):
+            return None, "its sub-graph keeps its types"
+        return Retyping(tuple(plan.changes_type(value) for value in step.inputs), outputs), ""
+    if any(value is not None and value.container for value in (*step.inputs, *step.outputs)):
+        return None, "sequences keep their element type"
+    if not step.domain and operator in _GENERATORS:
+        return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
+    change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
+    if change is None:
+        return None, f"the operator does not take {type_name(plan.target)}"
+    return _unless_lost(step, change, plan, stored)
+
+
+def _unless_lost(
+    step: Step, change: Retyping, plan: Plan, stored: StoredNumbers
+) -> tuple[Retyping | None, str]:
+    """Return the change, unless a constant that the node reads overflows or becomes 0."""
+    tensors = [
+        value.tensor
+        for value, changes in zip(step.inputs, change.inputs, strict=True)
+        if changes and value is not None and value.tensor is not None
+    ]
+    tensors += [attribute.t for attribute in step.node.attribute if step.is_a("ConstantOfShape")]
+    for tensor in tensors:
+        lost = stored.lost(tensor) if tensor.data_type in plan.sources else ""
+        if lost and not (step.is_a(*_BOUNDING) and "overflows" in lost):
+            return None, f"of a constant {lost} in {type_name(plan.target)}"
+    return change, ""
+
+
+def _keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:
+    """Keep loops in which floats decide which integers are carried on: one that flips changes all that follows."""
+    for frame in reversed(list(frames)):
+        for step in frame.steps:
+            if step.is_a("Loop", "Scan") and any(_decides(inner) for _, inner in step.inner):
+                _keep(step, plan, "its numbers decide what the loop does next")
+
+
+def _decides(body: Frame) -> bool:
+    """Return whether an integer or truth value that a body carries on or ends by is computed from floats."""
+    decided: set[Value] = set()
+    for step in body.steps:
+        given = [value for value in step.inputs if value is not None and value.tensor is None]
+        floats = any(value.dtype in FLOATS and value.frame is body for value in given)
+        if (floats or any(value in decided for value in given)) and not step.is_a("Shape", "Size"):
+            decided.update(value for value in step.outputs if value is not None and value.dtype in _INTEGERS)
+    return any(value in decided for value in map(body.find, (output.name for output in body.body.output)))
+
+
+def _keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
+    """Keep all nodes inside nodes that are kept."""
+    kept: set[Frame] = set()
+    for frame in frames:
+        for step in frame.steps:
+            if frame in kept:
+                _keep(step, plan, "the node that it is inside of keeps its type")
+            if step.inner and step in plan.kept:
+                kept.update(inner for _, inner in step.inner)
+
+
+def _keep_behind_small_constants(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep what divides by, or takes a logarithm or root of, a number that a small constant keeps from being 0."""
+    small = {
+        value
+        for step, reason in plan.kept.items()
+        if reason.endswith(_becomes_zero(plan))
+        for value in step.outputs
+    }
+    for step in steps:
+        if not step.domain and step.node.op_type in _STEEP and any(value in small for value in step.inputs):
+            _keep(step, plan, "it divides by a small number, or takes its logarithm or root")
+            small.update(step.outputs)
+
+
+def _becomes_zero(plan: Plan) -> str:
+    return f"becomes 0 in {type_name(plan.target)}"
+
+
+def _keep(step: Step, plan: Plan, reason: str) -> None:
+    if plan.changes.pop(step, None) is not None:
+        plan.kept[step] = reason
+
+
+def _computed(step: Step, plan: Plan) -> list[Value]:
+    """Return the inputs of a node that are computed and of a type that changes."""
+    return [
+        value
+        for value in step.inputs
+        if value is not None and value.tensor is None and plan.changes_type(value)
+    ]
+
+
+def _keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep what a model that computes mostly in the type already computes in another one, between Casts: it is meant so."""
+    steps = [step for step in steps if not step.is_a("Cast")]
+    narrow = sum(
+        any(value is not None and value.dtype == plan.target for value in step.outputs) for step in steps
+    )
+    if narrow <= len(plan.changes):
+        return
+    inside: set[Value] = set()
+    for step in steps:
+        given = _computed(step, plan)
+        if given and all(value in inside or _is_cast_from(value, plan.target) for value in given):
+            inside.update(value for value in step.outputs if value is not None and plan.changes_type(value))
+            _keep(step, plan, "the model computes it in another type, between Casts")
+
+
+def _is_cast_from(value: Value, kind: int) -> bool:
+    """Return whether a value is a Cast of a computed one of a type."""
+    maker = value.maker
+    source = maker.inputs[0] if maker is not None and maker.is_a("Cast") else None
+    return source is not None and source.dtype == kind and source.maker is not None
+
+
+def _keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
+    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize."""
+    forward: set[Value] = set()
+    for step in steps:
+        made = [value for value in step.outputs if value is not None and plan.changes_type(value)]
+        given = _computed(step, plan)
+        source = step.inputs[0] if step.inputs else None
+        from_integers = step.is_a("Cast") and source is not None and source.dtype in _INTEGERS
+        if made and (from_integers or (given and all(value in forward for value in given))):
+            forward.update(made)
+    for step in reversed(steps):
+        if step not in plan.changes or not any(value in forward for value in step.outputs):
+            continue
+        outputs = [value for value in step.outputs if value is not None]
+        if all(value.readers and not value.is_output for value in outputs) and all(
+            _counts(reader, index, plan) for value in outputs for reader, index in value.readers
+        ):
+            _keep(step, plan, "it computes sizes or indices")
+
+
+def _counts(reader: Step, index: int, plan: Plan) -> bool:
+    """Return whether a node reads an input as a number that must be whole, or in its own type."""
+    if reader.is_a("Cast"):
+        output = reader.outputs[0]
+        return output is not None and output.dtype in _INTEGERS
+    value = reader.inputs[index]
+    return value is not None and plan.wanted(reader, index) == value.dtype
+
+
+def _follow(steps: list[Step], plan: Plan) -> None:
+    """Let nodes that move numbers take the type of what they stand between, so that fewer Casts are needed."""
+    for step in reversed(steps):
+        if step in plan.changes and (_moves(step) or step.is_a("Cast")):
+            outputs = [value for value in step.outputs if value is not None and plan.changes_type(value)]
+            readers = [reader for value in outputs for reader in value.readers]
+            if readers and all(_counts_as_it_is(reader, index, plan) for reader, index in readers):
+                _keep(step, plan, "what reads it keeps its type")
+    for step in steps:
+        if step in plan.changes and _moves(step) and any(map(plan.changes_type, step.outputs)):
+            given = _computed(step, plan)
+            if given and all(value.maker is not None and _stays(value, plan) for value in given):
+                _keep(step, plan, "what it reads keeps its type")
+
+
+def _counts_as_it_is(reader: Step, index: int, plan: Plan) -> bool:
+    value = reader.inputs[index]
+    return value is not None and not value.is_output and plan.wanted(reader, index) == value.dtype
+
+
+def _moves(step: Step) -> bool:
+    return not step.domain and step.node.op_type in _MOVERS
+
+
+def _stays(value: Value, plan: Plan) -> bool:
+    """Return whether a computed value keeps its type."""
+    maker = value.maker
+    if maker is None:
+        return False
+    change = plan.changes.get(maker)
+    return change is None or not change.outputs[maker.outputs.index(value)]

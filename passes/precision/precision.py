@@ -1,0 +1,226 @@
+"""The pass that brings a model to another floating-point type: nodes by their schemas, weights as they are copied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnx import TensorProto
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
+from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.typed_graph import Frame, frames_of
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.graphs import all_nodes, node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.names import Names
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verify import Settings
+from onnx_migrate.verify.evaluators.strict import is_narrow
+
+from .islands import Found, find_islands
+from .plan import Plan, plan_of
+from .stored import StoredNumbers
+from .write import Written, write
+
+__all__ = ["KINDS", "Precision"]
+
+KINDS = {"fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "fp32": TensorProto.FLOAT}
+"""The element types that can be asked for."""
+
+_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+_NEARLY = 2.0
+"""By how many times an output may be off more than allowed, where no islands bring it nearer; the report warns then."""
+
+_QUANTISING = ("QuantizeLinear", "DequantizeLinear")
+
+_SCALES_OPSET, _BFLOAT_OPSET = 19, 22
+"""The opsets from which on QuantizeLinear and DequantizeLinear take scales of float16, and Conv and the pools bfloat16."""
+
+_SHOWN = 10
+"""How many nodes a note names."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class Precision(Pass):
+    """Compute in float16, bfloat16 or float32, and store the weights so.
+
+    Each node that takes the type by its schema computes in it. Nodes that do not, that read a constant which the type cannot
+    hold, or that the user names, keep their type; Casts stand where two types meet. Inputs and outputs keep their types,
+    unless `interface`. With `settings` the result runs, every value rounded to its type, beside the original: around the node at
+    which it leaves the original, nodes keep their type until it does not.
+    """
+
+    name: ClassVar[str] = "precision"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    changes_numbers: ClassVar[bool] = True
+    kind: str = "fp16"
+    keep: Collection[str] = ()
+    interface: bool = False
+    settings: Settings | None = None
+    may_raise: bool = False
+    """Whether the opset may become newer, as the type needs."""
+
+    @property
+    def changes_types(self) -> bool:
+        """Whether inputs and outputs get the type too."""
+        return self.interface
+
+    def why_other_numbers(self) -> str:
+        """Return that another precision was asked for."""
+        return f"to those of {_NAMES[self.kind]}, as it was asked to"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Convert a copy of `model` and return it.
+
+        Raises CannotMigrate where no node takes the type, and where the result is too far from the original.
+        """
+        target = KINDS[self.kind]
+        if target == TensorProto.FLOAT and not is_narrow(model.proto):
+            return model
+        inline_functions(model)
+        model = self._raised(model, log)
+        stored = StoredNumbers(model.weights, KINDS[self.kind])
+        types = TypeTable(model.proto)
+        graph = frames_of(model.proto, types)[0]
+        done: dict[frozenset[str], _Conversion] = {}
+
+        def convert(islands: frozenset[str]) -> Model:
+            done.clear()
+            done[islands] = self._converted(model, stored, types, islands)
+            return done[islands].model
+
+        first = convert(frozenset())
+        if first.proto == model.proto:
+            self._refuse_unchanged(done[frozenset()].plan)
+            return model
+        found = None
+        if self.settings is not None:
+            found = find_islands(model, graph, KINDS[self.kind], convert, self.settings)
+            self._judge(found, graph)
+        islands = found.islands if found is not None else frozenset()
+        if islands not in done:
+            convert(islands)
+        self._report(done[islands], found, log)
+        return done[islands].model
+
+    def _raised(self, model: Model, log: ChangeLog) -> Model:
+        """Bring the model to the opset from which on its operators take the type, if that is newer and allowed."""
+        opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
+        needed = _BFLOAT_OPSET if self.kind == "bf16" else 0
+        nodes = all_nodes(model.proto)
+        if self.kind == "fp16" and any(
+            node.op_type in _QUANTISING and is_onnx(node.domain) for node in nodes
+        ):
+            needed = _SCALES_OPSET
+        if opset >= needed or not self.may_raise:
+            return model
+        log.note(
+            self.name,
+            "opset-raised",
+            f"the opset is raised from {opset} to {needed}, from which on"
+            + (" convolutions and pools take bfloat16" if self.kind == "bf16" else " scales may be float16")
+            + f"; --opset {opset} keeps it",
+        )
+        return make_pass("migrate_opset", opset=needed, newer="keep").run(model, log)
+
+    def _converted(
+        self, model: Model, stored: StoredNumbers, types: TypeTable, islands: frozenset[str]
+    ) -> _Conversion:
+        result = model.copy()
+        frames = frames_of(result.proto, types)
+        plan = plan_of(frames, KINDS[self.kind], stored, keep=self.keep, islands=islands)
+        written = write(frames, plan, Names(result.proto), stored, result.weights, interface=self.interface)
+        result.keepalive = (model.keepalive, stored)
+        return _Conversion(result, plan, written)
+
+    def _refuse_unchanged(self, plan: Plan) -> None:
+        """Raise CannotMigrate for a model of which nothing takes the type, unless it has that already."""
+        kept = [(step, reason) for step, reason in plan.kept.items() if "another type" not in reason]
+        if plan.changes or not kept:
+            return
+        step, reason = kept[0]
+        raise CannotMigrate(
+            f"nothing of the model can compute in {_NAMES[self.kind]}: {reason}",
+            code="precision-lost",
+            where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
+        )
+
+    def _judge(self, found: Found, graph: Frame) -> None:
+        """Raise CannotMigrate for a result that is too far from the original."""
+        closeness = found.closeness
+        if closeness.reason or closeness.excess <= _NEARLY or self.kind == "fp32":
+            return
+        worst = max(closeness.outputs, key=lambda output: output.error / output.limit)
+        cause = next((step for step in graph.steps if set(step.node.output) & set(closeness.causes)), None)
+        kind = _NAMES[self.kind]
+        where = None
+        if cause is not None:
+            where = Where(
+                node=node_label(cause.node), operator=cause.node.op_type, from_version=cause.version
+            )
+        sizes = closeness.sizes.get(cause.node.output[0]) if cause is not None else None
+        range_ = f"; its numbers lie between {sizes[1]:.3g} and {sizes[0]:.3g}" if sizes else ""
+        raise CannotMigrate(
+            f"in {kind} output {worst.name!r} is off by {worst.error:.3g} of its largest magnitude, and"
+            f" {worst.limit:.3g} is allowed, whichever nodes stay in float32{range_}",
+            code="precision-lost",
+            where=where,
+            hint="--keep-fp32 keeps nodes that you name in float32"
+            + ("; bf16 has the range of float32" if self.kind == "fp16" else ""),
+        )
+
+    def _report(self, conversion: _Conversion, found: Found | None, log: ChangeLog) -> None:
+        """Say what was done, what was left, and how close the result is."""
+        plan, written, kind = conversion.plan, conversion.written, _NAMES[self.kind]
+        log.note(
+            self.name,
+            "precision",
+            f"{count_of(len(plan.changes), 'node')} compute in {kind}, {count_of(written.constants, 'constant')} and"
+            f" {count_of(written.casts, 'Cast')} were written for it",
+        )
+        for reason, count in Counter(plan.kept.values()).items():
+            labels = [node_label(step.node) for step, own in plan.kept.items() if own == reason]
+            more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
+            log.note(
+                self.name,
+                "kept-precision",
+                f"{count_of(count, 'node')} {'keeps its' if count == 1 else 'keep their'} type: {reason}:"
+                f" {', '.join(map(repr, labels[:_SHOWN]))}{more}",
+                subject=labels[0],
+            )
+        if found is None:
+            return
+        closeness = found.closeness
+        if closeness.reason:
+            log.note(
+                self.name,
+                "precision-unverified",
+                f"the numbers in {kind} were not compared with the original's: {closeness.reason}",
+                severity="warning",
+            )
+        for output in closeness.outputs:
+            log.note(
+                self.name,
+                "precision-error",
+                f"output {output.name!r}, every value rounded to {kind}, is off by {output.error:.2g} of its largest magnitude;"
+                f" {output.limit:.2g} is allowed",
+                subject=output.name,
+                severity="info" if output.agrees else "warning",
+            )
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    model: Model
+    plan: Plan
+    written: Written

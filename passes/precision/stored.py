@@ -1,0 +1,87 @@
+"""Stored numbers in another type: small tensors at once, large ones in chunks from file to file, each converted once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.model.payloads import FilePayload, pieces_of
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
+from onnx_migrate.model.tensors import numbers
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.process.temporary import TemporaryFolder
+
+from .numbers import Extent, converted, floats
+
+__all__ = ["StoredNumbers"]
+
+_CHUNK = 1 << 24
+"""Bytes that are converted at a time, a multiple of every element size."""
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """A tensor's data in another type: here, or in a file; and what is lost in that type."""
+
+    data: bytes | FilePayload
+    lost: str
+
+
+@dataclass
+class StoredNumbers:
+    """The tensors of a model in the type `target`. Large ones lie in a file of `folder`, which lives as long as this object.
+
+    Small ones are found again by what they hold, as the same model is written several times.
+    """
+
+    weights: Weights
+    target: int
+    folder: TemporaryFolder | None = None
+    _found: dict[bytes | tuple[str, ...], _Converted] = field(default_factory=dict, repr=False)
+
+    def lost(self, tensor: TensorProto) -> str:
+        """Return what is lost of a tensor in the type, as "1e+07 overflows"; "" where it is no more than rounding.
+
+        Raises LoadError where the data cannot be read.
+        """
+        return self._converted(tensor).lost
+
+    def convert(self, tensor: TensorProto, weights: Weights) -> None:
+        """Give a tensor the type, in place; `weights` gets the reference to its data if that is large."""
+        data = self._converted(tensor).data
+        for name in (*DATA_FIELDS, "external_data", "data_location"):
+            tensor.ClearField(name)
+        tensor.data_type = self.target
+        if isinstance(data, FilePayload):
+            weights.keep(tensor, data)
+        else:
+            tensor.raw_data = data
+
+    def _converted(self, tensor: TensorProto) -> _Converted:
+        external = tensor.data_location == TensorProto.EXTERNAL
+        places = tuple(f"{entry.key}={entry.value}" for entry in tensor.external_data)
+        key = (*places, str(tensor.data_type)) if external else tensor.SerializeToString()
+        if key not in self._found:
+            self._found[key] = self._from_file(tensor) if external else self._at_once(tensor)
+        return self._found[key]
+
+    def _at_once(self, tensor: TensorProto) -> _Converted:
+        values = np.asarray(numbers(self.weights.array(tensor)), np.float32)
+        extent = Extent(self.target)
+        extent.add(values)
+        return _Converted(converted(values, self.target), extent.lost)
+
+    def _from_file(self, tensor: TensorProto) -> _Converted:
+        if self.folder is None:
+            self.folder = TemporaryFolder()
+        path, extent = Path(self.folder.path, "weights"), Extent(self.target)
+        with path.open("ab") as file:
+            start = file.tell()
+            for piece in pieces_of(self.weights.payload(tensor), _CHUNK):
+                values = floats(piece, tensor.data_type)
+                extent.add(values)
+                file.write(converted(values, self.target))
+            return _Converted(FilePayload(path, start, file.tell() - start), extent.lost)

@@ -1,0 +1,301 @@
+"""Writes a model in the types of a plan: nodes with other types, constants converted, Casts where two types meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.model.names import Names
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
+
+from .plan import Plan
+from .stored import StoredNumbers
+
+__all__ = ["Written", "write"]
+
+_TWICE = 1024
+"""Bytes up to which a constant that is read in two types is stored in both, instead of cast."""
+
+
+@dataclass
+class Written:
+    """How many Casts were added, and constants converted."""
+
+    casts: int = 0
+    constants: int = 0
+
+
+def write(
+    frames: list[Frame], plan: Plan, names: Names, stored: StoredNumbers, weights: Weights, *, interface: bool
+) -> Written:
+    """Write the bodies in place, with the types of the plan; with `interface` inputs and outputs get the new type too.
+
+    `weights` gets the references to converted data.
+    """
+    writer = _Writer(plan, names, stored, weights, interface)
+    writer.main(frames[0])
+    return writer.written
+
+
+@dataclass
+class _Writer:
+    plan: Plan
+    names: Names
+    stored: StoredNumbers
+    weights: Weights
+    interface: bool
+    written: Written = field(default_factory=Written)
+    out: dict[Frame, list[onnx.NodeProto]] = field(default_factory=dict)
+    outputs: dict[str, int] = field(default_factory=dict)
+    """The types that outputs of the main graph shall have, by name."""
+
+    def main(self, frame: Frame) -> None:
+        """Write the main graph, whose inputs and outputs keep their names."""
+        plan = self.plan
+        for declared in frame.body.output:
+            kind = declared.type.tensor_type.elem_type
+            known = frame.find(declared.name)
+            kind = kind or (known.dtype or 0 if known is not None else 0)
+            self.outputs[declared.name] = plan.target if self.interface and kind in plan.sources else kind
+        for declared in frame.body.input:
+            value = frame.values[declared.name]
+            if value.tensor is None and value.dtype is not None:
+                overridable = declared.name in {tensor.name for tensor in frame.body.initializer}
+                changes = self.interface and value.dtype in plan.sources and not overridable
+                value.names = {plan.target if changes else value.dtype: declared.name}
+                self._declare(declared, next(iter(value.names)))
+        self.body(frame)
+        for declared in frame.body.output:
+            self._declare(declared, self.outputs[declared.name])
+
+    def body(self, frame: Frame) -> None:
+        """Write the nodes of a body; its inputs are written already, its outputs are not."""
+        self.out[frame] = []
+        self._initializers(frame)
+        for step in frame.steps:
+            self._step(step)
+        self._declare_inner(frame)
+        del frame.body.node[:]
+        frame.body.node.extend(self.out[frame])
+
+    def _step(self, step: Step) -> None:
+        node = step.node
+        if step.is_a("Constant"):
+            self._constant(step)
+            return
+        for _, inner in step.inner:
+            self._enter(step, inner)
+        for place, value in enumerate(step.inputs):
+            if value is not None:
+                wanted = self.plan.wanted(step, place)
+                node.input[place] = self._named(value, wanted)
+        kinds = [value.dtype if value is not None else None for value in step.outputs]
+        change = self.plan.changes.get(step)
+        if change is not None:
+            kinds = [
+                self.plan.target if changes else kind
+                for kind, changes in zip(kinds, change.outputs, strict=True)
+            ]
+        if step.inner and step.is_a("If", "Loop", "Scan"):
+            self._leave(step, kinds)
+        if change is not None:
+            self._retype_attributes(step, kinds[0])
+        if step.is_a("Cast") and self._is_needless(step, kinds[0]):
+            return
+        self.out[step.frame].append(node)
+        for place, (value, kind) in enumerate(zip(step.outputs, kinds, strict=True)):
+            if value is not None and kind is not None:
+                self._made(value, kind, node, place)
+
+    def _made(self, value: Value, kind: int, node: onnx.NodeProto, place: int) -> None:
+        """Name a value that a node makes; an output of the model that shall have another type is cast to it."""
+        name = value.name
+        declared = None if value.frame.key else self.outputs.get(name)
+        if not declared or declared == kind or kind not in (*self.plan.sources, self.plan.target):
+            value.names = {kind: name}
+            return
+        node.output[place] = self.names.fresh(f"{name}_{type_name(kind)}")
+        value.names = {kind: node.output[place]}
+        self._cast(value, declared, name)
+
+    def _named(self, value: Value, wanted: int | None) -> str:
+        """Return the name of a value in a type, and write the Cast to it if there is none yet."""
+        if wanted is None or not value.names:
+            return next(iter(value.names.values()), value.name)
+        if wanted not in value.names:
+            self._cast(value, wanted, self.names.fresh(f"{value.name}_{type_name(wanted)}"))
+        return value.names[wanted]
+
+    def _cast(self, value: Value, kind: int, name: str, label: str = "") -> None:
+        source = next(iter(value.names.values()))
+        label = label or self.names.fresh(f"{name}_cast")
+        self.out[value.frame].append(onnx.helper.make_node("Cast", [source], [name], label, to=kind))
+        value.names[kind] = name
+        self.written.casts += 1
+
+    def _is_needless(self, step: Step, kind: int | None) -> bool:
+        """Return whether a Cast is dropped, since its input has the type by now; an output of the model is cast from there."""
+        given, made = step.inputs[0], step.outputs[0]
+        if given is None or made is None or kind is None:
+            return False
+        declared = None if made.frame.key else self.outputs.get(made.name)
+        if kind not in given.names or (made.is_output and not declared):
+            return False
+        if declared == kind:
+            step.node.op_type = "Identity"
+            del step.node.attribute[:]
+            return False
+        made.names = {kind: given.names[kind]}
+        if declared:
+            self._cast(made, declared, made.name, step.node.name)
+        return True
+
+    def _retype_attributes(self, step: Step, kind: int | None) -> None:
+        """State the new type of output 0 where an attribute says it."""
+        name = TYPE_BY_ATTRIBUTE.get(step.node.op_type) if not step.domain else None
+        if name is None or kind is None or kind not in (*self.plan.sources, self.plan.target):
+            return
+        known = {attribute.name: attribute for attribute in step.node.attribute}
+        if step.is_a("ConstantOfShape"):
+            if name not in known:
+                zero = onnx.helper.make_tensor("value", TensorProto.FLOAT, [1], [0.0])
+                known[name] = step.node.attribute.add(name=name, type=AttributeProto.TENSOR, t=zero)
+            self._convert(known[name].t)
+        elif name in known:
+            known[name].i = kind
+        elif not step.is_a("DequantizeLinear"):
+            step.node.attribute.add(name=name, type=AttributeProto.INT, i=kind)
+
+    # Sub-graphs
+
+    def _enter(self, step: Step, inner: Frame) -> None:
+        """Write a sub-graph, whose inputs have the types that the node gives them."""
+        changes = step in self.plan.changes
+        for declared in inner.body.input:
+            value = inner.values[declared.name]
+            if value.dtype is not None:
+                is_new = changes and value.dtype in self.plan.sources
+                value.names = {self.plan.target if is_new else value.dtype: declared.name}
+                self._declare(declared, next(iter(value.names)))
+        self.body(inner)
+
+    def _leave(self, step: Step, kinds: list[int | None]) -> None:
+        """Give the outputs of the sub-graphs of one node types that agree, and the node's outputs these."""
+        carried = len(step.node.output)
+        if step.is_a("Loop"):
+            carried = len(step.inner[0][1].body.input) - 2
+        elif step.is_a("Scan"):
+            scanned = next(a.i for a in step.node.attribute if a.name == "num_scan_inputs")
+            carried = len(step.inner[0][1].body.input) - int(scanned)
+        first = 1 if step.is_a("Loop") else 0
+        for place in range(len(kinds)):
+            kind = kinds[place]
+            if kind not in (*self.plan.sources, self.plan.target):
+                continue
+            values = [inner.find(inner.body.output[place + first].name) for _, inner in step.inner]
+            if place >= carried and values[0] is not None and values[0].names:
+                kind = kinds[place] = next(iter(values[0].names))
+            for (_, inner), value in zip(step.inner, values, strict=True):
+                if value is not None and kind is not None:
+                    declared = inner.body.output[place + first]
+                    declared.name = self._in_body(inner, value, kind)
+                    self._declare(declared, kind)
+
+    def _in_body(self, inner: Frame, value: Value, kind: int) -> str:
+        """Return the name of a value that a sub-graph gives out, in a type; a Cast of it goes to the end of its own body."""
+        if kind in value.names or not value.names:
+            return value.names.get(kind, value.name)
+        nodes = inner.body.node if value.frame is inner else None
+        name = self._named(value, kind)
+        if nodes is not None:
+            nodes.append(self.out[inner].pop())
+        return name
+
+    # Constants and declarations
+
+    def _initializers(self, frame: Frame) -> None:
+        listed = {declared.name: declared for declared in frame.body.input}
+        tensors = [*frame.body.initializer, *(sparse.values for sparse in frame.body.sparse_initializer)]
+        for tensor in tensors:
+            value = frame.values.get(tensor.name)
+            if value is None or value.tensor is None:
+                continue
+            twin = self._typed(value, tensor)
+            if tensor.name in listed:
+                self._declare(listed[tensor.name], tensor.data_type)
+            if twin is not None:
+                frame.body.initializer.append(twin)
+
+    def _typed(self, value: Value, tensor: TensorProto) -> TensorProto | None:
+        """Convert a constant that is read in the new type alone; return a second one if it is small and read in both."""
+        wanted = {self.plan.wanted(reader, place) for reader, place in value.readers} - {None}
+        if value.is_output:
+            wanted.add(value.dtype)
+        value.names = {tensor.data_type: value.name}
+        if value.dtype not in self.plan.sources or self.plan.target not in wanted:
+            return None
+        if wanted == {self.plan.target}:
+            self._convert(tensor)
+            value.names = {self.plan.target: value.name}
+            return None
+        if (
+            tensor.data_location == TensorProto.EXTERNAL
+            or tensor.ByteSize() > _TWICE
+            or value.maker is not None
+        ):
+            return None
+        twin = TensorProto()
+        twin.CopyFrom(tensor)
+        self._convert(twin)
+        twin.name = value.names[self.plan.target] = self.names.fresh(
+            f"{value.name}_{type_name(self.plan.target)}"
+        )
+        return twin
+
+    def _convert(self, tensor: TensorProto) -> None:
+        self.stored.convert(tensor, self.weights)
+        self.written.constants += 1
+
+    def _constant(self, step: Step) -> None:
+        value = step.outputs[0]
+        self.out[step.frame].append(step.node)
+        if value is None:
+            return
+        if value.dtype is not None:
+            value.names = {value.dtype: value.name}
+        if value.tensor is None or value.dtype not in self.plan.sources:
+            return
+        self._typed(value, value.tensor)
+        if value.tensor.data_type == self.plan.target:
+            node = step.node
+            if node.attribute[0].name != "value":
+                del node.attribute[:]
+                node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(value.tensor)
+
+    def _declare_inner(self, frame: Frame) -> None:
+        """Correct the declared types of inner values; one whose value is gone is removed."""
+        kept = []
+        for declared in frame.body.value_info:
+            value = frame.values.get(declared.name)
+            if value is not None and value.names:
+                kind = next((kind for kind, name in value.names.items() if name == declared.name), None)
+                if kind is None:
+                    continue
+                self._declare(declared, kind)
+            kept.append(declared)
+        if len(kept) < len(frame.body.value_info):
+            copies = [onnx.ValueInfoProto.FromString(item.SerializeToString()) for item in kept]
+            del frame.body.value_info[:]
+            frame.body.value_info.extend(copies)
+
+    def _declare(self, declared: onnx.ValueInfoProto, kind: int) -> None:
+        known = (
+            declared.type.tensor_type.elem_type if declared.type.WhichOneof("value") == "tensor_type" else 0
+        )
+        if kind and known in (*self.plan.sources, self.plan.target):
+            declared.type.tensor_type.elem_type = kind

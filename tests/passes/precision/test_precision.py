@@ -1,0 +1,318 @@
+"""Models in another precision: valid, loadable, and near the original with every value rounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate import files
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.verify import Runnable, Settings
+from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, open_model
+from onnx_migrate.verify.precision.closeness import error_of
+from tests.harness import loads, model, random_feeds, run
+from tests.steps import operators
+
+F16, F32, I64 = TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.INT64
+
+SEARCH = Settings(isolated=False)
+
+
+def converted(
+    source: str | onnx.ModelProto, kind: str = "fp16", **options: Any
+) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Return a model in another precision; it is valid and loads."""
+    log = ChangeLog()
+    result = make_pass("precision", kind=kind, **options).run(Model(model(source)), log)
+    proto = files.inline(result)
+    onnx.checker.check_model(proto, full_check=True)
+    if kind != "bf16":
+        assert loads(proto)
+    return proto, log
+
+
+def check(
+    source: str | onnx.ModelProto, kind: str = "fp16", share: float = 5e-3, **options: Any
+) -> onnx.ModelProto:
+    """Return a model in another precision, whose outputs are within a share of the original's, each value rounded."""
+    original = model(source)
+    result, _ = converted(original, kind, **options)
+    feeds = random_feeds(original)
+    expected = run(original, feeds)
+    given = open_model(Runnable(structure=result.SerializeToString()), STRICT).run(feeds)
+    for output, value in zip(original.graph.output, expected, strict=True):
+        assert error_of(np.asarray(value), np.asarray(given[output.name])) <= share, output.name
+    return result
+
+
+def types(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return the element types of all values of a model by name."""
+    inferred = onnx.shape_inference.infer_shapes(proto).graph
+    found = {
+        value.name: value.type.tensor_type.elem_type for value in (*inferred.value_info, *inferred.output)
+    }
+    return found | {tensor.name: tensor.data_type for tensor in inferred.initializer}
+
+
+def casts(proto: onnx.ModelProto) -> int:
+    return operators(proto).count("Cast")
+
+
+W = "float[4,4] w = {" + ", ".join(f"{value:.4f}" for value in np.linspace(-1, 1, 16)) + "}"
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        (f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Relu(a) }}", 2),
+        (f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = Transpose(x)  b = MatMul(w, a)  y = Transpose(b) }}", 2),
+        # An input that is read twice, and an output that is read inside.
+        (f"17 (float[4,4] x) => (float[4,4] a, float[4,4] y) <{W}> {{ a = MatMul(x, w)  y = Mul(a, x) }}", 3),
+        # An output that is an input or an initializer keeps its type.
+        (f"17 (float[4,4] x) => (float[4,4] w, float[4,4] y) <{W}> {{ y = MatMul(x, w) }}", 2),
+        ("13 (float[2,3] x) => (int64[2] y) { a = Exp(x)  y = ArgMax<axis = 1, keepdims = 0>(a) }", 1),
+        # A Cast of the model's own to the old type goes, one behind which nothing is read any more is the output's.
+        ("13 (int64[2,3] i, float[2,3] x) => (float[2,3] y) { a = Cast<to = 1>(i)  b = Mul(a, x)  y = Cast<to = 1>(b) }", 1),
+        ("13 (float[2,3] x) => (float[2,3] y) { s = Shape(x)  c = ConstantOfShape(s)  y = Add(x, c) }", 2),
+        ("13 (float[2,3] x) => (float[2,3] y) { c = Constant<value_float = 1.5>()  y = Mul(x, c) }", 2),
+        ("13 (float[2,3] x) => (float[2,3] y) { c = Constant<value = float[1] {1.5}>()  y = Mul(x, c) }", 2),
+        # Scales of a Resize are float32 by its schema, and what computes them stays so.
+        ("13 (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[4] s = {1.,1.,2.,2.}> { y = Resize<mode = \"linear\">(x, , s) }", 2),
+        ("""13 (float[1,1,4,4] x) => (float[1,1,8,8] y) { s = Shape(x)  f = Cast<to = 1>(s)
+             t = Constant<value = float[4] {1.,1.,2.,2.}>()  m = Mul(f, t)  z = Floor(m)  i = Cast<to = 7>(z)
+             y = Resize<mode = "linear">(x, , , i) }""", 2),
+        ("17 (float[2,8] x) => (float[2,8] y) <float[8] s = {1.,1.,1.,1.,1.,1.,1.,1.}> { y = LayerNormalization(x, s) }", 2),
+        ("11 (float[1,2,6,6] x) => (float[1,2,3,3] y) { y = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x) }", 2),
+        # The operator does not take float16, and moving what it computes needs no Cast.
+        ("11 () => (float[5] y) { a = Constant<value = float {0.}>()  b = Constant<value = float {5.}>()"
+         "  c = Constant<value = float {1.}>()  y = Range(a, b, c) }", None),
+    ],
+)  # fmt: skip
+def test_numbers_and_casts(text: str, added: int | None) -> None:
+    if added is None:
+        with pytest.raises(CannotMigrate, match="the operator does not take float16"):
+            converted(text)
+        return
+    before = casts(model(text))
+    assert casts(check(text)) - before == added
+
+
+def test_a_branch_reads_values_around_it_in_its_own_type() -> None:
+    result = check("""13 (float[2,3] x, bool c) => (float[2,3] y) <float[1] w = {2.}> { a = Mul(x, w)
+      b = If (c) <then_branch = t () => (float[2,3] p) { p = Sub(a, x) }, else_branch = e () => (float[2,3] q) {
+        r = Constant<value = float {1e7}>()  s = Mul(a, r)  q = Div(s, r) }>
+      y = Exp(b) }""")
+
+    assert casts(result) == 3  # of x and y, and of a for the branch that overflows; that of q is inside
+
+
+def test_a_loop_carries_the_type() -> None:
+    result = check("""13 (float[2,3] x, int64 n) => (float[2,3] y, float[N,2,3] z) <float[1] w = {0.5}, bool go = {1}> {
+      a = Mul(x, w)
+      y, z = Loop (n, go, a) <body = b (int64 i, bool c, float[2,3] v) => (bool d, float[2,3] u, float[2,3] s) {
+        d = Identity(c)  u = Mul(v, w)  s = Add(u, a) }> }""")
+
+    loop = next(node for node in result.graph.node if node.op_type == "Loop")
+    body = loop.attribute[0].g
+    assert {value.type.tensor_type.elem_type for value in (*body.input, *body.output)} == {
+        F16,
+        I64,
+        TensorProto.BOOL,
+    }
+
+
+def test_a_scan_and_sequences() -> None:
+    check("""11 (float[3,2] x) => (float[2] y, float[3,2] z) <float[2] s = {0., 0.}> {
+      y, z = Scan <num_scan_inputs = 1, body = b (float[2] v, float[2] e) => (float[2] u, float[2] o) {
+        u = Add(v, e)  o = Neg(u) }> (s, x) }""")
+    result = check("""13 (float[4,2] x) => (float[2,2] y) <int64 two = {2}, int64 i = {0}> { e = Exp(x)
+      s = SplitToSequence<axis = 0>(e, two)  p = SequenceAt(s, i)  y = Exp(p) }""")
+
+    assert casts(result) == 4  # sequences keep their element type
+
+
+def test_a_constant_that_overflows_keeps_its_node() -> None:
+    text = """13 (float[2,3] x) => (float[2,3] y) <float[1] big = {1e7}, float[1] w = {2.}> {
+      a = Mul(x, w)  b = Mul(a, big)  c = Div(b, big)  y = Mul(c, w) }"""
+    result = check(text)
+
+    assert types(result)["big"] == F32
+    assert types(result)["w"] == F16
+
+
+def test_a_constant_that_becomes_zero_keeps_what_divides_by_it() -> None:
+    result = check("""13 (float[2,3] x) => (float[2,3] y) <float[1] eps = {1e-10}> {
+      z = Sub(x, x)  a = Add(z, eps)  b = Log(a)  y = Neg(b) }""")
+
+    assert types(result)["eps"] == F32
+    assert types(result)["b"] == F32
+
+
+def test_a_mask_becomes_infinite_and_the_softmax_stays_narrow() -> None:
+    result = check(
+        """13 (float[2,4] x) => (float[2,4] y) <bool[4] m = {1, 1, 0, 1}, float low = {-3.4e38}, float zero = {0.}> {
+      k = Where(m, zero, low)  a = Add(x, k)  y = Softmax(a) }""",
+        settings=SEARCH,
+    )
+
+    assert types(result)["a"] == F16
+
+
+def test_bounds_that_no_number_reaches_are_no_reason_to_stay() -> None:
+    result = check("""13 (float[2,3] x) => (float[2,3] y) <float low = {0.}, float high = {3.4e38}> {
+      a = Exp(x)  y = Clip(a, low, high) }""")
+
+    assert casts(result) == 2
+
+
+def test_a_constant_read_in_two_types_is_stored_twice_if_small_and_cast_if_not() -> None:
+    small = """13 (float[2,3] x) => (float[2,3] y) <float[1] w = {2.}, float[1] b = {1e7}> {
+      a = Mul(x, w)  c = Add(w, b)  d = Div(b, c)  y = Mul(a, d) }"""
+    large = model(
+        "13 (float[600] x) => (float[600] y) <float[1] b = {1e7}> { a = Mul(x, w)  c = Add(w, b)  d = Div(b, c)  y = Mul(a, d) }"
+    )
+    large.graph.initializer.append(numpy_helper.from_array(np.linspace(1, 2, 600, dtype=np.float32), "w"))
+
+    assert sorted(tensor.name for tensor in check(small).graph.initializer) == ["b", "w", "w_float16"]
+    assert sorted(tensor.name for tensor in check(large).graph.initializer) == ["b", "w"]
+
+
+def test_initializers_that_are_listed_as_inputs() -> None:
+    source = model(f"13 (float[2,4] x) => (float[2,4] y) <{W}> {{ y = MatMul(x, w) }}")
+    source.graph.input.append(helper.make_tensor_value_info("w", F32, [4, 4]))
+    overridable = check(source)
+    source.ir_version = 3
+    constant = check(source)
+
+    assert [tensor.data_type for tensor in overridable.graph.initializer] == [F32]
+    assert [tensor.data_type for tensor in constant.graph.initializer] == [F16]
+    assert constant.graph.input[1].type.tensor_type.elem_type == F16
+
+
+def test_quantisation_keeps_float32_scales_until_the_opset_lets_them_be_narrow() -> None:
+    text = """13 (float[2,4] x) => (float[2,4] y) <float s = {0.1}, uint8 z = {128}> { a = Exp(x)
+      q = QuantizeLinear(a, s, z)  d = DequantizeLinear(q, s, z)  y = Neg(d) }"""
+    kept, _ = converted(text)
+    raised, log = converted(text, may_raise=True)
+
+    assert types(kept)["s"] == F32
+    assert types(raised)["s"] == F16
+    assert "opset-raised" in {note.code for note in log.notes}
+
+
+OVERFLOWING = """17 (float[2,3] x) => (float[2,3] y) <float[1] k = {1000.}, float two = {2.}> {
+  a = Mul(x, k)  b = Pow(a, two)  c = Sqrt(b)  d = Div(c, k)  e = Exp(d)  y = Neg(e) }"""
+
+
+def test_an_island_grows_where_a_value_overflows() -> None:
+    without, _ = converted(OVERFLOWING)
+    result = check(OVERFLOWING, settings=SEARCH)
+
+    assert "b" not in types(without) or types(without)["b"] == F16
+    assert types(result)["b"] == F32
+    assert types(result)["e"] == F16
+
+
+def test_onnx_runtime_alone_does_not_show_the_overflow() -> None:
+    """Why the strict run is needed: without it this result would pass."""
+    result, _ = converted(OVERFLOWING)
+    feeds = random_feeds(model(OVERFLOWING))
+    runnable = Runnable(structure=result.SerializeToString())
+
+    assert np.isfinite(open_model(runnable, UNOPTIMIZED).run(feeds)["y"]).all()
+    assert not np.isfinite(open_model(runnable, STRICT).run(feeds)["y"]).all()
+
+
+def test_cancellation_is_found() -> None:
+    result = check(
+        """13 (float[4,64] x) => (float[4,1] y) <float[1] k = {30.}> { a = Add(x, k)  m = ReduceMean<axes = [1]>(a)
+      s = Mul(a, a)  n = ReduceMean<axes = [1]>(s)  q = Mul(m, m)  v = Sub(n, q)  y = Sqrt(v) }""",
+        settings=SEARCH,
+    )
+
+    assert types(result)["v"] == F32
+
+
+def test_nodes_that_the_user_keeps() -> None:
+    text = (
+        "17 (float[2,3] x) => (float[2,3] y) { [one] a = Exp(x)  [two] b = Softmax(a)  [three] y = Neg(b) }"
+    )
+    for keep in ("Softmax", "tw*"):
+        result, log = converted(text, keep=(keep,))
+        assert types(result)["b"] == F32
+        assert any(note.code == "kept-precision" and "as asked for" in note.message for note in log.notes)
+
+
+def test_inputs_and_outputs_too() -> None:
+    result, _ = converted(
+        f"17 (float[2,4] x, int64[2,4] i) => (float[2,4] y) <{W}> {{ f = Cast<to = 1>(i)  a = Mul(x, f)  y = MatMul(a, w) }}",
+        interface=True,
+    )
+
+    assert [value.type.tensor_type.elem_type for value in (*result.graph.input, *result.graph.output)] == [
+        F16,
+        I64,
+        F16,
+    ]
+    assert casts(result) == 1
+
+
+def test_bfloat16() -> None:
+    result = check(
+        f"22 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Softmax(a) }}", "bf16", 2e-2
+    )
+
+    assert types(result)["w"] == TensorProto.BFLOAT16
+
+
+def test_again_changes_nothing_and_there_and_back_gives_the_same_bits() -> None:
+    once, _ = converted(OVERFLOWING, settings=SEARCH)
+    again, _ = converted(once, settings=SEARCH)
+    plain = f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Softmax(a) }}"
+    narrow, _ = converted(plain)
+    wide, _ = converted(narrow, "fp32")
+    back, _ = converted(wide)
+
+    assert again.SerializeToString() == once.SerializeToString()
+    assert casts(wide) == 0
+    assert back.graph.initializer == narrow.graph.initializer
+
+
+def test_an_operator_of_onnx_runtime() -> None:
+    source = model(f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Relu(a) }}")
+    source.graph.node[1].op_type, source.graph.node[1].domain = "Gelu", "com.microsoft"
+    source.opset_import.add(domain="com.microsoft", version=1)
+    result, _ = converted(source)
+
+    assert casts(result) == 2
+
+
+def test_large_weights_are_converted_from_file_to_file(tmp_path: Path) -> None:
+    source = model("17 (float[2,512] x) => (float[2,512] y) { a = MatMul(x, w)  y = Relu(a) }")
+    values = np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
+    source.graph.initializer.append(numpy_helper.from_array(values, "w"))
+    onnx.save(source, tmp_path / "a.onnx")
+    result = make_pass("precision").run(files.load(tmp_path / "a.onnx"), ChangeLog())
+    files.save(result, tmp_path / "b.onnx")
+    stored = onnx.load(tmp_path / "b.onnx").graph.initializer[0]
+
+    assert result.proto.ByteSize() < 2000
+    assert numpy_helper.to_array(stored).tobytes() == values.astype(np.float16).tobytes()
+    assert (tmp_path / "b.onnx").stat().st_size < values.nbytes * 0.51
+
+
+def test_a_loop_that_floats_decide_on_keeps_its_type() -> None:
+    result = check("""13 (float[4,4] w, int64 n) => (int64[1] y) <bool go = {1}, int64[1] first = {0}> {
+      v = Exp(w)
+      y = Loop (n, go, first) <body = b (int64 i, bool c, int64[1] t) => (bool d, int64[1] u) {
+        d = Identity(c)  r = Gather(v, t)  u0 = ArgMax<axis = 1, keepdims = 0>(r)  u = Identity(u0) }> }""")
+
+    assert casts(result) == 2  # of w, and of what the loop reads
