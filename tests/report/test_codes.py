@@ -24,7 +24,7 @@ def codes_of(path: Path) -> set[str]:
     returns = {id(item) for function in chosen for item in ast.walk(function)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            values = [item.value for item in node.keywords if item.arg == "code"]
+            values = [item.value for item in node.keywords if (item.arg or "").endswith("code")]
             noted = isinstance(node.func, ast.Attribute) and node.func.attr == "note"
             if noted and (len(node.args) == 3 or (len(node.args) == 2 and is_word(node.args[0]))):
                 values.append(node.args[-2])
