@@ -38,7 +38,7 @@ _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 _MOST_ROUNDS = 4
-"""How often onnxsim is run as long as it removes nodes."""
+"""How often onnxsim is run as long as it changes anything."""
 
 
 @register_pass
@@ -92,7 +92,7 @@ class Simplify(Pass):
         # What one round folds, and what shapes then follow, let the next fold more.
         for _ in range(_MOST_ROUNDS):
             before, result = result, self._simplify(result, noted)
-            if len(result.proto.graph.node) >= len(before.proto.graph.node):
+            if result is before:
                 break
         if result.proto == model.proto:  # what onnxsim wrote otherwise was put back
             result = model

@@ -14,6 +14,7 @@ import onnx_migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
+from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import mark_external
 from onnx_migrate.process import Limits
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -308,6 +309,23 @@ def test_what_differs_outside_of_the_domain_is_left_out(operator: str) -> None:
     found = onnx_migrate.migrate(proto, verify="require", isolated=False)
 
     assert [node.op_type for node in found.model.graph.node] == [operator, "ArgMax"]
+
+
+def test_rounds_go_on_where_one_adds_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As onnxsim does that writes out a function, and folds what is in it when it is run again."""
+    item = builtin_passes()["simplify"]
+    counts = iter((3, 1))
+
+    def once(self: object, given: Model, log: ChangeLog) -> Model:
+        count = next(counts, 0)
+        nodes = [helper.make_node("Neg", [f"v{at}"], [f"v{at + 1}"]) for at in range(count)]
+        made = onnx.helper.make_model(helper.make_graph(nodes, "g", [], []))
+        return load(made) if count else given
+
+    monkeypatch.setattr(item, "_simplify", once)
+    result = item(isolated=False).run(load(model(TEXT)), ChangeLog())  # type: ignore[call-arg]
+
+    assert operators(result.proto) == ["Neg"]
 
 
 def test_what_one_round_folds_and_lets_the_next_fold_is_folded_at_once() -> None:
