@@ -128,7 +128,9 @@ def wrong_simplifier(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnxsim
 
     def simplify(model: onnx.ModelProto, **options: Any) -> tuple[onnx.ModelProto, bool]:
-        next(node for node in model.graph.node if node.op_type == "Mul").op_type = "Add"
+        for node in model.graph.node:
+            if node.op_type == "Mul":
+                node.op_type = "Add"
         return model, True
 
     monkeypatch.setattr(onnxsim, "simplify", simplify)

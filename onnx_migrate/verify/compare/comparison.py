@@ -74,9 +74,12 @@ class Tolerance:
 
 
 def allowance(tolerance: Tolerance, scale: float, noise: float, dtype: np.dtype[Any]) -> float:
-    """Return the absolute difference that rounding explains in an output of this scale, noise and type."""
+    """Return the absolute difference that rounding explains in an output of this scale, noise and type.
+
+    Numbers below the least normal one are as far apart as those just above it: two of these steps are always allowed.
+    """
     eps = max(tolerance.eps, _eps(dtype))
-    floor = tolerance.floor * eps * scale
+    floor = max(tolerance.floor * eps * scale, 2 * _eps(dtype) * _LEAST_NORMAL.get(dtype.name, 0.0))
     return max(floor, min(tolerance.factor * noise, tolerance.ceiling * scale))
 
 
@@ -106,6 +109,8 @@ def _eps(dtype: np.dtype[Any]) -> float:
     known = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
     return known.get(dtype.name, 2.0**-3)
 
+
+_LEAST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
 
 OTHER_ELEMENTS = "another number of elements, or other keys"
 """What differs in a sequence or map whose tensors cannot be compared one by one."""

@@ -27,6 +27,14 @@ def test_the_allowance_is_8_eps_of_the_scale_without_noise():
     assert allowance(Tolerance(), 2.0, 0.0, np.dtype(np.float16)) == 8 * 2.0**-10 * 2.0
 
 
+def test_two_steps_are_allowed_below_the_least_normal_number():
+    step = 2.0**-24
+    assert allowance(Tolerance(), 2 * step, 0.0, np.dtype(np.float16)) == 2 * step
+    a = np.array([2 * step, step, 0], np.float16)
+    assert not compare("y", a, a + np.float16(step), Tolerance()).problem
+    assert "differ" in compare("y", a, a + np.float16(3 * step), Tolerance()).problem
+
+
 def test_noise_raises_it_tenfold_up_to_a_hundredth_of_the_scale():
     assert allowance(Tolerance(), 1.0, 1e-4, F32) == pytest.approx(1e-3)
     assert allowance(Tolerance(), 1.0, 0.5, F32) == 1e-2
