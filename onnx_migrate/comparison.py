@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -9,22 +10,26 @@ from typing import TypeVar
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel
-from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.model import Model, Segment
-from onnx_migrate.process import CancelToken, Limits, stoppable
+from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import Kind, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
+from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
+from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness, OutputError
 from onnx_migrate.verify.prover import Prover
-from onnx_migrate.verify.settings import Libraries, libraries_of
+from onnx_migrate.verify.settings import Libraries, interruption, libraries_of
 from onnx_migrate.verify.weight_data import other_weights
 
 __all__ = ["compare"]
 
 T = TypeVar("T")
+
+_PRECISIONS = ("float", "float16", "bfloat16")
 
 _SHOWN = 5
 """How many weights a note names."""
@@ -35,6 +40,7 @@ def compare(
     other: files.Source,
     *,
     exact: bool = False,
+    cast: bool = False,
     input_data: InputData | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -50,7 +56,9 @@ def compare(
     """Run two models on the same inputs and return whether they compute the same.
 
     Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
-    ONNX Runtime runs both without optimisations. `prove_in` names further runtimes to run both in, of which one where
+    ONNX Runtime runs both without optimisations. With `cast` their floating-point types may differ: every value of a narrow
+    type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
+    (docs/precision.md). `prove_in` names further runtimes to run both in, of which one where
     `other` does not run right makes them differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
@@ -61,7 +69,10 @@ def compare(
     with transfers_within(timeout):
         models = _valid(original), _valid(other)
     segment, result = Segment(*models, models[1], exact), models[1]
-    difference = Interface.of(segment.original.proto).difference(Interface.of(result.proto))
+    interfaces = [Interface.of(model.proto) for model in models]
+    if cast:
+        interfaces = [_without_precision(interface) for interface in interfaces]
+    difference = interfaces[0].difference(interfaces[1])
     if difference:
         return Verdict(Kind.DIFFERS, difference)
     reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
@@ -77,6 +88,8 @@ def compare(
             libraries=libraries,
         )
         with Prover(settings) as prover:
+            if cast and any(is_narrow(model.proto) for model in models):
+                return _closeness(prover, segment.original, result, settings)
             verdict = prover.verify(segment, strict=exact, by_value=True)
             if not _ran_in_onnxruntime(verdict):
                 for model in (segment.original, result):
@@ -95,6 +108,45 @@ def compare(
     elif failing and verdict.kind is Kind.VERIFIED:
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=proofs_text(failing))
     return replace(verdict, proved_in=proofs)
+
+
+def _without_precision(interface: Interface) -> Interface:
+    """Return an interface in which all floating-point types that a precision names are one."""
+
+    def alike(ports: tuple[Port, ...]) -> tuple[Port, ...]:
+        return tuple(replace(port, kind="float") if port.kind in _PRECISIONS else port for port in ports)
+
+    return Interface(alike(interface.inputs), alike(interface.outputs))
+
+
+def _closeness(prover: Prover, original: Model, other: Model, settings: Settings) -> Verdict:
+    """Return whether a model is as near to the original as its precision allows, on two kinds of inputs or the user's."""
+    begin = time.perf_counter()
+    runnables = prover.runnable(original), prover.runnable(other)
+    kind = narrowest(other.proto)
+    worst: dict[str, OutputError] = {}
+    for unseen in (False, True)[: 2 if settings.feeds is None else 1]:
+        ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, unseen)
+        if not isinstance(ending, Returned):
+            return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+        found: Closeness = ending.value
+        if found.reason:
+            return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
+        for output in found.outputs:
+            worst[output.name] = max(worst.get(output.name, output), output, key=lambda one: one.excess)
+        if not found.agrees:
+            largest = max(found.outputs, key=lambda output: output.excess)
+            first = found.causes[-1] if found.causes else ""
+            where = f"; the first value that leaves the original is {first!r}" if first else ""
+            return Verdict(Kind.DIFFERS, f"{largest}{where}", notes=tuple(map(str, worst.values())))
+    return Verdict(
+        Kind.VERIFIED,
+        evaluator="onnxruntime CPU, every value rounded to its type",
+        notes=tuple(map(str, worst.values())),
+        seconds=time.perf_counter() - begin,
+        own_rounding=True,
+        given_tolerance=True,
+    )
 
 
 def _other_weights(segment: Segment[Model]) -> Iterator[str]:

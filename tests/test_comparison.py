@@ -145,3 +145,33 @@ def test_a_runtime_that_lacks_memory_leaves_it_open(faulty: object) -> None:
     verdict = compare(model(), off, isolated=False, prove_in=["faulty"])
     assert verdict.kind is Kind.UNVERIFIED
     assert "out of memory" in verdict.reason
+
+
+WEIGHTED = """<ir_version: 8, opset_import: ["":17]>
+g (float[2,3] x) => (float[2,3] y) <float[1] k = {K}> { a = Mul(x, k)  b = Mul(a, a)  c = Sqrt(b)  y = Div(c, k) }"""
+
+
+@pytest.mark.parametrize(("k", "kind"), [("1.7", Kind.VERIFIED), ("1000.", Kind.DIFFERS)])
+def test_a_model_of_another_precision_is_held_to_that(k: str, kind: Kind) -> None:
+    """The second one overflows inside, which ONNX Runtime does not show."""
+    original = model(WEIGHTED.replace("K", k))
+    narrow = convert_float(original)
+
+    verdict = compare(original, narrow, isolated=False, cast=True)
+
+    assert verdict.kind is kind
+    assert compare(original, narrow, isolated=False).kind is Kind.DIFFERS  # by their types
+    if kind is Kind.DIFFERS:
+        assert "the first value that leaves the original is 'b'" in verdict.reason
+
+
+def convert_float(source: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with every float32 replaced by float16."""
+    result = onnx.ModelProto()
+    result.CopyFrom(source)
+    for value in (*result.graph.input, *result.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    for tensor in result.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor).astype("float16")
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    return result

@@ -160,7 +160,7 @@ class Precision(Pass):
         closeness = found.closeness
         if closeness.reason or closeness.excess <= _NEARLY or self.kind == "fp32":
             return
-        worst = max(closeness.outputs, key=lambda output: output.error / output.limit)
+        worst = max(closeness.outputs, key=lambda output: output.excess)
         cause = next((step for step in graph.steps if set(step.node.output) & set(closeness.causes)), None)
         kind = _NAMES[self.kind]
         where = None
@@ -212,8 +212,7 @@ class Precision(Pass):
             log.note(
                 self.name,
                 "precision-error",
-                f"output {output.name!r}, every value rounded to {kind}, is off by {output.error:.2g} of its largest magnitude;"
-                f" {output.limit:.2g} is allowed",
+                str(output),
                 subject=output.name,
                 severity="info" if output.agrees else "warning",
             )

@@ -22,6 +22,12 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @click.argument("original", type=click.Path(readable=False))
 @click.argument("other", type=click.Path(readable=False))
 @click.option("--exact", is_flag=True, help="Require bit-identical outputs; by default rounding may differ.")
+@click.option(
+    "--cast",
+    is_flag=True,
+    help="Let floating-point types differ, as of a model and what --precision made of it: outputs may be off by what the"
+    " narrow type, rounded after each node, makes of the original.",
+)
 @model_option(
     "input_data",
     help="Run both on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",

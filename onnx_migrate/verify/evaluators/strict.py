@@ -19,7 +19,7 @@ from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 
-__all__ = ["LOADERS", "NARROW", "STRICT", "is_narrow", "rounded_weights", "strict"]
+__all__ = ["LOADERS", "NARROW", "STRICT", "is_narrow", "narrowest", "rounded_weights", "strict"]
 
 STRICT = "onnxruntime:strict"
 """ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
@@ -42,6 +42,17 @@ def is_narrow(model: onnx.ModelProto) -> bool:
             for attribute in node.attribute
         )
     )
+
+
+def narrowest(model: onnx.ModelProto) -> int:
+    """Return the type that a model of a narrow type is held to: bfloat16, where it has that, else float16; float32 for others."""
+    if not is_narrow(model):
+        return TensorProto.FLOAT
+    kinds = {tensor.data_type for tensor in weight_tensors(model)}
+    kinds |= {
+        attribute.i for node in model.graph.node if node.op_type == "Cast" for attribute in node.attribute
+    }
+    return TensorProto.BFLOAT16 if TensorProto.BFLOAT16 in kinds else TensorProto.FLOAT16
 
 
 def strict(runnable: Runnable) -> Runnable:

@@ -63,6 +63,17 @@ class OutputError:
         """Whether it is within the limit."""
         return self.error <= self.limit
 
+    @property
+    def excess(self) -> float:
+        """How far off it is, by its limit."""
+        return self.error / self.limit
+
+    def __str__(self) -> str:
+        return (
+            f"output {self.name!r}, every value rounded, is off by {self.error:.2g} of its largest magnitude;"
+            f" {self.limit:.2g} is allowed"
+        )
+
 
 @dataclass(frozen=True)
 class Closeness:
@@ -85,7 +96,7 @@ class Closeness:
     @property
     def excess(self) -> float:
         """By how many times the worst output is off more than allowed."""
-        return max((output.error / output.limit for output in self.outputs), default=0.0)
+        return max((output.excess for output in self.outputs), default=0.0)
 
 
 @dataclass
