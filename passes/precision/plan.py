@@ -102,6 +102,7 @@ def plan_of(
             plan.kept[step] = reason
         else:
             plan.changes[step] = change
+    _keep_fused_concats(steps, plan)
     _keep_deciding_loops(frames, plan)
     _keep_inside(frames, plan)
     _keep_behind_small_constants(steps, plan)
@@ -152,6 +153,26 @@ def _unless_lost(
         if lost and not (step.is_a(*_BOUNDING) and "overflows" in lost):
             return None, f"of a constant {lost} in {type_name(plan.target)}"
     return change, ""
+
+
+def _keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep a Concat between quantised values with its scales: ONNX Runtime makes a QLinearConcat of them, which takes float32.
+
+    It does not look at the type of the scales first, so that the model would not load (1.32).
+    """
+    for step in steps:
+        makers = [value.maker for value in step.inputs if value is not None]
+        readers = [reader for value in step.outputs if value is not None for reader, _ in value.readers]
+        if (
+            not step.is_a("Concat")
+            or not readers
+            or not all(reader.is_a("QuantizeLinear") for reader in readers)
+        ):
+            continue
+        if all(maker is not None and maker.is_a("DequantizeLinear") for maker in makers):
+            for node in (*makers, step, *readers):
+                if node is not None:
+                    _keep(node, plan, "ONNX Runtime joins quantised values with scales of float32 alone")
 
 
 def _keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:

@@ -24,7 +24,7 @@ def by_head(value: Value, heads: int) -> Value:
     """Return (batch, length, heads · size) as (batch, heads, length, size)."""
     shape = value.shape
     size = shape[2] // heads if shape is not None and len(shape) == 3 and shape[2] is not None else -1
-    return value.op.Transpose(value.reshape(0, 0, heads, size), perm=[0, 2, 1, 3])  # type: ignore[attr-defined,no-any-return]
+    return value.op.Transpose(value.reshape(0, 0, heads, size), perm=[0, 2, 1, 3])
 
 
 def joined(op: Op, value: Value) -> Value:

@@ -90,6 +90,7 @@ def fused_matmul_activation(
     found = fused_matmul(
         op, a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA, transBatchB=transBatchB
     )  # fmt: skip
+    assert isinstance(found, Value)
     return _activated(op, found, activation)
 
 
@@ -137,7 +138,8 @@ def fused_conv(
         return found
     if activation not in ("Relu", "Tanh", "Sigmoid", "HardSwish", *_PARAMETERS):
         op.refuse(f"its activation {activation!r} is not known", code="no-equal")
-    return op.write(activation, found, **dict(zip(names, map(float, numbers), strict=False)))
+    attributes: dict[str, Any] = dict(zip(names, map(float, numbers), strict=False))
+    return op.write(activation, found, **attributes)
 
 
 _PARAMETERS = ("LeakyRelu", "HardSigmoid")

@@ -379,7 +379,7 @@ def q_embed_layer_normalization(
         table, scale, zero_point = given[2 + place], given[8 + place], given[13 + place]
         tables.append(table if table is None or scale is None else dequantized(op, table, scale, zero_point))
     result = embed_layer_normalization(
-        op, given[0], given[1], *tables, given[7], None, epsilon=epsilon  # type: ignore[arg-type]
+        op, given[0], given[1], *tables, given[7], None, epsilon=epsilon
     )  # fmt: skip
     assert isinstance(result, tuple)
     return result[:2]

@@ -316,3 +316,14 @@ def test_a_loop_that_floats_decide_on_keeps_its_type() -> None:
         d = Identity(c)  r = Gather(v, t)  u0 = ArgMax<axis = 1, keepdims = 0>(r)  u = Identity(u0) }> }""")
 
     assert casts(result) == 2  # of w, and of what the loop reads
+
+
+def test_a_concat_of_quantised_values_keeps_its_scales() -> None:
+    """ONNX Runtime makes a QLinearConcat of it, with scales of a type that this does not take."""
+    source = model("""19 (float[2,4] x, float[2,4] z) => (float[2,8] y) <float s = {0.1}, float t = {0.2}, uint8 o = {128}> {
+      a = Exp(x)  b = Exp(z)  qa = QuantizeLinear(a, s, o)  qb = QuantizeLinear(b, t, o)  da = DequantizeLinear(qa, s, o)
+      db = DequantizeLinear(qb, t, o)  c = Concat<axis = 1>(da, db)  qc = QuantizeLinear(c, t, o)
+      y = DequantizeLinear(qc, t, o) }""")
+    result, _ = converted(source)  # which asserts that it loads, optimised
+
+    assert types(result)["a"] == F16
