@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.operator_cases import Case
 from benchmarks.operator_limits import LACKING, PLAIN, Ended, Limits, limits
 
-__all__ = ["Measured", "Row", "rows", "text"]
+__all__ = ["Measured", "Row", "release_of", "rows", "text"]
 
 _TYPES = {
     "float32", "float16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
@@ -95,9 +95,9 @@ def rows(measured: Sequence[Measured]) -> list[Row]:
         spans = [(state, list(group)) for state, group in groupby(states, key=lambda entry: entry[1])]
         for at, (state, group) in enumerate(spans):
             if state is not None:
-                until = _release(spans[at + 1][1][0][0]) if at + 1 < len(spans) else ""
+                until = release_of(spans[at + 1][1][0][0]) if at + 1 < len(spans) else ""
                 own = [one for _, one in group if one is not None]
-                alike[_release(group[0][0]), until, state][name] = own
+                alike[release_of(group[0][0]), until, state][name] = own
     ordered = sorted(alike.items(), key=lambda item: (item[0][2].lacking, _order(item[0][0]), min(item[1])))
     return [
         Row(tuple(names), since, until, state, _source(measured, since, until, names))
@@ -139,8 +139,8 @@ def _source(
     wheels = [
         f"{one.release} ({len(one.ended)} models)"
         for one in measured
-        if _order(since) <= _order(_release(one.release))
-        and (not until or _order(_release(one.release)) < _order(until))
+        if _order(since) <= _order(release_of(one.release))
+        and (not until or _order(release_of(one.release)) < _order(until))
     ]
     span = ", ".join(wheels)
     found = f"python -m benchmarks.runtime_operators, {span}"
@@ -165,7 +165,7 @@ def _order(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
-def _release(version: str) -> str:
+def release_of(version: str) -> str:
     """Return the release that a wheel's version is of: 4.8 for 4.8.1.78, 20261020 for 1.0.20261020."""
     parts = version.split(".")
     return parts[2] if len(parts) == 3 and len(parts[2]) == 8 else ".".join(parts[:2])

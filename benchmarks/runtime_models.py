@@ -1,6 +1,7 @@
 """Whether what is said of published models and a release is true: each model is judged, migrated and run in the release.
 
     python -m benchmarks.runtime_models opencv==4.8.1.78 tract==0.23.9
+    python -m benchmarks.runtime_models tract==0.23.9 --models FOLDER     # NAME.onnx and io/NAME.npz
 
 "Runs as it is" and "runs after migration" must hold for every model of which they are said: what fails or computes other numbers
 is listed. So is what is refused, or has no such result, and runs as it is; and how many of those that run do so by our result.
@@ -128,13 +129,14 @@ def _feed(rng: np.random.Generator, value: Any, name: str) -> Any:
     return rng.uniform(0, 1, shape).astype(np.float32)
 
 
-def judge(requirement: str, folder: Path) -> list[Judged]:
-    """Return what is said of each model and a release, and what is true."""
+def judge(requirement: str, models: Path, folder: Path) -> list[Judged]:
+    """Return what is said of each model of a folder and a release, and what is true."""
     (target,) = resolve([requirement])
-    (folder / "io").symlink_to(FOLDER / "io")
+    (folder / "io").symlink_to(models / "io")
     said, why, operators = {}, {}, {}
-    for name in built():
-        path = FOLDER / f"{name}.onnx"
+    names = [path.stem for path in sorted(models.glob("*.onnx"))]
+    for name in names:
+        path = models / f"{name}.onnx"
         advice = CompatibilityChecker(load(path)).advise(target)
         said[name] = f"{advice.standing.value} ({advice.basis})"
         why[name] = "; ".join(item.reason for item in advice.obstacles)
@@ -146,7 +148,7 @@ def judge(requirement: str, folder: Path) -> list[Judged]:
             why[name] = f"{error.code}: {error}"
         operators[name] = sorted({node.op_type for node in result.graph.node})
     runtime, _, version = requirement.partition("==")
-    before = _kept(runtime, version)
+    before = _kept(runtime, version, models)
     after = run(runtime, version, folder, [path.stem for path in sorted(folder.glob("*.onnx"))])
     return [
         Judged(
@@ -157,15 +159,16 @@ def judge(requirement: str, folder: Path) -> list[Judged]:
             operators[name],
             " ".join(f"{why[name]} | {before.why.get(name, '')} | {after.why.get(name, '')}".split())[:700],
         )
-        for name in built()
+        for name in names
     ]
 
 
-def _kept(runtime: str, version: str) -> Ran:
+def _kept(runtime: str, version: str, models: Path) -> Ran:
     """Return how the models end as they are, which does not change."""
-    path = FOLDER / f"{runtime}=={version}.json"
+    path = models / f"{runtime}=={version}.json"
     if not path.exists():
-        path.write_text(json.dumps(asdict(run(runtime, version, FOLDER, built()))), encoding="utf-8")
+        names = [path.stem for path in sorted(models.glob("*.onnx"))]
+        path.write_text(json.dumps(asdict(run(runtime, version, models, names))), encoding="utf-8")
     return Ran(**json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -195,10 +198,16 @@ def main() -> None:
     """Judge the releases named."""
     parser = argparse.ArgumentParser(description="Judge what is said of published models.")
     parser.add_argument("releases", nargs="+", help="as in opencv==4.8.1.78")
-    for requirement in parser.parse_args().releases:
+    parser.add_argument("--models", type=Path, help="a folder of other models, with their data in io")
+    given = parser.parse_args()
+    models = given.models
+    if models is None:
+        built()
+        models = FOLDER
+    for requirement in given.releases:
         with tempfile.TemporaryDirectory() as work:
-            found = judge(requirement, Path(work))
-        (FOLDER / f"{requirement}.judged.json").write_text(
+            found = judge(requirement, models, Path(work))
+        (models / f"{requirement}.judged.json").write_text(
             json.dumps([asdict(one) for one in found], indent=1), encoding="utf-8"
         )
         print(shown(requirement, found), flush=True)

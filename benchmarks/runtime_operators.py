@@ -1,11 +1,14 @@
-"""Measures which operators releases of runtimes run, and writes the operator rows of their tables.
+"""Measures which operators releases of runtimes run, and in which forms, and writes the operator rows and forms of their tables.
 
     python -m benchmarks.runtime_operators opencv==4.8.1.78 opencv==4.12.0.88     # measures, and writes opencv.operators.toml
     python -m benchmarks.runtime_operators opencv --write-only                    # from what is kept
+    python -m benchmarks.runtime_operators tract==0.23.9 --models FOLDER          # NAME.onnx and io/NAME.npz, besides
 
 Every model of `operator_cases` is run in the wheel of the release (tests/campaigns/runtimes/releases.py), in a process that may
-crash or be given up. How each ended is kept, so that a second run goes on where the first was stopped, and runs only what is
-new or has changed. A release takes two minutes (OpenCV) to hours (ncnn, of which --sample 5 runs each fifth model).
+crash or be given up, and so are whole models and their cuts (`model_cuts`). How each ended is kept, so that a second run goes on
+where the first was stopped, and runs only what is new or has changed. The rows say which operators there are and what cannot run;
+the forms (`form_boxes`), which nodes ran right. A release takes ten minutes (OpenCV) to hours (ncnn, of which --sample 5 runs
+each fifth case).
 """
 
 from __future__ import annotations
@@ -14,16 +17,17 @@ import argparse
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import onnx
 
 import onnx_migrate
+from benchmarks.form_samples import add_models, learned, samples, wanted
 from benchmarks.operator_cases import Case, build
 from benchmarks.operator_limits import Ended
-from benchmarks.operator_rows import Measured, rows, text
-from onnx_migrate.standard.targets import FORMS, resolve
+from benchmarks.operator_rows import Measured, release_of, rows, text
+from onnx_migrate.standard.targets import ENDING, FORMS, resolve
 from onnx_migrate.standard.targets.releases import key
 from tests.campaigns.runtimes.releases import run
 from tests.real.wheels import CACHE
@@ -64,6 +68,31 @@ def measure(runtime: str, version: str, cases: Sequence[Case], folder: Path = FO
         if kept[other][1] == "right" and (name := _written(case, (form,), folder))
     }
     _run(runtime, version, each, folder, path)
+
+    _run(runtime, version, wanted(folder), folder, path)
+
+
+def write_forms(runtime: str, cases: Sequence[Case], into: Path, folder: Path = FOLDER) -> None:
+    """Write the boxes of the forms that the releases of a runtime computed right, from what is kept."""
+    paths = sorted(
+        (folder / "results").glob(f"{runtime}==*.jsonl"), key=lambda path: key(path.stem.partition("==")[2])
+    )
+    alike: dict[str, list[int]] = {}
+    for at, path in enumerate(paths):
+        kept, version = _kept(path), path.stem.partition("==")[2]
+
+        def ends(part: Path, names: Iterable[str], version: str = version) -> Mapping[str, str]:
+            return run(runtime, version, part, names).ended
+
+        for operator, boxes in sorted(learned(samples(cases, kept, folder), kept, folder, ends).items()):
+            for box in boxes:
+                plain = {name: sorted(taken) for name, taken in sorted(box.items())}
+                alike.setdefault(json.dumps([operator, plain]), []).append(at)
+    lines = [json.dumps([release_of(path.stem.partition("==")[2]) for path in paths])]
+    for text_of, own in alike.items():
+        operator, box = json.loads(text_of)
+        lines.append(json.dumps([operator, own, box], separators=(",", ":")))
+    into.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _run(runtime: str, version: str, wanted: Mapping[str, str], folder: Path, path: Path) -> None:
@@ -169,16 +198,26 @@ def main() -> None:
     parser.add_argument(
         "--sample", type=int, default=1, help="run each Nth case of an operator's version and type"
     )
+    parser.add_argument(
+        "--forms-only", action="store_true", help="write the forms, and leave the rows as they are"
+    )
     parser.add_argument("--write-only", action="store_true", help="write the rows of what is kept")
+    parser.add_argument(
+        "--models", type=Path, action="append", default=[], help="a folder of models, with their data in io"
+    )
     given = parser.parse_args()
     cases = build(FOLDER)
+    for models in given.models:
+        add_models(models, FOLDER)
     for requirement in given.releases:
         runtime, _, version = requirement.partition("==")
         if not given.write_only:
             measure(runtime, version, sampled(cases, given.sample))
     for runtime in dict.fromkeys(requirement.partition("==")[0] for requirement in given.releases):
-        path = TABLES / f"{runtime}.operators.toml"
-        path.write_text(text(rows(measured(runtime, cases))), encoding="utf-8")
+        if not given.forms_only:
+            path = TABLES / f"{runtime}.operators.toml"
+            path.write_text(text(rows(measured(runtime, cases))), encoding="utf-8")
+        write_forms(runtime, cases, TABLES / f"{runtime}{ENDING}")
 
 
 if __name__ == "__main__":

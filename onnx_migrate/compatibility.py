@@ -18,6 +18,7 @@ from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.pipeline_run import paused_garbage_collection
 from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import MigrateError
+from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -27,6 +28,7 @@ from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import (
     Knowledge,
+    NodeForm,
     OperatorKnowledge,
     Table,
     Target,
@@ -154,6 +156,7 @@ class CompatibilityChecker:
     opset: Opset | None = None
     """The opset to reach, where that is not the one that suits a runtime best."""
     _migrated: dict[tuple[Pass, ...], _Migrated] = field(default_factory=dict, repr=False)
+    _forms: tuple[NodeForm, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._fault: MigrateError | None = None
@@ -177,7 +180,7 @@ class CompatibilityChecker:
             cut = next((at for at, item in enumerate(passes) if item.for_targets), len(passes))
             objections = self._objections(target, passes[:cut], passes[cut:])
             if not objections:
-                known = operator_knowledge(target, nodes_by_operator(self.model.proto))
+                known = self._known(target, self.model)
                 standing = Support.NOT_KNOWN if known.unknown else Support.AS_IS
                 return Compatibility(
                     target, standing, opset=_opset(self.model), ir_version=self._ir, operators=known
@@ -190,6 +193,17 @@ class CompatibilityChecker:
         return RuntimeCompatibility(
             found[-1], tuple((advice.target.release, advice.standing) for advice in found)
         )
+
+    def _known(self, target: Target, model: Model) -> OperatorKnowledge:
+        return operator_knowledge(target, nodes_by_operator(model.proto), lambda: self._forms_of(model))
+
+    def _forms_of(self, model: Model) -> tuple[NodeForm, ...]:
+        """Return the forms of the nodes of a model; those of the model itself are found once."""
+        if model is not self.model:
+            return tuple(node_forms(model))
+        if self._forms is None:
+            self._forms = tuple(node_forms(model))
+        return self._forms
 
     @property
     def _ir(self) -> int:
@@ -235,7 +249,7 @@ class CompatibilityChecker:
             Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
         )
         tried = any(note.code == _TRIED for note in log.notes)
-        known = operator_knowledge(target, nodes_by_operator(model.proto))
+        known = self._known(target, model)
         standing = Support.NOT_KNOWN if known.unknown else Support.AFTER
         return Compatibility(
             target,

@@ -121,7 +121,7 @@ class _Run:
                 original, log, error.where, self.clock.seconds, self.request
             )
             raise
-        known = self.request.operators_known(result.model.proto)
+        known = self.request.operators_known(result.model)
         report = Report(
             model=original.name,
             before=ModelSummary.of(original.proto),

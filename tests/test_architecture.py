@@ -27,7 +27,7 @@ ARROWS = """
     migration_result -> report files model
     verification -> options engine verify rewrite model standard
     remedies   -> compatibility options facts model rewrite standard
-    compatibility     -> options engine rewrite model standard
+    compatibility     -> options engine rewrite facts model standard
     report     -> options rewrite facts model standard
     passes     -> plugins options engine verify files rewrite facts model standard
     plugins    -> engine rewrite standard

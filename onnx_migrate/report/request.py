@@ -10,11 +10,11 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import onnx
-
 from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
+from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.interface import Port
+from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options
 from onnx_migrate.rewrite.change_log import Note
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
@@ -67,10 +67,11 @@ class Request:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"migrate(…{', ' if options else ''}{options})"
 
-    def operators_known(self, proto: onnx.ModelProto) -> tuple[OperatorKnowledge, ...]:
+    def operators_known(self, model: Model) -> tuple[OperatorKnowledge, ...]:
         """Return how the operators of a result are known in each target."""
-        found = nodes_by_operator(proto) if self.targets else {}
-        return tuple(operator_knowledge(target, found) for target in self.targets or ())
+        found = nodes_by_operator(model.proto) if self.targets else {}
+        forms = cache(lambda: tuple(node_forms(model)))
+        return tuple(operator_knowledge(target, found, forms) for target in self.targets or ())
 
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.

@@ -12,6 +12,7 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import set_ir_version
@@ -58,7 +59,7 @@ class RuntimeLimits(Pass):
         opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 0
         for target in self.targets:
             self._check_opset(target, opset, log)
-            self._warn_of_unknown_operators(target, proto, log)
+            self._warn_of_unknown_operators(target, model, log)
             self._warn_of_faults(target, proto, opset, log)
         if not self.targets.resize_axes and any(
             attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
@@ -157,8 +158,8 @@ class RuntimeLimits(Pass):
             severity="warning",
         )
 
-    def _warn_of_unknown_operators(self, target: Target, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        known = operator_knowledge(target, nodes_by_operator(proto))
+    def _warn_of_unknown_operators(self, target: Target, model: Model, log: ChangeLog) -> None:
+        known = operator_knowledge(target, nodes_by_operator(model.proto), lambda: node_forms(model))
         if known.unknown:
             log.note(
                 self.name,

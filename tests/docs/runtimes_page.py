@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from onnx_migrate.messages import listed
 from onnx_migrate.standard.targets import shipped, tables
+from onnx_migrate.standard.targets.measured_forms import shipped_forms
 from tests.campaigns.runtimes.forms import FORMS
 from tests.campaigns.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.docs.converters import converters
@@ -36,9 +38,15 @@ measured" of it. Where sources contradict each other, the row has the safer of t
 combination of an operator that it has.
 
 **Operators.** A release's newest opset says nothing about operators. The column *operators* counts, for the newest release, those
-that were *measured* (it loaded them and computed the node tests right), *read* (in the source named), and known to be *missing*;
+that were *measured* (it loaded them and computed node tests right), *read* (in the source named), and known to be *missing*;
 what has no row is missing, there, or *not known*. `inspect --for` says "opset fits, operators not known", with their names, where
 a model has one of these, and a migration warns of them (`operators-not-known`).
+
+**Forms.** That an operator was measured does not say that every node of it runs: OpenCV 4.8 computes a ReduceMean over the last
+axis right, and one over two axes of a larger image wrong. For {measured} the forms of nodes were measured, too: element types,
+ranks, axes, which inputs are constants, how dims are broadcast, and the attributes, in onnx's node tests, in what exporters write
+and in the nodes of whole models. "Runs as it is" is said of a model if each of its nodes has a form that was right, and that no
+node that failed has; of others, their operators are not known. `python -m benchmarks.runtime_operators` measures both.
 
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
 without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
@@ -95,6 +103,12 @@ keeps it too.
 """
 
 
+def _with_forms() -> str:
+    """Return the releases whose forms were measured."""
+    found = {table.title: shipped_forms(table.name) for table in tables()}
+    return listed(f"{title} {', '.join(own.releases)}" for title, own in found.items() if own)
+
+
 def main() -> None:
     """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
@@ -108,7 +122,7 @@ def page() -> str:
     return (
         "\n".join(
             [
-                HEAD + contents(tables()),
+                HEAD.replace("{measured}", _with_forms()) + contents(tables()),
                 *map(section, ordered(tables())),
                 HOW + "\n".join(lines),
                 "",

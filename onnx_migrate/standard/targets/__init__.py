@@ -6,6 +6,16 @@ such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md desc
 
 from onnx_migrate.standard.targets.combined import Targets
 from onnx_migrate.standard.targets.knowledge import OperatorKnowledge, operator_knowledge
+from onnx_migrate.standard.targets.measured_forms import (
+    AFTER,
+    ENDING,
+    SIZE,
+    Box,
+    MeasuredForms,
+    NodeForm,
+    holds,
+    parse_forms,
+)
 from onnx_migrate.standard.targets.read import known_names, read_table, shipped, tables
 from onnx_migrate.standard.targets.requests import resolve
 from onnx_migrate.standard.targets.rows import (
@@ -21,20 +31,28 @@ from onnx_migrate.standard.targets.rows import (
 from onnx_migrate.standard.targets.target import Target, milestones
 
 __all__ = [
+    "AFTER",
+    "ENDING",
     "FORMS",
     "PREDICATES",
+    "SIZE",
+    "Box",
     "FaultRow",
     "Knowledge",
     "Lower",
+    "MeasuredForms",
+    "NodeForm",
     "OperatorKnowledge",
     "OperatorSupport",
     "ReleaseRow",
     "Table",
     "Target",
     "Targets",
+    "holds",
     "known_names",
     "milestones",
     "operator_knowledge",
+    "parse_forms",
     "read_table",
     "resolve",
     "shipped",

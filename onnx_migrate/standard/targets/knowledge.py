@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds
 from onnx_migrate.standard.targets.rows import Knowledge
 from onnx_migrate.standard.targets.target import Target
 
@@ -14,7 +16,7 @@ __all__ = ["OperatorKnowledge", "UnknownOperator", "operator_knowledge"]
 
 
 class UnknownOperator(NamedTuple):
-    """An operator that is neither known to be there nor to be missing, and the number of its nodes."""
+    """An operator of which it is not known that it runs, and the number of its nodes of which it is not."""
 
     operator: str
     nodes: int
@@ -39,24 +41,48 @@ class OperatorKnowledge:
     @property
     def warning(self) -> str:
         """What a migration warns of where operators are not known."""
-        return f"{self.runtime}: {self}. Whether it has them is neither measured nor read anywhere: run the result there"
-
-
-def operator_knowledge(target: Target, nodes: Mapping[tuple[str, str], int]) -> OperatorKnowledge:
-    """Return how the operators of a model are known, from the number of nodes by domain and operator.
-
-    A Constant counts as known: where a target does not have it, it becomes an initializer.
-    """
-    found = {
-        key: target.knowledge(*key) for key in nodes if key not in (("", "Constant"), ("ai.onnx", "Constant"))
-    }
-    unknown = tuple(
-        UnknownOperator(
-            f"{domain}.{operator}" if domain not in ("", "ai.onnx") else operator, nodes[domain, operator]
+        return (
+            f"{self.runtime}: {self}. Whether it runs them as they are here is neither measured nor read anywhere: run the result"
+            " there"
         )
-        for (domain, operator), state in sorted(found.items())
-        if state is Knowledge.UNKNOWN
+
+
+def operator_knowledge(
+    target: Target, nodes: Mapping[tuple[str, str], int], forms: Callable[[], Iterable[NodeForm]]
+) -> OperatorKnowledge:
+    """Return how the operators of a model are known, from the number of nodes by domain and operator, and their forms.
+
+    Where forms were measured, only a node of a form that was right is known. A Constant counts as known: where a target does not
+    have it, it becomes an initializer.
+    """
+    nodes = {
+        key: count for key, count in nodes.items() if key not in (("", "Constant"), ("ai.onnx", "Constant"))
+    }
+    if target.boxes is not None:
+        counts, state = _unmeasured(target.boxes, nodes, forms), Knowledge.MEASURED
+    else:
+        found = {key: target.knowledge(*key) for key in nodes}
+        counts = {key: nodes[key] for key, own in found.items() if own is Knowledge.UNKNOWN}
+        state = Knowledge.READ if Knowledge.READ in found.values() else Knowledge.MEASURED
+    unknown = tuple(UnknownOperator(_named(*key), count) for key, count in sorted(counts.items()))
+    return OperatorKnowledge(
+        str(target), Knowledge.UNKNOWN if unknown else state, sum(nodes.values()), unknown
     )
-    read = any(state is Knowledge.READ for state in found.values())
-    state = Knowledge.UNKNOWN if unknown else Knowledge.READ if read else Knowledge.MEASURED
-    return OperatorKnowledge(str(target), state, sum(nodes.values()), unknown)
+
+
+def _unmeasured(
+    boxes: Mapping[str, Sequence[Box]],
+    nodes: Mapping[tuple[str, str], int],
+    forms: Callable[[], Iterable[NodeForm]],
+) -> Mapping[tuple[str, str], int]:
+    """Return how many nodes are in no box; their forms are found only if all operators have boxes."""
+    found = {key: count for key, count in nodes.items() if _named(*key) not in boxes}
+    return found or Counter(
+        (form.domain, form.operator)
+        for form in forms()
+        if not any(holds(box, form.facts) for box in boxes[_named(form.domain, form.operator)])
+    )
+
+
+def _named(domain: str, operator: str) -> str:
+    return f"{domain}.{operator}" if domain not in ("", "ai.onnx") else operator

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from onnx_migrate.standard.targets.measured_forms import Box, shipped_forms
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
 
@@ -58,6 +60,15 @@ class Target:
     def measured(self) -> bool:
         """Whether the row was measured by running the release; else it was only read."""
         return self.row.measured
+
+    @cached_property
+    def boxes(self) -> Mapping[str, Sequence[Box]] | None:
+        """The boxes of the forms that it computed right, by operator; None where forms were not measured.
+
+        Where they were, nothing else says that a node runs: of a row that was read, not every form may.
+        """
+        found = shipped_forms(self.table.name) if self.table.file == f"{self.table.name}.toml" else None
+        return found.of(self.number) if found else None
 
     @property
     def lower(self) -> Lower:

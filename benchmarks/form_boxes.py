@@ -1,0 +1,139 @@
+"""What forms of nodes a release computes right, from the forms that were run: boxes that hold right ones only.
+
+A box gives for each fact of a form the values that it may have. The first box of an operator has what all right forms have.
+Where a form that failed is in it, it is split by the fact that tells right from wrong best, until none is; what cannot be told
+apart is in no box. So a form is known if each of its facts was right in a box, and no form that failed is like it there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from onnx_migrate.standard.targets import AFTER, SIZE, Box, holds
+
+__all__ = ["Sample", "boxes"]
+
+ABSENT = ""
+"""The value of a fact that a form does not have."""
+
+_SELDOM = frozenset({AFTER, SIZE})
+"""Facts that count only where they tell right from wrong: the size in all boxes of the operator then, the nodes before in one."""
+
+_ALWAYS = frozenset({"version", "types", "inputs", "rank"})
+"""Facts that count even where many values are right."""
+
+_VARIED = (4, 12)
+"""From how many right values on a fact that tells nothing apart does not count: of an operator that never fails, of another."""
+
+_COST = 0.02
+"""How much a split must gain for each value of its fact, for one of few values is likelier the reason."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The facts of a form that was run, and whether what it computed was right."""
+
+    facts: Mapping[str, str]
+    right: bool
+
+
+@dataclass(frozen=True)
+class _Group:
+    samples: Sequence[Sample]
+    after: bool = False
+    """Whether the nodes before count."""
+
+
+def boxes(samples: Iterable[Sample]) -> list[Box]:
+    """Return the boxes of one operator."""
+    alike: dict[frozenset[tuple[str, str]], set[bool]] = defaultdict(set)
+    for one in samples:
+        alike[frozenset(one.facts.items())].add(one.right)
+    told = [Sample(dict(facts), all(found)) for facts, found in alike.items()]
+    used: set[str] = set()
+    groups = _split(told, used)
+    free, seldom = _varied(told) - used, _SELDOM - (used & {SIZE})
+    return [_box(group.samples, seldom - ({AFTER} if group.after else set()), free) for group in groups]
+
+
+def _varied(samples: Sequence[Sample]) -> Set[str]:
+    """Return the facts of which so many values are right that another one is likely to be."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for one in samples:
+        if one.right:
+            for name, value in one.facts.items():
+                values[name].add(value)
+    needed = _VARIED[not all(one.right for one in samples)]
+    return {name for name, own in values.items() if len(own) >= needed and name not in _ALWAYS}
+
+
+def _split(samples: Sequence[Sample], used: set[str], *, after: bool = False) -> list[_Group]:
+    """Return groups of right samples whose boxes hold no failing ones, and add the facts that tell them apart to `used`."""
+    right = [one for one in samples if one.right]
+    if not right:
+        return []
+    box = _box(right, _SELDOM)
+    samples = [one for one in samples if one.right or holds(box, one.facts)]
+    if len(right) == len(samples):
+        return [_Group(right, after)]
+    name, groups = _best(samples, _SELDOM) or _seldom(samples)
+    used.add(name)
+    after = after or name == AFTER
+    pure = [one for group in groups for one in group if all(other.right for other in group)]
+    mixed = [
+        group for group in groups if any(one.right for one in group) and not all(one.right for one in group)
+    ]
+    own = [_Group(pure, after)] if pure else []
+    return [*own, *(part for group in mixed for part in _split(group, used, after=after))]
+
+
+def _seldom(samples: Sequence[Sample]) -> tuple[str, list[list[Sample]]]:
+    """Return the fact of size or place that tells samples apart which are alike otherwise, and those by its values.
+
+    A size does where all that fails is larger than all that is right, a place where it is the same in none of both.
+    """
+    right, failing = ([one for one in samples if one.right is good] for good in (True, False))
+    if max(map(_size, right)) < min(map(_size, failing)):
+        return SIZE, [right]
+    places = {one.facts.get(AFTER, ABSENT) for one in failing}
+    apart = [one for one in right if one.facts.get(AFTER, ABSENT) not in places]
+    return (AFTER, [apart]) if len({one.facts.get(SIZE) for one in samples}) == 1 else (SIZE, [])
+
+
+def _best(samples: Sequence[Sample], without: Set[str]) -> tuple[str, list[list[Sample]]] | None:
+    """Return the fact that tells right from wrong best, and the samples by its values; None if none does."""
+    best: tuple[str, list[list[Sample]]] | None = None
+    most = -math.inf
+    for name in sorted({name for one in samples for name in one.facts} - without):
+        groups: dict[str, list[Sample]] = defaultdict(list)
+        for one in samples:
+            groups[one.facts.get(name, ABSENT)].append(one)
+        left = sum(_impurity(group) for group in groups.values()) / len(samples)
+        gain = _impurity(samples) / len(samples) - left - _COST * (len(groups) - 2)
+        if len(groups) > 1 and gain > most:
+            best, most = (name, list(groups.values())), gain
+    return best
+
+
+def _size(one: Sample) -> int:
+    """Return the magnitude of a sample, that of an unknown one as the largest."""
+    text = one.facts.get(SIZE, "")
+    return int(text) if text.isdigit() else 99
+
+
+def _impurity(samples: Sequence[Sample]) -> float:
+    """Return the entropy of right and wrong, in bits of all samples."""
+    counts = Counter(one.right for one in samples)
+    return -sum(count * math.log2(count / len(samples)) for count in counts.values())
+
+
+def _box(samples: Sequence[Sample], without: Set[str], free: Set[str] = frozenset()) -> Box:
+    """Return the values of each fact in samples, but of those that may have any."""
+    names = {name for one in samples for name in one.facts} - without
+    return {
+        name: frozenset() if name in free else frozenset(one.facts.get(name, ABSENT) for one in samples)
+        for name in names
+    }

@@ -1,0 +1,191 @@
+"""The forms of nodes that a release was run with, right and wrong: of the cases of operators, of whole models and of their cuts.
+
+In a model that is right, all nodes are; in a cut or a case that is not, the node that it is of is not. Where a whole model fails
+although all of its nodes are right by themselves, the first node whose value is wrong is found by models that end there, and
+counts as wrong after the nodes before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import onnx
+
+from benchmarks.form_boxes import Sample, boxes
+from benchmarks.model_cuts import cuts, forms_of, read_whole, write_cut
+from benchmarks.operator_cases import Case
+from onnx_migrate.standard.targets import AFTER, Box, NodeForm, holds
+
+__all__ = ["Kept", "add_models", "learned", "samples", "wanted"]
+
+Kept = Mapping[str, tuple[str, str, str]]
+"""How models ended in a release by their names: what tells the file apart, how, and why."""
+
+_BODIES = {"If", "Loop", "Scan"}
+"""Operators of which a few right models say nothing: what they do hangs on their bodies."""
+
+_UNFED = ("in function 'setInput'", "which MNN does not")
+"""What errors say where data of a type cannot be fed, which says nothing of a node in a model."""
+
+_ROUNDS = 8
+"""How often the first wrong node of models that fail is looked for."""
+
+_ALL = 1 << 20
+"""More nodes than a model has."""
+
+
+def add_models(models: Path, folder: Path) -> None:
+    """Take the models of a folder, which has their data in io, and cut them, those that are not there yet."""
+    for part in ("whole", "cuts", "io"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    index = folder / "cuts.json"
+    counts = Counter[str](json.loads(index.read_text(encoding="utf-8"))) if index.exists() else Counter[str]()
+    for path in sorted(models.glob("*.onnx")):
+        data = models / "io" / f"{path.stem}.npz"
+        if (folder / "whole" / path.name).exists():
+            continue
+        for name, cut in cuts(path, data, counts):
+            write_cut(folder, f"cuts/{name}", cut)
+        shutil.copy(data, folder / "io" / data.name)
+        shutil.copy(path, folder / "whole" / path.name)
+        index.write_text(json.dumps(counts), encoding="utf-8")
+
+
+def wanted(folder: Path) -> dict[str, str]:
+    """Return the names of the whole models and of their cuts, with what tells their files apart."""
+    paths = [*sorted((folder / "cuts").glob("*.onnx")), *sorted((folder / "whole").glob("*.onnx"))]
+    return {f"{path.parent.name}/{path.stem}": _digest(path) for path in paths}
+
+
+@cache
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def samples(cases: Sequence[Case], kept: Kept, folder: Path) -> dict[str, list[Sample]]:
+    """Return what was found in a release, by operator."""
+    found: dict[str, list[Sample]] = defaultdict(list)
+    known = {case.name: case for case in cases}
+    for name, (digest, how, why) in kept.items():
+        case = known.get(name)
+        part = name.partition("/")[0]
+        path = folder / f"{name}.onnx"
+        if (
+            how == "times out"
+            or any(part in why for part in _UNFED)
+            or not path.exists()
+            or (case and (case.digest != digest or case.empty))
+        ):
+            continue
+        lowered = case is not None and case.others and "form_" not in name
+        if how == "right":
+            for form in _forms(path):
+                found[_named(form)].append(Sample(form.facts, right=True))
+        elif part == "cuts":
+            form = _forms(path)[-1]
+            found[_named(form)].append(Sample(form.facts, right=False))
+        elif case is not None and not lowered:
+            for form in _forms(path):
+                if form.operator == case.operator:
+                    found[_named(form)].append(Sample(form.facts, right=False))
+    return found
+
+
+def learned(
+    found: dict[str, list[Sample]],
+    kept: Kept,
+    folder: Path,
+    ends: Callable[[Path, Iterable[str]], Mapping[str, str]],
+) -> dict[str, list[Box]]:
+    """Return the boxes of the operators of a release, in none of which is a whole model that fails.
+
+    `ends` runs models of a folder in the release and returns how they end. What it finds is added to the samples.
+    """
+    failing = [
+        name
+        for name, (_, how, _) in kept.items()
+        if name.startswith("whole/") and how not in ("right", "times out")
+    ]
+    known = {operator: boxes(own) for operator, own in found.items() if operator not in _BODIES}
+    for _ in range(_ROUNDS):
+        unexplained = [
+            name
+            for name in failing
+            if (folder / f"{name}.onnx").exists() and all(map(_held(known), _forms(folder / f"{name}.onnx")))
+        ]
+        if not unexplained:
+            break
+        for name in unexplained:
+            wrong = _named_in(kept[name][2], folder / f"{name}.onnx") or _first_wrong(folder, name, ends)
+            for form in wrong or _forms(folder / f"{name}.onnx"):
+                found[_named(form)].append(Sample(form.facts, right=False))
+        known = {operator: boxes(own) for operator, own in found.items() if operator not in _BODIES}
+    return known
+
+
+def _held(known: Mapping[str, Sequence[Box]]) -> Callable[[NodeForm], bool]:
+    return lambda form: any(holds(box, form.facts) for box in known.get(_named(form), ()))
+
+
+def _named_in(why: str, path: Path) -> list[NodeForm]:
+    """Return the form of the node whose name an error says; nothing where it says none."""
+    nodes = [
+        node.name
+        for node in onnx.load(path, load_external_data=False).graph.node
+        if node.op_type != "Constant"
+    ]
+    said = [
+        at
+        for at, name in enumerate(nodes)
+        if name and re.search(rf"(?<![\w/.]){re.escape(name)}(?![\w/.])", why)
+    ]
+    forms = _forms(path)
+    return [forms[max(said, key=lambda at: len(nodes[at]))]] if said and len(forms) == len(nodes) else []
+
+
+def _first_wrong(
+    folder: Path, name: str, ends: Callable[[Path, Iterable[str]], Mapping[str, str]]
+) -> list[NodeForm]:
+    """Return the form of the first node of a model whose value is wrong in the release; nothing if that cannot be found."""
+    whole = read_whole(folder / f"{name}.onnx", folder / "io" / f"{name.partition('/')[2]}.npz")
+    if whole is None:
+        return []
+    part, low, high = folder / "part", -1, len(whole.data) - 1
+    (part / "io").mkdir(parents=True, exist_ok=True)
+
+    def fails(at: int) -> bool:
+        cut = whole.cut(whole.data[at], _ALL)
+        if cut is None:
+            return False
+        write_cut(part, "part", cut)
+        return ends(part, ["part"])["part"] != "right"
+
+    if not fails(high):
+        return []
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(middle) else (middle, high)
+    output = whole.proto.graph.node[whole.data[high]].output[0]
+    places = [node.output[0] for node in whole.proto.graph.node if node.op_type != "Constant"]
+    form = _forms(folder / f"{name}.onnx")[places.index(output)]
+    print(f"{name}: the first wrong is {form.operator} after {form.facts[AFTER]}", flush=True)
+    return [form]
+
+
+def _named(form: NodeForm) -> str:
+    return f"{form.domain}.{form.operator}" if form.domain else form.operator
+
+
+@cache
+def _forms(path: Path) -> tuple[NodeForm, ...]:
+    try:
+        return tuple(forms_of(path))
+    except onnx.shape_inference.InferenceError:
+        return ()

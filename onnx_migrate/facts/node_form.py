@@ -1,0 +1,306 @@
+"""The form of a node: what of its types, shapes, constants and attributes decides whether a runtime computes it right.
+
+A form has no number that differs from model to model without changing how an importer reads the node: lengths of dims are told
+apart as 1 and more, pads as none, equal and other, axes by their places. The same form of a node in another model is therefore
+taken as measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, helper
+from onnx.defs import OpSchema
+
+from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.facts.value_types import ValueType
+from onnx_migrate.model.graphs import called, function_key, may_hold_graphs, output_names
+from onnx_migrate.model.model import Model
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.opsets import body_opsets
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.targets import AFTER, SIZE, NodeForm
+
+__all__ = ["node_forms"]
+
+_BROADCAST = {
+    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",
+    "LessOrEqual", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor",
+}  # fmt: skip
+"""The operators whose inputs are broadcast."""
+
+_OF_SHAPES = {"Shape", "Size", "ConstantOfShape", "EyeLike"}
+"""The operators whose results follow from shapes."""
+
+_LENGTHS = {"kernel_shape", "strides", "dilations", "output_padding", "repeats"}
+"""Lists of a number for each axis."""
+
+_PLACES = ("axis", "axes")
+"""Attributes and inputs that name axes."""
+
+_WITHOUT = {"epsilon", "momentum", "seed", "spatial_scale", "hidden_size"}
+"""Attributes of which every value is read alike."""
+
+_SMALL = 16
+"""Elements of a constant up to which its values count."""
+
+
+def node_forms(model: Model) -> Iterator[NodeForm]:
+    """Yield the form of each node of all bodies of a model, in their order, without Constants and calls of local functions.
+
+    What is not known, such as the rank of a value, is "?" in a form.
+    """
+    proto = model.proto
+    functions = {function_key(function) for function in proto.functions}
+    bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
+    for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
+        for scope in top.nested():
+            fixed: set[str] = set()
+            made: dict[str, str] = {}
+            ends = set(output_names(scope.body))
+            for node in scope.body.node:
+                kinds = [_kind(name, scope, fixed) for name in node.input]
+                if node.op_type in _OF_SHAPES or (
+                    node.input and not may_hold_graphs(node.domain, node.op_type) and not set(kinds) & {"x"}
+                ):
+                    fixed.update(node.output)
+                if called(node) not in functions and node.op_type != "Constant":
+                    facts = _facts(node, scope, opset or 0, kinds, made)
+                    if not ends.isdisjoint(node.output) and not fixed.isdisjoint(node.output):
+                        facts["end"] = "shape"
+                    yield NodeForm("" if is_onnx(node.domain) else node.domain, node.op_type, facts)
+                made.update(dict.fromkeys(node.output, node.op_type))
+
+
+def _kind(name: str, scope: Scope, fixed: set[str]) -> str:
+    """Return what an input is: "c" a constant, "i" one behind Identity, "s" of constants and shapes, "x" data, "-" absent."""
+    if not name:
+        return "-"
+    source = scope.constant_source(name)
+    if source is not None:
+        return (
+            "c" if name == (source.output[0] if isinstance(source, onnx.NodeProto) else source.name) else "i"
+        )
+    return "s" if name in fixed else "x"
+
+
+def _facts(
+    node: onnx.NodeProto, scope: Scope, opset: int, kinds: Sequence[str], made: Mapping[str, str]
+) -> dict[str, str]:
+    schema = _schema(node.domain, node.op_type, opset)
+    values = [scope.value_type(name) for name in node.input]
+    outputs = [scope.value_type(name) for name in node.output if name]
+    several = schema is not None and bool(schema.inputs) and schema.inputs[-1].option == _VARIADIC
+    listed = _several if several else ",".join
+    rank = values[0].rank if values else None
+    facts = {
+        "version": str(schema.since_version if schema else 0),
+        "types": listed([_type(value) if name else "-" for value, name in zip(values, node.input, strict=True)]),
+        "inputs": listed(kinds),
+        "ranks": f"{listed([_number(value.rank) for value in values])}>{_number(outputs[0].rank if outputs else None)}",
+        "rank": _number(max((own.rank or 0 for own in (*values, *outputs)), default=None)),
+        "outputs": "".join("y" if name else "-" for name in node.output),
+        "dims": _dims(values[0].shape if values else None),
+        SIZE: _size(values[0].shape if values else None),
+        AFTER: ",".join(sorted({made[name] for name in node.input if name in made})),
+    }  # fmt: skip
+    if node.op_type == "Gemm":
+        facts["broadcast"] = _broadcast([value.shape for value in values[2:]])
+    if node.op_type in _BROADCAST:
+        facts["broadcast"] = _broadcast([value.shape for value in values])
+    stated = {attribute.name for attribute in node.attribute}
+    for name, given in _attributes(node, schema).items():
+        facts[name] = f"{'' if name in stated else '~'}{_value(name, given, rank, values, schema)}"
+        if name in _PLACES and given is not None:
+            facts["negative"] = str(min(given if name == "axes" else [given], default=0) < 0)
+    for at, name in enumerate(node.input):
+        own = _formal(schema, at)
+        constant = scope.constant(name) if own and kinds[at] in "ci" and _is_small(values[at]) else None
+        if constant is not None and (constant.dtype.kind == "i" or own == "scales"):
+            around = outputs[0].rank if node.op_type == "Unsqueeze" and outputs else rank
+            given = constant.reshape(-1).tolist()
+            facts[own] = _value(own, given, around, values, schema)
+            if own in _PLACES:
+                facts["negative"] = str(min(given, default=0) < 0)
+    return facts
+
+
+_VARIADIC = OpSchema.FormalParameterOption.Variadic
+
+
+@cache
+def _schema(domain: str, operator: str, opset: int) -> OpSchema | None:
+    try:
+        return onnx.defs.get_schema(operator, opset, "") if is_onnx(domain) else None
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _formal(schema: OpSchema | None, at: int) -> str:
+    if schema is None or at >= len(schema.inputs) or at == 0:
+        return ""
+    return str(schema.inputs[at].name)
+
+
+def _is_small(value: ValueType) -> bool:
+    size = 1
+    for dim in value.shape or (None,):
+        size *= _SMALL + 1 if dim is None else dim
+    return size <= _SMALL
+
+
+def _several(texts: Sequence[str]) -> str:
+    """Return what is of any number of inputs: each of up to three, of more which there are."""
+    if len(texts) <= 3:
+        return ",".join(texts)
+    return f"{'+'.join(sorted(set(texts)))}*n"
+
+
+def _type(value: ValueType) -> str:
+    return type_name(value.dtype) if value.dtype else value.container or "?"
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _dims(shape: tuple[int | None, ...] | None) -> str:
+    """Return whether the first of several dims is 1, and which are open: the first, the second, one of the others."""
+    if not shape:
+        return "?" if shape is None else ""
+    first = "?" if shape[0] is None else "1" if shape[0] == 1 else "n"
+    return first + "".join("?" if None in part else "n" for part in (shape[1:2], shape[2:]) if part)
+
+
+def _size(shape: tuple[int | None, ...] | None) -> str:
+    """Return the order of magnitude of the number of elements, in octal digits."""
+    if shape is None or None in shape:
+        return "?"
+    return str(len(f"{math.prod(dim or 0 for dim in shape):o}"))
+
+
+def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
+    """Return which of the inputs are longer than 1, for each run of dims that are alike: "a" for all, "-" for none."""
+    if None in shapes:
+        return "?"
+    known = [shape for shape in shapes if shape is not None]
+    most = max(map(len, known), default=0)
+    columns = zip(*((1,) * (most - len(shape)) + shape for shape in known), strict=True)
+    texts = []
+    for dims in columns:
+        long = "".join(str(at) if dim != 1 else "" for at, dim in enumerate(dims))
+        texts.append("?" if None in dims else "a" if len(long) == len(known) else long[:3] or "-")
+    return " ".join(text for text, _ in groupby(texts))
+
+
+def _attributes(node: onnx.NodeProto, schema: OpSchema | None) -> dict[str, Any]:
+    """Return the attributes that count, those that the node does not have as the schema's defaults."""
+    found: dict[str, Any] = {}
+    if schema is not None:
+        for name, own in schema.attributes.items():
+            if own.default_value.name:
+                found[name] = helper.get_attribute_value(own.default_value)
+    for attribute in node.attribute:
+        kept = attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR)
+        if kept:
+            found[attribute.name] = None if attribute.ref_attr_name else helper.get_attribute_value(attribute)
+    return dict(sorted(found.items()))
+
+
+def _value(
+    name: str, given: Any, rank: int | None, values: Sequence[ValueType], schema: OpSchema | None
+) -> str:
+    """Return how an importer may tell a value of an attribute or a constant input from others."""
+    items = list(given) if isinstance(given, (list, tuple)) or hasattr(given, "append") else [given]
+    if given is None:
+        return "?"
+    if items and isinstance(items[0], (str, bytes)):
+        return ",".join(
+            item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in items
+        )
+    if name in _WITHOUT:
+        return "any"
+    if name in _PLACES:
+        return _places(items, rank)
+    if name == "perm":
+        return ",".join(map(str, items))
+    if name in _LENGTHS:
+        return (
+            "1"
+            if set(items) <= {1}
+            else "0"
+            if set(items) <= {0}
+            else "equal"
+            if len(set(items)) == 1
+            else "more"
+        )
+    if name == "pads":
+        return _pads(items)
+    if name == "group":
+        return _group(items[0], values)
+    if name in ("split", "num_outputs"):
+        return "equal" if len(set(items)) == 1 else "other"
+    if name in ("scales", "sizes"):
+        return _scales(items, values[0].shape if name == "sizes" and values else None)
+    if any(isinstance(item, float) for item in items):
+        own = schema.attributes.get(name) if schema is not None else None
+        default = helper.get_attribute_value(own.default_value) if own and own.default_value.name else None
+        return (
+            "default" if items == [default] else "0" if items == [0.0] else "1" if items == [1.0] else "set"
+        )
+    signs = {"-" if item < 0 else "0" if item == 0 else "+" for item in items}
+    if len(items) == 1 and abs(items[0]) <= 1 and not isinstance(given, list):
+        return str(items[0])
+    if name in ("to", "dtype", "output_dtype"):
+        return str(items[0])
+    return "".join(sorted(signs)) if set(items) != {1} else "1"
+
+
+def _places(items: Sequence[int], rank: int | None) -> str:
+    """Return axes as counted from the front, and the rank."""
+    if rank is None:
+        return "?"
+    return f"{','.join(str(item % rank if rank else item) for item in items)} of {rank}"
+
+
+def _pads(items: Sequence[int]) -> str:
+    half = len(items) // 2
+    begin, end = list(items[:half]), list(items[half:])
+    if not any(items):
+        return "0"
+    kind = (
+        "negative"
+        if min(items) < 0
+        else "equal"
+        if begin == end
+        else "end"
+        if not any(begin)
+        else "begin"
+        if not any(end)
+        else "other"
+    )
+    return f"{kind} {''.join('p' if a or b else '0' for a, b in zip(begin, end, strict=False))}"
+
+
+def _group(group: int, values: Sequence[ValueType]) -> str:
+    if group == 1:
+        return "1"
+    shape = values[1].shape if len(values) > 1 else None
+    return "depthwise" if shape and 1 in shape[:2] else "more"
+
+
+def _scales(items: Sequence[float], shape: tuple[int | None, ...] | None) -> str:
+    """Return for each run of axes how a Resize scales them."""
+    if shape is not None:
+        if len(shape) != len(items) or None in shape:
+            return "?"
+        items = [item / (dim or 1) for item, dim in zip(items, shape, strict=True)]
+    texts = [
+        "1" if item == 1 else "up" if item == int(item) else "more" if item > 1 else "less" for item in items
+    ]
+    return " ".join(text for text, _ in groupby(texts))

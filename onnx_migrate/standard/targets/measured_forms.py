@@ -1,0 +1,85 @@
+"""The forms of nodes that releases were measured with, and computed right: what "runs as it is" may be said of.
+
+They lie beside the table of a runtime in NAME.forms.jsonl, which `python -m benchmarks.runtime_operators` writes: first the list
+of the releases, then a line for each box: its operator, the numbers of its releases, and the values that each fact of a form may
+have in it (`facts.node_form`). A box holds forms that were right, and none that failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from onnx_migrate.standard.targets.releases import key
+
+__all__ = [
+    "AFTER",
+    "ENDING",
+    "SIZE",
+    "Box",
+    "MeasuredForms",
+    "NodeForm",
+    "holds",
+    "parse_forms",
+    "shipped_forms",
+]
+
+AFTER, SIZE = "after", "size"
+"""The facts that count only where they tell right from wrong: the operators before a node, and the size of its first input."""
+
+ENDING = ".forms.jsonl"
+"""How the name of a file of boxes ends."""
+
+Box = Mapping[str, Set[str]]
+"""The values that each fact may have, none for all; "" stands for a fact that a form does not have."""
+
+
+@dataclass(frozen=True)
+class NodeForm:
+    """A node as measurements know it: its operator, and facts of it by name, of which each is a short text."""
+
+    domain: str
+    operator: str
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MeasuredForms:
+    """The boxes of the releases of a runtime that were measured, oldest first, by operator."""
+
+    releases: tuple[str, ...]
+    boxes: Sequence[Mapping[str, Sequence[Box]]]
+
+    def of(self, release: str) -> Mapping[str, Sequence[Box]]:
+        """Return the boxes of the last measured release up to this one; none for one that is older than all."""
+        known = [at for at, own in enumerate(self.releases) if key(own) <= key(release)]
+        return self.boxes[known[-1]] if known else {}
+
+
+def holds(box: Box, facts: Mapping[str, str]) -> bool:
+    """Return whether a form with these facts is in a box."""
+    named = all(name in box or name in (AFTER, SIZE) for name in facts)
+    return named and all(not taken or facts.get(name, "") in taken for name, taken in box.items())
+
+
+def parse_forms(text: str) -> MeasuredForms:
+    """Return what a file of boxes says."""
+    lines = map(json.loads, text.splitlines())
+    releases = tuple(next(lines))
+    found: list[dict[str, list[Box]]] = [defaultdict(list) for _ in releases]
+    for operator, own, box in lines:
+        taken = {name: frozenset(values) for name, values in box.items()}
+        for at in own:
+            found[at][operator].append(taken)
+    return MeasuredForms(releases, found)
+
+
+@cache
+def shipped_forms(name: str) -> MeasuredForms | None:
+    """Return the measured forms of a runtime's table, None where there are none."""
+    path = files("onnx_migrate.standard.targets").joinpath("tables", f"{name}{ENDING}")
+    return parse_forms(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -1,0 +1,99 @@
+"""The boxes of forms that were measured, and what is known of a model by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from onnx_migrate.standard.targets import (
+    ENDING,
+    Knowledge,
+    NodeForm,
+    Target,
+    holds,
+    operator_knowledge,
+    parse_forms,
+    resolve,
+    shipped,
+)
+from onnx_migrate.standard.targets.measured_forms import shipped_forms
+from tests.support.paths import ROOT
+
+TABLES = ROOT / "onnx_migrate" / "standard" / "targets" / "tables"
+TEXT = """["4.8", "5.0"]
+["Relu",[0,1],{"rank":["3","4"],"dims":["","1n"],"mode":[]}]
+["Relu",[1],{"rank":["5"]}]
+["Add",[0],{}]
+"""
+
+
+def test_the_boxes_of_a_release_hold_until_the_next_that_was_measured() -> None:
+    found = parse_forms(TEXT)
+
+    assert {name: len(own) for name, own in found.of("4.8").items()} == {"Relu": 1, "Add": 1}
+    assert found.of("4.12") == found.of("4.8")
+    assert {name: len(own) for name, own in found.of("5.1").items()} == {"Relu": 2}
+    assert found.of("4.7") == {}  # older than all that were measured: nothing is known
+
+
+@pytest.mark.parametrize(
+    ("facts", "inside"),
+    [
+        ({"rank": "3", "dims": "1n"}, True),
+        ({"rank": "4"}, True),
+        ({"rank": "4", "size": "7"}, True),
+        ({"rank": "5", "dims": "1n"}, False),
+        ({"rank": "4", "dims": "nn"}, False),
+        ({"dims": "1n"}, False),
+        ({"rank": "4", "group": "1"}, False),
+        ({"rank": "4", "mode": "a"}, True),
+        ({"rank": "4", "mode": "b"}, True),
+    ],
+)
+def test_a_form_is_in_a_box_if_each_fact_is(facts: dict[str, str], inside: bool) -> None:
+    box = parse_forms(TEXT).of("4.8")["Relu"][0]
+
+    assert holds(box, facts) is inside
+
+
+def target(monkeypatch: pytest.MonkeyPatch) -> Target:
+    (found,) = resolve(["opencv==4.8"])
+    monkeypatch.setattr("onnx_migrate.standard.targets.target.shipped_forms", lambda name: parse_forms(TEXT))
+    return replace(found)
+
+
+def test_a_node_whose_form_was_not_measured_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = {("", "Relu"): 3, ("", "Constant"): 2}
+    forms = [NodeForm("", "Relu", {"rank": rank}) for rank in ("3", "4", "6")]
+
+    found = operator_knowledge(target(monkeypatch), nodes, lambda: forms)
+    assert found.state is Knowledge.UNKNOWN
+    assert str(found) == "operators not known: Relu (1 of 3 nodes)"
+
+    found = operator_knowledge(target(monkeypatch), nodes, lambda: forms[:2])
+    assert (found.state, found.unknown) == (Knowledge.MEASURED, ())
+
+
+def test_forms_are_not_looked_at_where_an_operator_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked() -> list[NodeForm]:
+        raise AssertionError
+
+    found = operator_knowledge(target(monkeypatch), {("", "Relu"): 1, ("", "Erf"): 2}, looked)
+    assert str(found) == "operators not known: Erf (2 of 3 nodes)"
+
+
+@pytest.mark.parametrize("path", sorted(TABLES.glob(f"*{ENDING}")), ids=lambda path: path.name)
+def test_the_shipped_boxes_are_of_measured_operators(path) -> None:
+    name = path.name.removesuffix(ENDING)
+    found = shipped_forms(name)
+    assert found is not None
+    assert found.releases
+
+    for release in found.releases:
+        (known,) = resolve([f"{name}=={release}"])
+        boxes = known.boxes
+        assert boxes
+        assert "Relu" in boxes
+        assert not boxes.keys() & {"If", "Loop", "Scan"}  # what these do hangs on their bodies
+    assert shipped(name).releases
