@@ -6,6 +6,7 @@ It runs in another process: it aborts the process for some nodes that are not va
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -55,7 +56,11 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
 
     `opset` is the version of the node's domain whose form the node has. Nodes with sub-graphs are left out.
     """
-    missing = {name for name in node.output if name and scope.value_type(name).shape is None}
+    missing = {
+        name
+        for name in node.output
+        if name and (scope.value_type(name).shape is None or scope.value_type(name).dtype is None)
+    }
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
         return
     found = _inferred(scope, node, opset)
@@ -67,7 +72,8 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
             and type_ is not None
             and (type_.shape is not None or scope.value_type(name).dtype is None)
         ):
-            scope.record_type(name, type_)
+            known = scope.value_type(name)
+            scope.record_type(name, type_ if known.shape is None else replace(known, dtype=type_.dtype))
 
 
 def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:

@@ -121,7 +121,7 @@ class ValueFacts:
                 self._found[node.output[0]] = found
 
     def refine(self, node: onnx.NodeProto, opset: int) -> None:
-        """Enter the shapes of a node's outputs of unknown rank, if they follow from its inputs and from what is known of these.
+        """Enter types and shapes of a node's outputs that are not known, if they follow from its inputs.
 
         `opset` is the version of ai.onnx whose form the node has. Of nodes of other domains only LabelEncoder is looked at, which
         the inference of the whole model leaves out (onnx_inference.py).
@@ -130,8 +130,9 @@ class ValueFacts:
             _refine_label_encoder(self.scope, node)
             return
         if not is_onnx(node.domain) or not any(
-            name and self.scope.value_type(name).shape is None and not self.scope.value_type(name).container
+            name and (known.shape is None or known.dtype is None) and not known.container
             for name in node.output
+            for known in (self.scope.value_type(name),)
         ):
             return
         at = _SHAPED.get(node.op_type)

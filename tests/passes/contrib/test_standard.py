@@ -74,3 +74,10 @@ def test_types_behind_a_foreign_node_are_known_from_what_is_written() -> None:
     feeds = {"x": rng.standard_normal((2, 3, 8)).astype("float32"), "s": np.ones(8, "float32")}
     one, other = (session(item).run(None, feeds)[0] for item in (proto, written(proto)))
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_a_type_is_found_where_a_constant_tells_the_shape_alone() -> None:
+    text = """<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1]> g (float[2,12] x, float[4] s) => (float[a,b] y)
+        <int64[2] shape = {6, 4}> {
+        a = com.microsoft.QuickGelu (x) b = Reshape (a, shape) y = com.microsoft.SkipLayerNormalization (b, b, s) }"""
+    assert domains(written(parser.parse_model(text))) == {""}
