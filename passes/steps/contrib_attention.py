@@ -362,7 +362,7 @@ def rotary_embedding(
     if is_packed_batching or scale != 1:
         op.refuse("it packs items of several lengths, or has a scale", code="no-equal")
     rank = x.need_rank()
-    if position_ids.need_rank() == 1:
+    if position_ids.need_rank() < 2:
         steps = op.size_of(x, 1 if rank == 3 else 2)
         shape = op.Concat(op.size_of(x, 0), steps, axis=0)
         position_ids = op.Expand(op.Unsqueeze(op.iota(steps), [0]) + position_ids, shape)

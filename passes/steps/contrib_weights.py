@@ -237,7 +237,7 @@ def gather_block_quantized(
     length = data.need_static()[blocked]
     places = np.arange(length) // block_size
     of_block = [scales, *([] if zero_points is None else [zero_points])]
-    parts = [op.Gather(item.cast(_wide(op, item)), indices, axis=gathered) for item in (data, *of_block)]
+    parts = [op.Gather(_wide(op, item), indices, axis=gathered) for item in (data, *of_block)]
     added = 0 if indices.need_rank() == 1 else indices.need_rank() - 1
     axis = blocked if blocked < gathered else blocked + added
     repeated = [op.Gather(part, op.constant(places), axis=axis) for part in parts[1:]]
@@ -250,7 +250,11 @@ def gather_block_quantized(
     return (number * repeated[0].cast(_T.FLOAT)).cast(result_type)
 
 
-def _wide(op: Op, value: Value) -> int:
-    """Return the element type in which a value is gathered: integers of 4 bits have no kernel of Gather."""
-    dtype = value.need_dtype()
-    return _T.INT8 if dtype == _T.INT4 else _T.UINT8 if dtype == _T.UINT4 else dtype
+def _wide(op: Op, value: Value) -> Value:
+    """Return integers of 4 bits in 8 bits, as those have no kernel of Gather; below opset 21 they must be constants."""
+    wide = {_T.INT4: np.int8, _T.UINT4: np.uint8}.get(value.need_dtype())
+    if wide is None:
+        return value
+    if op.version < _BLOCKED:
+        return op.constant(value.need_constant("integers of 4 bits").astype(wide))
+    return value.cast(_T.INT8 if wide is np.int8 else _T.UINT8)

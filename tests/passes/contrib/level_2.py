@@ -356,7 +356,7 @@ def nibbles() -> Iterator[Case]:
             given,
             attributes,
             ("d", "s", "z"),
-            opsets=(21,),
+            opsets=(17, 21),
             label=f"{kind}-{points}-{len(indices)}-{gathered}-{blocked}",
         )
 

@@ -192,7 +192,7 @@ def rotary() -> Iterator[Case]:
         size, longest = 8, 9
         half = (part or size) // 2
         x = floats(B, N, S, size) if by_heads else floats(B, S, N * size)
-        places = np.array([2]) if offset else integers(0, longest, B, S)
+        places = np.array([2] if part else 2) if offset else integers(0, longest, B, S)
         given = {"x": x, "p": places, "c": floats(longest, half), "s": floats(longest, half)}
         attributes = {"interleaved": interleaved} | (
             {"rotary_embedding_dim": part, "num_heads": N} if part else {}
