@@ -11,6 +11,7 @@ from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
+from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import Scope, scopes
@@ -68,7 +69,10 @@ class FitOperators(Pass):
     def _import_onnx(self, model: Model) -> None:
         """Let bodies that import other domains alone import ai.onnx, if a target lacks operators of theirs."""
         used = {(node.domain, node.op_type) for node in all_nodes(model.proto) if not is_onnx(node.domain)}
-        lacking = frozenset(domain for domain, name in used if self.targets.lacks(domain, name))
+        targets = self.targets
+        lacking = frozenset(
+            domain for domain, name in used if targets.lacks(domain, name) or targets.unsure_of(domain, name)
+        )
         if lacking:
             import_onnx(model.proto, lacking, min(self.targets.opset or _BESIDE, newest_opset()))
 
@@ -82,16 +86,21 @@ class FitOperators(Pass):
     def _decomposed(self, model: Model, log: ChangeLog) -> Model:
         """Return the model without the nodes that do not fit. In a best effort those that are refused stay."""
         left: set[Where] = set()
-        misfits = misfits_of(self.targets)
+        unsure: set[Where] = set()
+        misfits, doubts = misfits_of(self.targets), self._doubts(model)
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
             if left and Where(scope.path, node_label(node), node.op_type) in left:
                 return None
-            return misfits(node, scope)
+            reason = misfits(node, scope)
+            if reason is None and (node.domain, node.op_type) in doubts:
+                unsure.add(Where(scope.path, node_label(node), node.op_type))
+                return doubts[node.domain, node.op_type]
+            return reason
 
         while True:
             trial = log.trial()
-            whole = model.copy() if self.best_effort else model
+            whole = model.copy() if self.best_effort or doubts else model
             fitted = decompose_model(
                 model,
                 unfit,
@@ -106,13 +115,28 @@ class FitOperators(Pass):
                 replace(item.error.where or Where(), from_version=None, to_version=None)
                 for item in fitted.refusals
             }
-            if not self.best_effort or refused <= left:  # such a node is not found again by its name
+            # In a best effort all that is refused stays, else what the targets may have; a node that is not found again by its
+            # name is refused.
+            if refused <= left or not (self.best_effort or refused <= unsure):
                 raise self._refusal(fitted.refusals)
             trial.roll_back()
             model = whole
             left |= refused
             for item in fitted.refusals:
                 leave_or_raise(item.error, log, self.name, best_effort=True)
+
+    def _doubts(self, model: Model) -> dict[tuple[str, str], str]:
+        """Return the operators of other domains that can be written and a target is not known to have, each with the reason."""
+        found = {}
+        used = {(node.domain, node.op_type) for node in all_nodes(model.proto) if not is_onnx(node.domain)}
+        for domain, operator in sorted(used):
+            form = decomposition_of(domain, operator)
+            unsure = self.targets.unsure_of(domain, operator)
+            if form is not None and not form.refusal and unsure:
+                found[domain, operator] = (
+                    f"{listed(map(str, unsure))} is not known to have {domain}.{operator}"
+                )
+        return found
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return why the targets do not take nodes as they are, the versions of their operators included."""

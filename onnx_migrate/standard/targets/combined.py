@@ -128,6 +128,14 @@ class Targets:
         """Return the targets that do not have an operator."""
         return tuple(member for member in self.members if not member.has(domain, operator))
 
+    def unsure_of(self, domain: str, operator: str) -> tuple[Target, ...]:
+        """Return the targets of which it is not known whether they have an operator of a domain that is not the standard's."""
+        return tuple(
+            member
+            for member in self.members
+            if member.table.extent == "unknown" and not member.rows_of(domain, operator)
+        )
+
     def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
         """Return the newest version of an operator that all take and whose bound that is, None if none is known."""
         found = [(member.newest_version(domain, operator), member) for member in self.members]

@@ -33,10 +33,27 @@ def gelu() -> onnx.ModelProto:
     return parser.parse_model(GELU)
 
 
-@pytest.mark.parametrize("runtime", ["tensorrt==10.7", "mnn"])
+@pytest.mark.parametrize("runtime", ["tensorrt==10.7", "mnn", "openvino==2026.4", "ncnn", "opencv==4.8"])
 def test_a_target_that_lacks_the_operator_gets_it_written(runtime: str) -> None:
     result = onnx_migrate.migrate(gelu(), runtime=runtime)
     assert domains(result.model) == {""}
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-web"])
+def test_a_target_that_has_the_operator_keeps_it(runtime: str) -> None:
+    assert "com.microsoft" in domains(onnx_migrate.migrate(gelu(), runtime=runtime).model)
+
+
+def test_what_a_target_may_have_stays_where_it_cannot_be_written() -> None:
+    text = GELU.replace("float[2,8] x", "float[a,b] x").replace("float[2,8] y", "float[a,b] y")
+    text = text.replace("Gelu (x)", "Inverse (x)")
+    result = onnx_migrate.migrate(
+        parser.parse_model(text), runtime="openvino==2026.4", verify=False, simplify=False
+    )
+    assert domains(result.model) == {"com.microsoft"}
+    assert "not known to have com.microsoft.Inverse" in str(result.report)
+    with pytest.raises(CannotMigrate):
+        onnx_migrate.migrate(parser.parse_model(text), runtime="tensorrt==10.7", verify=False, simplify=False)
 
 
 def test_what_is_not_written_is_refused_with_the_way_out() -> None:
