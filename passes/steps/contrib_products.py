@@ -28,7 +28,13 @@ def fused_matmul(
 
     Why equal: the text and onnxruntime/core/providers/cpu/math/matmul.cc, MatMul<float>. Bit for bit.
     """
-    found = _turned(op, a, transA, transBatchA) @ _turned(op, b, transB, transBatchB)
+    return _product(op, a, b, alpha, (transA, transB), (transBatchA, transBatchB))
+
+
+def _product(
+    op: Op, a: Value, b: Value, alpha: float, swapped: tuple[int, int], batch: tuple[int, int]
+) -> Value:
+    found = _turned(op, a, swapped[0], batch[0]) @ _turned(op, b, swapped[1], batch[1])
     return found if alpha == 1 else found * alpha
 
 
@@ -87,10 +93,7 @@ def fused_matmul_activation(
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
     """
-    found = fused_matmul(
-        op, a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA, transBatchB=transBatchB
-    )  # fmt: skip
-    assert isinstance(found, Value)
+    found = _product(op, a, b, alpha, (transA, transB), (transBatchA, transBatchB))
     return _activated(op, found, activation)
 
 
@@ -138,8 +141,8 @@ def fused_conv(
         return found
     if activation not in ("Relu", "Tanh", "Sigmoid", "HardSwish", *_PARAMETERS):
         op.refuse(f"its activation {activation!r} is not known", code="no-equal")
-    attributes: dict[str, Any] = dict(zip(names, map(float, numbers), strict=False))
-    return op.write(activation, found, **attributes)
+    settings: dict[str, Any] = dict(zip(names, map(float, numbers), strict=False))
+    return op.write(activation, found, **settings)
 
 
 _PARAMETERS = ("LeakyRelu", "HardSigmoid")

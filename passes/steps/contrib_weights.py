@@ -252,9 +252,10 @@ def gather_block_quantized(
 
 def _wide(op: Op, value: Value) -> Value:
     """Return integers of 4 bits in 8 bits, as those have no kernel of Gather; below opset 21 they must be constants."""
-    wide = {_T.INT4: np.int8, _T.UINT4: np.uint8}.get(value.need_dtype())
-    if wide is None:
+    dtype = value.need_dtype()
+    if dtype not in (_T.INT4, _T.UINT4):
         return value
     if op.version < _BLOCKED:
-        return op.constant(value.need_constant("integers of 4 bits").astype(wide))
-    return value.cast(_T.INT8 if wide is np.int8 else _T.UINT8)
+        array = value.need_constant("integers of 4 bits")
+        return op.constant(array.astype(np.int8 if dtype == _T.INT4 else np.uint8))
+    return value.cast(_T.INT8 if dtype == _T.INT4 else _T.UINT8)
