@@ -40,6 +40,7 @@ from .forms import (
     write_split_lengths,
 )
 from .gelu import halve_input_of_gelu
+from .global_pools import POOLS, write_global_pool
 from .left import leave_or_raise
 
 __all__ = ["FitForms"]
@@ -65,6 +66,7 @@ _FORMS: Mapping[str, _Form] = {
     "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
+    "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "halved_gelu_input": _Form(halve_input_of_gelu, frozenset(("Mul",))),
     "default_attributes": _Form(write_default_attributes, None),
 }

@@ -66,6 +66,7 @@ FORMS = (
     "initializers_as_inputs",
     "constant_scales",
     "halved_gelu_input",
+    "global_pools",
 )
 """What `write` of a release may ask for."""
 

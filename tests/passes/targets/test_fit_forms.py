@@ -15,7 +15,7 @@ from tests.support.targets import targets_of
 CONV = "17 (float[1,2,5,5] x, float[2,2,3,3] v) => (float[1,2,3,3] y) { y = Conv (x, v) }"
 
 
-def fit(source: str | onnx.ModelProto, *forms: str) -> tuple[onnx.ModelProto, ChangeLog]:
+def fit(source: str | onnx.ModelProto, *forms: str, rtol: float = 0) -> tuple[onnx.ModelProto, ChangeLog]:
     """Write forms in a copy of a model, hold its numbers, and hold that a second run changes nothing."""
     targets = targets_of(f'title = "Chip"\n[[release]]\nwrite = {list(forms)}')
     item, log = builtin_passes()["fit_forms"](targets=targets), ChangeLog()  # type: ignore[call-arg]
@@ -29,7 +29,7 @@ def fit(source: str | onnx.ModelProto, *forms: str) -> tuple[onnx.ModelProto, Ch
     if known and all(
         dim.dim_value for value in result.graph.input for dim in value.type.tensor_type.shape.dim
     ):
-        same(run(model(source), feeds), run(result, feeds), "fitted")
+        same(run(model(source), feeds), run(result, feeds), "fitted", rtol=rtol)
     return result, log
 
 
@@ -99,6 +99,27 @@ def test_opencv_runs_the_gelu_of_its_target() -> None:
     report = migrate(model(GELU), runtime="opencv", simplify=False, prove_in="opencv").report
 
     assert [proof.outcome for proof in report.proved_in] == ["gained"]  # the original crashes there
+
+
+MEAN = "17 (float[2,3,4,5] x) => (float[2,3,1,1] y) { y = ReduceMean <axes = [-1, 2]> (x) }"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (MEAN, ["GlobalAveragePool"]),
+        (MEAN.replace("Mean", "Max"), ["GlobalMaxPool"]),
+        (MEAN.replace("3,1,1] y", "3] y").replace("2]>", "2], keepdims = 0>"), ["GlobalAveragePool", "Flatten"]),
+        (MEAN.replace("17 ", "18 ").replace(" {", " <int64[2] a = {2, 3}> {").replace(" <axes = [-1, 2]> (x)", " (x, a)"),
+         ["GlobalAveragePool"]),
+        (MEAN.replace("[-1, 2]", "[1, 2]").replace("3,1,1] y", "1,1,5] y"), ["ReduceMean"]),
+        (MEAN.replace("float[", "int32["), ["ReduceMean"]),
+        (MEAN.replace(" <axes = [-1, 2]>", "").replace("2,3,1,1] y", "1,1,1,1] y"), ["ReduceMean"]),
+    ],
+)  # fmt: skip
+def test_reductions_over_all_spatial_axes_are_pools(source: str, expected: list[str]) -> None:
+    result, _ = fit(source, "global_pools", rtol=1e-6)
+    assert operators(result) == expected
 
 
 def test_a_listing() -> None:

@@ -1,0 +1,37 @@
+"""Means and maxima over all spatial axes as the pools that compute the same."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnx_migrate.rewrite.change_log import Exactness
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+__all__ = ["POOLS", "write_global_pool"]
+
+POOLS = {"ReduceMax": "GlobalMaxPool", "ReduceMean": "GlobalAveragePool"}
+"""The pool that reduces over all axes from the third on."""
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
+
+def write_global_pool(rw: LoweringRewriter) -> str | None:
+    """Write a ReduceMean or ReduceMax over all axes from the third on as a global pool, with Flatten where it drops them.
+
+    Returns None: other nodes stay. The order in which a mean is summed is the runtime's, so it may round otherwise.
+    """
+    source = rw.input(0)
+    shape, given = rw.shape(source), rw.input(1)
+    if shape is None or len(shape) < 3 or rw.dtype(source) not in _FLOATS:
+        return None
+    known = rw.known(given) if given else rw.get("axes")
+    axes = sorted(int(axis) % len(shape) for axis in known) if known is not None else []
+    if axes != list(range(2, len(shape))):
+        return None
+    operator, pool = rw.node.op_type, POOLS[rw.node.op_type]
+    if rw.get("keepdims", 1):
+        rw.become(pool, [source])
+    else:
+        rw.become("Flatten", [rw.before(pool, [source])], axis=1)
+    rw.note(f"{operator} over all spatial axes is a {pool}", Exactness.EQUIVALENT)
+    return None
