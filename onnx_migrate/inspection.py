@@ -26,6 +26,7 @@ from onnx_migrate.engine.reachability import (
     find_reachable_domains,
     find_reachable_opsets,
 )
+from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.step_table import import_steps
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, Where
 from onnx_migrate.facts.onnx_inference import remembering
@@ -48,6 +49,7 @@ from onnx_migrate.standard.targets import Target, Targets, resolve, tables
 
 __all__ = [
     "ALL",
+    "ForeignOperator",
     "Inspection",
     "LocatedNode",
     "Operator",
@@ -77,6 +79,34 @@ class Operator:
 
 
 @dataclass(frozen=True)
+class ForeignOperator:
+    """An operator of another domain, the number of its nodes, and whether `--standard` writes it with ai.onnx.
+
+    `direct` is the opset from which on what is written is in its best form, None where that is so at all. `reason` says why it is
+    not written, and `hint` what would help.
+    """
+
+    domain: str
+    name: str
+    count: int
+    written: bool
+    direct: int | None = None
+    reason: str = ""
+    hint: str = ""
+
+    @classmethod
+    def of(cls, operator: Operator) -> ForeignOperator:
+        """Return what is known of an operator."""
+        found = decomposition_of(operator.domain, operator.name)
+        key = operator.domain, operator.name, operator.count
+        if found is None:
+            return cls(*key, False, reason="no form of it is known")
+        if found.refusal:
+            return cls(*key, False, reason=found.refusal, hint=found.hint)
+        return cls(*key, True, found.direct or None)
+
+
+@dataclass(frozen=True)
 class Inspection:
     """What a model contains, and what migrating it would do.
 
@@ -84,7 +114,8 @@ class Inspection:
     None, and then `refusal` is the error it would end with. The plan is without onnxsim and verification, either of
     which may still fail or change the model. `weights` are the initializers and the tensors of Constants, in all
     bodies. `weight_bytes` is computed from types and dims. `problems` are messages on external data that is missing.
-    `advice` is for each runtime that was asked for, `outlooks` for all. `domains` are the custom domains that a plug-in knows.
+    `advice` is for each runtime that was asked for, `outlooks` for all. `domains` are the custom domains that a plug-in knows;
+    `foreign` are the operators of other domains than the standard's, without the model's own functions.
     """
 
     model: str
@@ -104,6 +135,7 @@ class Inspection:
     advice: tuple[Compatibility, ...] = ()
     outlooks: tuple[RuntimeCompatibility, ...] = ()
     domains: tuple[ReachableDomain, ...] = ()
+    foreign: tuple[ForeignOperator, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -137,6 +169,8 @@ def inspect(
     model, problems = load_structure(source)
     proto = model.proto
     found = Counter(map(_operator, located_nodes(proto)))
+    operators = tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name))
+    own = {function.domain for function in proto.functions}
     stored = list(stored_weights(proto))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
@@ -163,7 +197,8 @@ def inspect(
         producer=" ".join(filter(None, map(_text, (proto.producer_name, proto.producer_version)))),
         opset=summary.opset,
         summary=summary,
-        operators=tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name)),
+        operators=operators,
+        foreign=tuple(ForeignOperator.of(item) for item in operators if _is_foreign(item.domain, own)),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
         weights=len(stored),
         weight_bytes=sum(
@@ -257,6 +292,10 @@ def _operator(item: LocatedNode) -> tuple[str, str, int | None]:
     return "" if is_onnx(node.domain) else node.domain, node.op_type, form.since_version if form else None
 
 
+def _is_foreign(domain: str, own: set[str]) -> bool:
+    return bool(domain) and not domain.startswith(("ai.onnx.ml", "ai.onnx.preview")) and domain not in own
+
+
 def _text(value: str | bytes) -> str:
     """Return a text, which protobuf gives as bytes where it is not UTF-8."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
@@ -302,9 +341,10 @@ selects(
     """schema_version model producer ir_version=summary.ir_version opset opset_imports nodes operators functions
     inputs=summary.inputs outputs=summary.outputs weights weight_bytes external_files problems target changes=plan.changes
     notes=plan.notes refusal{code reason hint where} reachable=reachability.opsets refusals=reachability.refusals domains
-    advice""",
+    foreign advice""",
     schema_version=version, opset_imports=_imports, advice=_advised,
 )  # fmt: skip
+selects(ForeignOperator, "domain name count written direct reason? hint?")
 selects(Refusal, f"{_ERROR} opsets")
 selects(ReachableDomain, "domain opset reachable=reachability.opsets refusals=reachability.refusals")
 selects(Incompatibility, "reason scope=where.scope node=where.node operator=where.operator nodes wrong")

@@ -108,3 +108,16 @@ def test_advice_on_runtimes_is_typed() -> None:
     assert everywhere.advice == ()
     assert [item.advice.target.name for item in everywhere.outlooks] == list(known_names())
     assert inspect(small()).outlooks == ()
+
+
+def test_operators_of_other_domains_are_counted_with_what_is_written_of_them() -> None:
+    text = """<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1, "com.microsoft.nchwc": 1, "com.acme": 1]>
+    g (float[2,8] x) => (float[2,8] y) { a = com.microsoft.Gelu (x) b = com.microsoft.Gelu (a)
+    c = com.microsoft.nchwc.ReorderInput (b) y = com.acme.Thing (c) }"""
+    found = {item.name: item for item in inspect(onnx.parser.parse_model(text)).foreign}
+    assert (found["Gelu"].count, found["Gelu"].written, found["Gelu"].direct) == (2, True, 20)
+    assert (found["ReorderInput"].written, "ORT_ENABLE_EXTENDED" in found["ReorderInput"].hint) == (
+        False,
+        True,
+    )
+    assert found["Thing"].reason == "no form of it is known"

@@ -32,7 +32,7 @@ def fast_gelu(op: Op, x: Value, bias: Value | None) -> Value:
     return op.Gelu(x if bias is None else x + bias, approximate="tanh")
 
 
-@formula("com.microsoft::QuickGelu", since=1, exactness=EQUIVALENT)
+@formula("com.microsoft::QuickGelu", since=1, direct=24, exactness=EQUIVALENT)
 def quick_gelu(op: Op, x: Value, *, alpha: float = 1.702) -> Value:
     """It is X * Sigmoid(alpha * X), which the standard calls Swish from opset 24 on.
 

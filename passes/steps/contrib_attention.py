@@ -170,7 +170,7 @@ class Heads:
         return op.iota(total) > op.Unsqueeze(rows, [1])
 
 
-@formula("com.microsoft::MultiHeadAttention", since=1, form=14, exactness=EQUIVALENT)
+@formula("com.microsoft::MultiHeadAttention", since=1, form=14, direct=23, exactness=EQUIVALENT)
 def multi_head_attention(
     op: Op,
     query: Value,
@@ -243,7 +243,7 @@ def _biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tupl
     return found[0], found[1], found[2]
 
 
-@formula("com.microsoft::Attention", since=1, form=14, exactness=EQUIVALENT)
+@formula("com.microsoft::Attention", since=1, form=14, direct=23, exactness=EQUIVALENT)
 def attention(
     op: Op,
     x: Value,
@@ -279,7 +279,7 @@ def attention(
     return _attended(op, product, sizes, mask_index, past, attention_bias, *how)
 
 
-@formula("com.microsoft::QAttention", since=1, form=14, exactness=EQUIVALENT)
+@formula("com.microsoft::QAttention", since=1, form=14, direct=23, exactness=EQUIVALENT)
 def q_attention(
     op: Op,
     x: Value,

@@ -44,7 +44,7 @@ def _unpacked_value(op: Op, packed: Value, bits: int) -> Value:
     return joined.reshape(*[0] * (rank - 1), -1).cast(_T.UINT8)
 
 
-@formula("com.microsoft::MatMulNBits", since=1, exactness=EQUIVALENT)
+@formula("com.microsoft::MatMulNBits", since=1, direct=21, exactness=EQUIVALENT)
 def matmul_n_bits(
     op: Op,
     a: Value,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnx_migrate.compatibility import Compatibility, RuntimeCompatibility
     from onnx_migrate.engine.incompatibility import Incompatibility
     from onnx_migrate.errors import MigrateError
-    from onnx_migrate.inspection import Inspection
+    from onnx_migrate.inspection import ForeignOperator, Inspection
     from onnx_migrate.rewrite.change_log import Change
 
 __all__ = ["print_advice", "print_inspection", "print_outlooks", "print_overview"]
@@ -94,6 +94,9 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         name = f"{operator.domain}:{operator.name}" if operator.domain else operator.name
         table.add_row(markup_of(name), str(operator.version or "–"), str(operator.count))
     console.print(table)
+    if item.foreign:
+        line("\n[bold]other domains[/]")
+        _some([f"  {markup_of(_foreign(operator))}" for operator in item.foreign], line, everything)
     line(f"\n[bold]to opset {item.target}[/]: {_outlook(item)}")
     if item.plan is not None:
         changes = [
@@ -134,6 +137,17 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
         line(f"  [yellow]warning:[/] {markup_of(text)}")
     for text in advice.helps:
         line(f"  hint: {markup_of(text)}")
+
+
+def _foreign(operator: ForeignOperator) -> str:
+    """Return what `--standard` makes of an operator."""
+    name = f"{operator.domain}.{operator.name}, {count_of(operator.count, 'node')}"
+    if operator.written:
+        best = f", in the best form from opset {operator.direct} on" if operator.direct else ""
+        return f"{name}: written with ai.onnx by --standard{best}"
+    return f"{name}: not written with ai.onnx: {operator.reason}" + (
+        f" ({operator.hint})" if operator.hint else ""
+    )
 
 
 def _headline(advice: Compatibility) -> str:

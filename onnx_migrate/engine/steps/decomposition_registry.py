@@ -41,6 +41,8 @@ class Decomposition:
     exactness: Exactness = Exactness.EXACT
     refusal: str = ""
     hint: str = ""
+    direct: int = 0
+    """The opset from which on it is written in its best form, 0 for one that is the same at all opsets."""
 
     @property
     def code(self) -> str:
@@ -76,11 +78,11 @@ def decomposition(
 
 
 def register_decomposition(
-    domain: str, operator: str, function: LoweringAdapter, exactness: Exactness
+    domain: str, operator: str, function: LoweringAdapter, exactness: Exactness, direct: int = 0
 ) -> None:
     """Register a function as the decomposition of an operator; see `decomposition`."""
     reason = reason_of(function)
-    _register(Decomposition(domain, operator, function, reason, exactness))
+    _register(Decomposition(domain, operator, function, reason, exactness, direct=direct))
 
 
 def not_written(operators: str, *, why: str, hint: str) -> None:

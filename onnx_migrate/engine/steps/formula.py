@@ -76,6 +76,7 @@ def formula(
     types: LostTypes = LostTypes.REFUSED,
     without: bool = False,
     form: int = 0,
+    direct: int = 0,
 ) -> Callable[[Function], Function]:
     """Register the decorated function as what these operators are from version `since` on; "domain::Operator" for others.
 
@@ -84,7 +85,8 @@ def formula(
     It returns the output, or one value for each. The first paragraph of its docstring is the reason that reports give.
 
     With `form` the formula writes nodes in the forms of this opset where the model's is older; their own steps bring them down
-    from there, so that an operator of another domain has one formula, in the best form that the standard has for it.
+    from there, so that an operator of another domain has one formula, in the best form that the standard has for it. `direct` is
+    the opset from which on what is written is in that form, `form` unless another one is given.
 
     A `since` of an opset below the oldest target, or `without`, registers the formula for targets alone that lack the
     operator; any other one for the step down too, before which `types` is applied.
@@ -95,7 +97,7 @@ def formula(
         adapt = _adapter(found[0], form)
         for item in found:
             if item.without:
-                register_decomposition(item.domain, item.operator, adapt, exactness)
+                register_decomposition(item.domain, item.operator, adapt, exactness, direct or form)
             else:
                 lowering(item.operator, leaves=since, exactness=exactness, types=types)(adapt)
         _formulas.extend(found)
