@@ -39,7 +39,7 @@ from .forms import (
     write_kernel_shape,
     write_split_lengths,
 )
-from .gelu import halve_input_of_gelu
+from .gelu import halve_gelu_last
 from .global_pools import POOLS, write_global_pool
 from .left import leave_or_raise
 
@@ -67,7 +67,7 @@ _FORMS: Mapping[str, _Form] = {
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
-    "halved_gelu_input": _Form(halve_input_of_gelu, frozenset(("Mul",))),
+    "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import TensorProto
 
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-__all__ = ["halve_input_of_gelu"]
+__all__ = ["halve_gelu_last"]
 
 
-def halve_input_of_gelu(rw: LoweringRewriter) -> str | None:
-    """Write x * (0.5 * (1 + erf(x / s))) as (x * 0.5) * (1 + erf(x / s)); the node is the outer Mul. Return None.
+def halve_gelu_last(rw: LoweringRewriter) -> str | None:
+    """Write x * (0.5 * (1 + erf(x / s))) of float32 as (x * (1 + erf(x / s))) * 0.5; the node is the outer Mul. Return None.
 
-    PyTorch's exporter with torch.export writes the first. OpenCV 4.9 to 5.0 take it for the GELU that they fuse, whose 0.5
-    comes last, and crash; so does 4.8 where x is the second factor. Measured with their wheels, which run the second form. A
-    product with 0.5 is exact but below the least normal number, and no product is larger than before.
+    PyTorch's exporter with torch.export writes the first, that with TorchScript the second. OpenCV fuses the second as GELU;
+    4.9 to 5.0 take the first for it and crash, and so does 4.8 where x is the second factor. Measured with their wheels, which
+    run the second. Products with 0.5 are exact but below the least normal number; an x beyond half of the largest overflows.
     """
     for place, name in enumerate(rw.node.input):
         x = rw.input(1 - place)
         half, shifted = _halved(rw, name)
-        if half and _is_shifted_erf(rw, shifted, x):
-            rw.node.input[:] = [rw.before("Mul", [x, half], hint="half"), shifted]
-            rw.note("0.5 is multiplied with the input of GELU, not with 1 + erf", Exactness.EQUIVALENT)
+        if half and rw.dtype(x) == TensorProto.FLOAT and _is_shifted_erf(rw, shifted, x):
+            rw.node.input[:] = [rw.before("Mul", [x, shifted], hint="doubled"), half]
+            rw.note("0.5 is the last factor of GELU", Exactness.EQUIVALENT)
             break
     return None
 

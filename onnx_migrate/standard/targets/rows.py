@@ -65,7 +65,7 @@ FORMS = (
     "split_lengths",
     "initializers_as_inputs",
     "constant_scales",
-    "halved_gelu_input",
+    "gelu_halved_last",
     "global_pools",
 )
 """What `write` of a release may ask for."""
