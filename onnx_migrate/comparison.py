@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted, check_nodes
-from onnx_migrate.errors import InvalidModel
+from onnx_migrate.errors import InvalidModel, require_onnxruntime
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
@@ -62,9 +62,11 @@ def compare(
     `other` does not run right makes them differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
-    not fit the models. Whether nodes are as their schemas say is asked only of a model that ONNX Runtime does not load. Any
-    other failure of running them is in the verdict: verified, differs, or unverified with a reason.
+    not fit the models, and where ONNX Runtime is not installed. Whether nodes are as their schemas say is asked only of a
+    model that ONNX Runtime does not load. Any other failure of running them is in the verdict: verified, differs, or
+    unverified with a reason.
     """
+    require_onnxruntime("a comparison", "both models are run in it")
     asked, libraries = asked_for(prove_in), libraries_of(ort_library)
     with transfers_within(timeout):
         models = _valid(original), _valid(other)

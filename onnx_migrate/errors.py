@@ -7,9 +7,11 @@ wrong, and a hint in parentheses. Messages start in lower case and have no full 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from onnx_migrate.messages import printable
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
@@ -26,6 +28,8 @@ __all__ = [
     "UsageError",
     "VerificationFailed",
     "Where",
+    "require_onnxruntime",
+    "require_package",
     "saving",
 ]
 
@@ -109,6 +113,27 @@ class UsageError(MigrateError, ValueError):
     """An argument is not valid, such as an unknown input name or an opset that does not exist."""
 
     default_code = "usage"
+
+
+def require_package(module: str, purpose: str, command: str, otherwise: str) -> None:
+    """Raise UsageError, code `not-installed`, unless a module can be imported.
+
+    `purpose` is what needs it, `command` installs it, and `otherwise` says how to do without. A folder of this name without
+    an `__init__`, as an uninstallation may leave it, does not count.
+    """
+    found = sys.modules.get(module) or find_spec(module)
+    if getattr(found, "origin", None) is None and getattr(found, "__file__", None) is None:
+        raise UsageError(
+            f"{purpose} needs {module}, which is not installed",
+            code="not-installed",
+            hint=f"{command}; {otherwise}",
+        )
+
+
+def require_onnxruntime(purpose: str, otherwise: str) -> None:
+    """Raise UsageError, code `not-installed`, unless one of the packages that bring the module onnxruntime is installed."""
+    command = "pip install onnxruntime, or another package of it, as onnxruntime-gpu"
+    require_package("onnxruntime", purpose, command, otherwise)
 
 
 class CannotMigrate(MigrateError):

@@ -17,11 +17,11 @@ from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, require_onnxruntime
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options, pipeline_of
+from onnx_migrate.options import Options, pipeline_of, policy_of
 from onnx_migrate.process import stoppable
 from onnx_migrate.process.progress import Reporter
 from onnx_migrate.remedies import remedies
@@ -33,7 +33,7 @@ from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import RuntimeProof
-from onnx_migrate.verification import ProvingInRuntimes, Verifying, policy_of
+from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, Tolerance, ready_worker
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.prover import Proof, Prover
@@ -84,7 +84,10 @@ class _Run:
     """What one call of `migrate` is to do, resolved and checked, before the model is known."""
 
     def __init__(self, options: Options) -> None:
-        self.asked, self.policy = asked_for(options.prove_in), policy_of(options.verify)
+        self.policy = policy_of(options.verify)
+        if self.policy != "off":
+            require_onnxruntime("the verification", "or leave it out: --verify=off")
+        self.asked = asked_for(options.prove_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
         self.request, self.pipeline = Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from onnx_migrate.verify import InputData
     from onnx_migrate.verify.settings import Libraries
 
-__all__ = ["Opset", "Options", "Policy", "Precision", "ResizeForm", "default_pipeline", "pipeline_of"]
+__all__ = [
+    "Opset",
+    "Options",
+    "Policy",
+    "Precision",
+    "ResizeForm",
+    "default_pipeline",
+    "pipeline_of",
+    "policy_of",
+]
 
 ResizeForm = Literal["auto", "scales", "sizes"]
 
@@ -295,6 +304,21 @@ class Options:
         from onnx_migrate.process import Limits
 
         return Limits.of(self.timeout, self.memory_limit)
+
+
+def policy_of(verify: bool | str) -> Policy:
+    """Return the policy that the argument `verify` of `migrate` means. Raises UsageError for another value."""
+    policies: dict[bool | str, Policy] = {
+        True: "auto", False: "off", "require": "require", "auto": "auto", "off": "off"
+    }  # fmt: skip
+    if verify not in policies:
+        from onnx_migrate.errors import UsageError
+
+        raise UsageError(
+            f"verify={verify!r} is not known",
+            hint='it is "require", "auto", "off", True (auto) or False (off)',
+        )
+    return policies[verify]
 
 
 def pipeline_of(options: Options) -> Pipeline:

@@ -11,10 +11,9 @@ from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.validity import settle_ir_version
-from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, UsageError, VerificationFailed
+from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, VerificationFailed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model, Segment
-from onnx_migrate.options import Policy
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distance
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
@@ -25,7 +24,7 @@ from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
 
-__all__ = ["ProvingInRuntimes", "Verifying", "policy_of"]
+__all__ = ["ProvingInRuntimes", "Verifying"]
 
 _SAME_GRAPH = Verdict(
     Kind.VERIFIED,
@@ -42,19 +41,6 @@ _SAME_GRAPH_LOADED = replace(
 
 _PATIENCE = 60.0
 """Seconds in which older opsets are tried, to name one at which the result loads, or parts of a request for dims."""
-
-
-def policy_of(verify: bool | str) -> Policy:
-    """Return the policy that the argument `verify` of `migrate` means. Raises UsageError for another value."""
-    policies: dict[bool | str, Policy] = {
-        True: "auto", False: "off", "require": "require", "auto": "auto", "off": "off"
-    }  # fmt: skip
-    if verify not in policies:
-        raise UsageError(
-            f"verify={verify!r} is not known",
-            hint='it is "require", "auto", "off", True (auto) or False (off)',
-        )
-    return policies[verify]
 
 
 @dataclass(frozen=True)

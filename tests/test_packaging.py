@@ -8,6 +8,8 @@ import sys
 import tarfile
 import venv
 import zipfile
+from collections.abc import Iterable
+from importlib.metadata import distribution, distributions, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -109,12 +111,14 @@ def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
     needs = {
         line.partition(": ")[2].split(";")[0].replace(" ", "")
         for line in metadata.splitlines()
-        if line.startswith("Requires-Dist")
+        if line.startswith("Requires-Dist") and "extra ==" not in line
     }
 
     assert "Requires-Python: >=3.10" in metadata
-    for name in ("onnx", "numpy", "protobuf", "onnx-graphsurgeon", "onnxsim", "onnxruntime", "rich-click"):
+    for name in ("onnx", "numpy", "protobuf", "onnx-graphsurgeon", "onnxsim", "rich-click"):
         assert any(need.startswith(f"{name}>=") for need in needs), f"{name} has no lower bound"
+    runtime = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: onnxruntime>=")]
+    assert {line.partition("extra == ")[2].strip("'\"") for line in runtime} == {"all", "onnxruntime", "test"}
 
 
 def test_the_sdist_can_be_tested(sdist: Path) -> None:
@@ -202,7 +206,8 @@ def new_environment(folder: Path) -> Path:
 @pytest.mark.parametrize("way", ["regular", "editable", "sdist", "wheel"])
 def test_installed_by_pip(way: str, tree: Path, wheel: Path, sdist: Path, tmp_path: Path) -> None:
     python = new_environment(tmp_path / "venv")
-    what = {"regular": [tree], "editable": ["-e", tree], "sdist": [sdist], "wheel": [wheel]}[way]
+    place, *option = {"regular": [tree], "editable": [tree, "-e"], "sdist": [sdist], "wheel": [wheel]}[way]
+    what = [*option, f"{place}[all]"]
     call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what, cwd=tmp_path)
     console = python.with_name("onnx-migrate")
 
@@ -221,6 +226,108 @@ def test_installed_by_pip(way: str, tree: Path, wheel: Path, sdist: Path, tmp_pa
     listed = call(python, "-m", "pip", "show", "-f", "onnx-migrate", cwd=tmp_path)
     assert "\n  passes/" not in listed
     call(python, "-m", "pip", "check", cwd=tmp_path)
+
+
+def linked(folder: Path, names: Iterable[str]) -> tuple[Path, Path]:
+    """Return the interpreter and the site-packages of a new environment with these packages, as links to those of this one."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for name in names:
+        found = distribution(name)
+        tops = {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}
+        for top in tops:
+            if not (site / top).exists():
+                (site / top).symlink_to(Path(str(found.locate_file(top))).resolve())
+    return folder / "bin" / "python", site
+
+
+def install(python: Path, *what: object) -> None:
+    """Install into an environment with the pip of this one, without a registry: nothing can be fetched that is not there."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    call(*pip, "install", "--quiet", "--no-index", *what, cwd=python.parent)
+
+
+ALONE = """
+import sys
+import onnx, onnx_migrate
+from onnx_migrate import UsageError, files
+source, target = sys.argv[1:]
+assert onnx_migrate.convert_version(onnx.load(source), 17).opset_import[0].version == 17
+migration = onnx_migrate.migrate(source, opset=17, verify=False, simplify=False)
+migration.save(target)
+assert migration.report.json() and migration.report.outcome == "migrated"
+files.save(files.load(target), target + ".copy")
+assert onnx_migrate.inspect(target).opset == 17
+assert onnx_migrate.inspect(source, runtime="all").outlooks
+for call in (
+    lambda: onnx_migrate.migrate(source, opset=17, simplify=False),
+    lambda: onnx_migrate.compare(source, target),
+    lambda: onnx_migrate.batch([source], target + ".d"),
+    lambda: migration.report.text(),
+):
+    try:
+        call()
+    except UsageError as error:
+        print(error.code, error)
+warned, = [note.message for note in onnx_migrate.migrate(source, verify=False).report.notes if note.code == "left-out"]
+print(warned)
+print(sorted({"onnxruntime", "onnxsim", "onnx_graphsurgeon", "rich", "click", "onnx_ir"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
+def test_beside_onnx_and_numpy_alone(wheel: Path, tmp_path: Path) -> None:
+    """What an exporter calls needs no other package; what does says so, with the command that installs it."""
+    needed = [
+        "onnx",
+        "numpy",
+        "protobuf",
+        *{"ml_dtypes", "typing_extensions"} & set(packages_distributions()),
+    ]
+    python, _ = linked(tmp_path / "venv", needed)
+    install(python, "--no-deps", wheel)
+
+    *refused, warned, loaded = call(
+        python, "-c", ALONE, MODEL, tmp_path / "out.onnx", cwd=tmp_path
+    ).splitlines()
+
+    assert loaded == "[]"
+    assert "pip install onnxsim" in warned
+    assert len(refused) == 4
+    assert all(line.startswith("not-installed ") and "pip install " in line for line in refused)
+    assert ["--verify=off" in line for line in refused] == [True, False, True, False]
+    assert (tmp_path / "out.onnx").read_bytes() == (tmp_path / "out.onnx.copy").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
+def test_another_distribution_of_onnxruntime_keeps_its_files(wheel: Path, tmp_path: Path) -> None:
+    """All of them own the folder onnxruntime, so that a dependency on one would overwrite the other's files."""
+    others = {found.metadata["Name"] for found in distributions()}
+    others = {
+        name
+        for name in others
+        if not name.lower().startswith(("onnxruntime", "onnx-migrate", "onnx_migrate"))
+    }
+    python, site = linked(tmp_path / "venv", sorted(others))
+    standin = tmp_path / "onnxruntime_gpu-1.32.0-py3-none-any.whl"
+    info = "onnxruntime_gpu-1.32.0.dist-info"
+    with zipfile.ZipFile(standin, "w") as archive:
+        archive.writestr("onnxruntime/__init__.py", "__version__ = '1.32.0'\n")
+        archive.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: onnxruntime-gpu\nVersion: 1.32.0\n"
+        )
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    install(python, standin)
+    before = {path: path.read_bytes() for path in (site / "onnxruntime").rglob("*.py")}
+
+    install(python, wheel)
+
+    assert {path: path.read_bytes() for path in (site / "onnxruntime").rglob("*.py")} == before
+    code = "from onnx_migrate import errors, report\nfrom onnx_migrate.report.request import tool_versions\n"
+    code += "errors.require_onnxruntime('a test', '')\nprint(tool_versions()['onnxruntime'])"
+    assert call(python, "-c", code, cwd=tmp_path) == "1.32.0\n"
+    assert call(python.with_name("onnx-migrate"), "--version", cwd=tmp_path)
 
 
 def test_an_editable_install_is_a_path_that_type_checkers_follow(tree: Path, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
 from onnx_migrate.declared import check_names, declared
-from onnx_migrate.errors import Cancelled, UsageError
+from onnx_migrate.errors import Cancelled, UsageError, require_onnxruntime
 from onnx_migrate.files import check_target
-from onnx_migrate.options import Options
+from onnx_migrate.options import Options, policy_of
 from onnx_migrate.process import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 
@@ -160,7 +160,8 @@ def run_jobs(
 ) -> Summary:
     """Run jobs and return the totals; `keep` is called with each outcome, the other arguments are those of `batch`.
 
-    Raises UsageError for a job of an object in this process's memory that other processes would have to read.
+    Raises UsageError for a job of an object in this process's memory that other processes would have to read, and where a
+    job is to be verified and ONNX Runtime is not installed here.
     """
     here = [name for job in planned for name in (job.source, job.output or "") if name.startswith("memory:")]
     if here and executor is None:
@@ -168,6 +169,8 @@ def run_jobs(
             f"{here[0]} exists in this process only, but models are migrated in other processes",
             hint="give an executor that runs threads of this process",
         )
+    if executor is None and any(policy_of(job.arguments.get("verify", True)) != "off" for job in planned):
+        require_onnxruntime("the verification", "or leave it out: --verify=off")
     watcher = watcher or Watcher()
     summary = Summary(models=len(planned))
     start = time.perf_counter()

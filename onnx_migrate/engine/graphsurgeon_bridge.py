@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.errors import PassError, Where
+from onnx_migrate.errors import PassError, Where, require_package
 from onnx_migrate.files import inline, load
 from onnx_migrate.model.graphs import bodies, function_path, initializer_names, nested_nodes
 from onnx_migrate.model.model import Model
@@ -51,6 +51,12 @@ def run_on_graph(model: Model, function: Callable[[Any], Any]) -> Model:
     The graph holds the main graph and its sub-graphs; local functions stay unchanged. Raises PassError, with code
     `surgeon-cannot-hold` for a model that graphsurgeon cannot represent, and for a result of another type.
     """
+    require_package(
+        "onnx_graphsurgeon",
+        "this pass",
+        "pip install onnx-graphsurgeon",
+        "or write it for an onnx.ModelProto",
+    )
     import onnx_graphsurgeon as gs
 
     whole = inline(model)

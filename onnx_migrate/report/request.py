@@ -19,6 +19,8 @@ from onnx_migrate.options import Options
 from onnx_migrate.rewrite.change_log import Note
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.targets import OperatorKnowledge, Target, Targets, operator_knowledge
+from onnx_migrate.standard.targets.read import shipped
+from onnx_migrate.standard.targets.releases import installed
 
 __all__ = ["Request", "settled_notes", "tool_versions", "with_caps"]
 
@@ -118,7 +120,8 @@ def _versions() -> tuple[tuple[str, str], ...]:
         try:
             found.append((name, version(name)))
         except PackageNotFoundError:  # noqa: PERF203
-            found.append((name, ""))
+            others = shipped(name).packages if name == "onnxruntime" else ()  # such as onnxruntime-gpu
+            found.append((name, installed(others) or ""))
     return tuple(found)
 
 

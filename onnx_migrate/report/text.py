@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from onnx_migrate.errors import require_package
 from onnx_migrate.messages import count_of, markup_of, size_text
 from onnx_migrate.report.data import AS_DECLARED, GRADES, INEXACT, ReportData
 from onnx_migrate.report.operator_table import table_lines
@@ -23,7 +24,8 @@ _SHOWN = 5
 
 
 def report_text(report: ReportData, *, everything: bool = False) -> str:
-    """Return what `print_report` prints where there is no terminal."""
+    """Return what `print_report` prints where there is no terminal. Raises UsageError without rich."""
+    require_package("rich", "the report as text", "pip install rich", "or take the report's json()")
     from rich.console import Console
 
     stream = io.StringIO()
@@ -113,7 +115,8 @@ class _Writer:
 def _request(request: Request, report: ReportData, writer: _Writer) -> None:
     """Say what was asked for, of which versions, and the command that does it again."""
     versions = tool_versions()
-    tools = ", ".join(f"{name} {versions[name]}" for name in ("onnx-migrate", "onnx", "onnxruntime"))
+    named = ("onnx-migrate", "onnx", "onnxruntime")
+    tools = ", ".join(f"{name} {versions[name] or 'not installed'}" for name in named)
     writer.head("asked for")
     for target in request.targets or ():
         writer.line(f"  {with_caps(target, markup_of(target.qualified))}")

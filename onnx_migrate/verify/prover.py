@@ -9,7 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx_migrate import files, process
-from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed, Where
+from onnx_migrate.errors import (
+    CannotMigrate,
+    MigrateError,
+    VerificationFailed,
+    Where,
+    require_onnxruntime,
+)
 from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface
@@ -137,7 +143,11 @@ class Prover:
             self._original = original, self.runnable(original)
 
     def runnable(self, model: Model) -> Runnable:
-        """Return a model in a form that runtimes load; weights in memory are written to a temporary file first."""
+        """Return a model in a form that runtimes load; weights in memory are written to a temporary file first.
+
+        Raises UsageError where ONNX Runtime is not installed.
+        """
+        require_onnxruntime("a run of the model", "nothing else runs the original")
         if self._original is not None and self._original[0] is model:
             return self._original[1]
         given = model.as_given

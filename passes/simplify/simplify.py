@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnx_migrate import files, process
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate, PassError
+from onnx_migrate.errors import CannotMigrate, PassError, require_package
 from onnx_migrate.facts.onnx_inference import cannot_propagate
 from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
@@ -109,6 +109,7 @@ class Simplify(Pass):
         _refuse_overridable(model.proto)
         self._refuse_endless(model.proto)
         choice = divide(model, self.values_limit, fuse=self.fuse)
+        require_package("onnxsim", "simplification", "pip install onnxsim", "or leave it out: --no-simplify")
         skeleton = hide(model, choice.hidden)
         folder = TemporaryFolder()
         simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes)

@@ -147,7 +147,7 @@ def test_the_action(work: Path, target: str) -> None:
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     install, migrate = steps()
-    assert install == 'python -m pip install --quiet "${WANTED:-$OWN}"'
+    assert install == 'python -m pip install --quiet "${WANTED:-${OWN}[all]}"'
 
     printed = run(
         work, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", migrate, code=0 if target else 1,

@@ -7,6 +7,7 @@ from functools import cache
 
 from onnx import AttributeProto, defs
 
+from onnx_migrate.errors import require_onnxruntime
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.standard.allowed_values import allowed_values
 from onnx_migrate.standard.schema import Signature, newest_opset, signature, versions
@@ -86,7 +87,11 @@ def _known(others: tuple[Table, ...]) -> Mapping[str, frozenset[str]]:
 
 @cache
 def _of_onnxruntime() -> frozenset[str]:
-    """Return the operators of com.microsoft that the installed ONNX Runtime has schemas of, also where it has no kernel."""
+    """Return the operators of com.microsoft that the installed ONNX Runtime has schemas of, also where it has no kernel.
+
+    Raises UsageError where it is not installed.
+    """
+    require_onnxruntime("the check of a row on com.microsoft", "or leave the row out")
     from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
     return frozenset(schema.name for schema in get_all_operator_schema() if schema.domain == "com.microsoft")
