@@ -25,7 +25,7 @@ ARROWS = """
     comparison -> engine verify files model
     migration  -> remedies compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
-    verification -> options engine verify rewrite model standard
+    verification -> engine verify rewrite model standard
     remedies   -> compatibility options facts model rewrite standard
     compatibility     -> options engine rewrite facts model standard
     report     -> options rewrite facts model standard
