@@ -75,7 +75,11 @@ def sources() -> set[str]:
     """Return the files a wheel is to hold, by the names they have in it."""
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.py")}
     passes = {f"onnx_migrate/{path.relative_to(ROOT)}" for path in (ROOT / "passes").rglob("*.py")}
-    tables = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.toml")}
+    tables = {
+        str(path.relative_to(ROOT))
+        for kind in ("toml", "jsonl")
+        for path in (ROOT / "onnx_migrate").rglob(f"*.{kind}")
+    }
     programs = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.mjs")}
     data = {"onnx_migrate/py.typed", "onnx_migrate/report/html/report.html.jinja"} | programs
     manual = {f"onnx_migrate-{__version__}.data/data/share/man/man1/onnx-migrate.1"}
