@@ -626,9 +626,9 @@ EARLIER = {
 @pytest.mark.parametrize("later", [0, 1, 9])
 def test_values_that_onnx_runtime_computes_before_the_standard_had_them(name: str, later: int) -> None:
     opset, graph = EARLIER[name]
-    proto = model(head(f'"": {opset}') + graph)
+    proto, target = model(head(f'"": {opset}') + graph), min(opset + later, onnx.defs.onnx_opset_version())
 
-    found = onnx_migrate.migrate(proto, opset=opset + later, simplify=False, verify="require", isolated=False)
+    found = onnx_migrate.migrate(proto, opset=target, simplify=False, verify="require", isolated=False)
 
     np.testing.assert_array_equal(run(proto)[0], run(found.model)[0])
 
