@@ -105,7 +105,8 @@ def test_the_options_of_its_table_exist() -> None:
     from onnx_migrate.cli.app import app
 
     options = {name for command in app.commands.values() for item in command.params for name in item.opts}
-    assert set(re.findall(r"(--[a-z][a-z-]+)", TEXT)) - {"--strict", "--no-deps"} <= options  # of mypy and pip
+    of_others = {"--strict", "--no-deps"}  # of mypy, and of pip
+    assert set(re.findall(r"(--[a-z][a-z-]+)", TEXT)) - of_others <= options
     rows = "".join(re.findall(r"^\|.*\|$", TEXT, re.MULTILINE))
     named = set(re.findall(r"`(\w+)=", rows))
     assert named <= signature(onnx_migrate.migrate).parameters.keys()
