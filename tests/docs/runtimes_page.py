@@ -46,7 +46,8 @@ a model has one of these, and a migration warns of them (`operators-not-known`).
 axis right, and one over two axes of a larger image wrong. For {measured} the forms of nodes were measured, too: element types,
 ranks, axes, which inputs are constants, how dims are broadcast, and the attributes, in onnx's node tests, in what exporters write
 and in the nodes of whole models. "Runs as it is" is said of a model if each of its nodes has a form that was right, and that no
-node that failed has; of others, their operators are not known. `python -m benchmarks.runtime_operators` measures both.
+node that failed has; of others, and of all in releases before these, operators are not known. `python -m
+benchmarks.runtime_operators` measures both.
 
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
 without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
