@@ -74,6 +74,8 @@ class Verifying:
                 self._blame(error, original, segment)
                 raise
             verdicts.append(proof.verdict)
+        if any(item.changes_types for item in self.pipeline):
+            self.prover.use_types_of(last.original)
         try:
             if alternative and not earlier:
                 result = result.with_last(replace(last, other=alternative.model))

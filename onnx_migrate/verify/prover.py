@@ -56,6 +56,11 @@ class Prover:
     def __exit__(self, *error: object) -> None:
         self._temporary.close()
 
+    def use_types_of(self, model: Model) -> None:
+        """Feed the user's inputs, from now on, in the floating-point types that a model declares."""
+        if self.settings.feeds is not None:
+            self.settings = replace(self.settings, input_data=self.settings.feeds.in_types_of(model.proto))
+
     def prove(
         self, segment: Segment[Model], plan: DimPlan | None = None, unproved: DynamicProof | None = None
     ) -> Proof:

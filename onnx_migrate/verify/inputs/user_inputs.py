@@ -15,6 +15,7 @@ from onnx import TensorProto, ValueInfoProto, numpy_helper
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.safe_open.paths import listed
+from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
 
 __all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]
@@ -70,6 +71,25 @@ class Feeds:
             require_readable(data_files(path))
             return cls(tuple(_read_folder(folder) for folder in _folders(path)))
         return cls((Feed(path.name, read_npz(path)),))
+
+    def in_types_of(self, model: onnx.ModelProto) -> Feeds:
+        """Return the inputs with floats in the types that a model declares, which has another precision; no expected outputs."""
+        inputs = fed_inputs(model.graph)
+        kinds = {value.name: value.type.tensor_type.elem_type for value in inputs}
+
+        def cast(name: str, value: Any) -> Any:
+            if kinds.get(name) not in FLOATS or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+                return value
+            return value.astype(onnx.helper.tensor_dtype_to_np_dtype(kinds[name]))
+
+        sets = [
+            (feed, _named(feed.inputs, [value.name for value in inputs], feed.name)) for feed in self.sets
+        ]
+        return Feeds(
+            tuple(
+                Feed(feed.name, {key: cast(key, item) for key, item in given.items()}) for feed, given in sets
+            )
+        )
 
 
 def data_files(path: Path) -> list[Path]:

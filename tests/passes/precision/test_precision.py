@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import onnx_migrate
 from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate
@@ -327,3 +328,21 @@ def test_a_concat_of_quantised_values_keeps_its_scales() -> None:
     result, _ = converted(source)  # which asserts that it loads, optimised
 
     assert types(result)["a"] == F16
+
+
+def test_the_users_inputs_are_cast_where_the_interface_changes() -> None:
+    source = model(f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Softmax(a) }}")
+    data = {"x": np.ones((2, 4), np.float32)}
+
+    found = onnx_migrate.migrate(
+        source,
+        precision="fp16",
+        precision_io=True,
+        input_data=data,
+        simplify=False,
+        isolated=False,
+        verify="require",
+    )
+
+    assert found.model.graph.input[0].type.tensor_type.elem_type == F16
+    assert found.report.verification.verified
