@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from operator import index
+from typing import Literal, TypeVar, cast
 
 import onnx
 
@@ -17,7 +19,15 @@ from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, require_onnxruntime
+from onnx_migrate.engine.validity import IrLimit
+from onnx_migrate.errors import (
+    CannotMigrate,
+    IllegalModel,
+    InvalidModel,
+    MigrateError,
+    UsageError,
+    require_onnxruntime,
+)
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
@@ -27,7 +37,7 @@ from onnx_migrate.process.progress import Reporter
 from onnx_migrate.remedies import remedies
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
-from onnx_migrate.rewrite.annotations import differ_in_header_alone
+from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_unused_imports, unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.simplification import Simplification
@@ -41,22 +51,67 @@ from onnx_migrate.verify.settings import libraries_of
 
 __all__ = ["Migration", "StageClock", "convert_version", "migrate"]
 
+M = TypeVar("M", bound=files.IrModel)
+"""A ModelProto, or an onnx_ir.Model."""
 
-def convert_version(model: onnx.ModelProto, target_version: int) -> onnx.ModelProto:
-    """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`.
 
-    The argument is not touched. Opset and IR version change and nothing else: no simplification, no verification.
-    References to external data that was not loaded stay; LoadError is raised if an adapter needs a value from there.
-    A newer model is lowered. Raises CannotMigrate for a node without an equivalent at the target.
+def convert_version(
+    model: M, target_version: int, *, ir_version: Literal["fit", "keep"] = "fit", in_place: bool = False
+) -> M:
+    """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`, up or down.
+
+    A ModelProto gives a ModelProto. An onnx_ir.Model gives an onnx_ir.Model with the same tensor objects, none of which is
+    evaluated unless an adapter needs its values. The argument is not touched, unless `in_place`: then it becomes the result, and
+    is returned.
+
+    Opset and IR version change and nothing else: no simplification, no verification. The IR version becomes that with which the
+    opset was released, where it is lower, and going down the oldest that has all that the model needs; "keep" leaves it. The
+    import of a custom domain goes where its last node does. References to external data that was not loaded stay.
+
+    Raises UsageError for an argument of another type or an opset that there is not; LoadError if an adapter needs a value that
+    was not loaded; CannotMigrate for a node without an equivalent at the target, and where the result needs a newer IR version
+    than is to be kept.
     """
-    source = files.load(model, allow_missing_data=True)
+    if isinstance(target_version, bool) or not hasattr(target_version, "__index__"):
+        raise UsageError(
+            f"target_version is {target_version!r}, which is no opset", hint="give a whole number, as in 17"
+        )
+    if ir_version not in ("fit", "keep"):
+        raise UsageError(f"ir_version={ir_version!r} is not known", hint='it is "fit" or "keep"')
+    source, opset, keep = (
+        files.load(model, allow_missing_data=True),
+        index(target_version),
+        ir_version == "keep",
+    )
+    unused = unused_imports(source.proto)
     pipeline = Pipeline(
         (
-            make_pass("migrate_opset", opset=target_version, unlist=False, newer="lower"),
-            make_pass("lower_opset", opset=target_version),
+            make_pass("migrate_opset", opset=opset, unlist=False, newer="lower", keep_ir=keep),
+            make_pass("lower_opset", opset=opset, keep_ir=keep),
         )
     )
-    return files.inline(pipeline.run(source, ChangeLog()).model)
+    log = ChangeLog()
+    if keep:
+        log.record_fact("", "", IrLimit(source.proto.ir_version, opset, kept=True))
+    try:
+        result = pipeline.run(source, log).model
+    except IllegalModel as error:
+        if not keep:
+            raise
+        hint = 'ir_version="fit" gives it the one it needs'
+        raise CannotMigrate(f"the result: {error.reason}", code="no-such-ir", hint=hint) from error
+    drop_unused_imports(result.proto, keep=unused)
+    if files.is_ir_model(model):
+        made = files.ir_model_of(result, model)
+        if not in_place:
+            return cast("M", made)
+        files.replace_ir_model(model, made)
+    else:
+        whole = files.inline(result)
+        if not in_place:
+            return cast("M", whole)
+        cast("onnx.ModelProto", model).CopyFrom(whole)
+    return model
 
 
 @KeywordsOf(Options)

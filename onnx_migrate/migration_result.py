@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import onnx
 
@@ -32,8 +32,13 @@ class Migration:
         return self.report.text()
 
     @cached_property
-    def model(self) -> onnx.ModelProto:
-        """The result with all its weights, read when first asked for."""
+    def model(self) -> onnx.ModelProto | Any:
+        """The result as what was given: an onnx_ir.Model, with its tensor objects, for one; else a complete ModelProto.
+
+        The weights of a ModelProto are read when it is first asked for.
+        """
+        if self.original.ir_model is not None:
+            return files.ir_model_of(self._model, self.original.ir_model)
         return files.inline(self._model)
 
     @property

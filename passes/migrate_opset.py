@@ -70,6 +70,8 @@ class MigrateOpset(Pass):
     """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
     """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
+    keep_ir: bool = False
+    """Whether the IR version stays; else it becomes at least that with which the opset was released."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
 
@@ -90,7 +92,7 @@ class MigrateOpset(Pass):
             log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
         ir_version = proto.ir_version
         if newest is not None and newest < target:
-            ir_version = max(ir_version, minimal_ir_version(target))
+            ir_version = ir_version if self.keep_ir else max(ir_version, minimal_ir_version(target))
         driver = Driver(Lift(proto, target, log, keep=self.keep))
         for scope, (owner, version) in zip(
             scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -97,3 +98,66 @@ def test_convert_version_raises_the_same_kinds() -> None:
     assert caught.value.code == "unknown-operator"
     assert caught.value.where is not None
     assert caught.value.where.operator == "NeverWas"
+
+
+@pytest.mark.parametrize("target", ["17", None, 17.0, True, [17]])
+def test_what_is_no_opset_is_a_usage_error(target: Any) -> None:
+    with pytest.raises(UsageError, match="is no opset"):
+        convert_version(small(), target)
+    with pytest.raises(UsageError, match="IR"):
+        convert_version(small(), 17, ir_version="IR")  # type: ignore[arg-type]
+
+
+def test_an_integer_of_numpy_is_an_opset() -> None:
+    assert opset_of(convert_version(small(), np.int64(17))) == 17  # type: ignore[arg-type]
+
+
+def test_the_ir_version_follows_the_opset_unless_it_is_kept() -> None:
+    proto = small()
+    own = proto.ir_version
+
+    assert convert_version(proto, 21).ir_version == 10 > own
+    up = convert_version(proto, 21, ir_version="keep")
+    assert up.ir_version == own
+    onnx.checker.check_model(up, full_check=True)
+    newer = convert_version(proto, 21)
+    assert convert_version(newer, 11).ir_version < 10
+    assert convert_version(newer, 11, ir_version="keep").ir_version == 10
+
+
+def test_the_import_of_a_custom_domain_goes_with_its_last_node() -> None:
+    """A function that only its call explains is written in place of the call, which was the one node of its domain."""
+    text = """<ir_version: 8, opset_import: ["": 18, "local": 1, "unused": 1]>
+    g (float[2,3] x) => (float[2,1] y) <int64[1] axes = {1}> { y = local.F(x, axes) }
+    <opset_import: ["": 18], domain: "local"> F (p, a) => (q) { q = ReduceMean(p, a) }"""
+    proto = onnx.parser.parse_model(text)
+
+    def domains(model: onnx.ModelProto) -> list[str]:
+        return [entry.domain for entry in model.opset_import]
+
+    assert domains(convert_version(proto, 20)) == ["", "local", "unused"]
+    lowered = convert_version(proto, 13)
+    assert [node.op_type for node in lowered.graph.node] == ["ReduceMean"]
+    assert domains(lowered) == ["", "unused"]
+
+
+def test_an_ir_version_below_that_of_the_opset_is_kept() -> None:
+    proto = small()
+    proto.ir_version = 3
+    for target in (13, 17, 21):
+        kept = convert_version(proto, target, ir_version="keep")
+        assert kept.ir_version == 3
+        assert opset_of(kept) == target
+
+
+def test_an_ir_version_that_the_result_cannot_have_is_refused() -> None:
+    """Below IR version 4, no program takes an initializer of a branch that is not an input of it, which no branch has."""
+    proto = onnx.parser.parse_model(
+        '<ir_version: 3, opset_import: ["": 11]> g (bool c) => (float[1] y)'
+        " { y = If<then_branch = t () => (float[1] p) <float[1] u = {1}> { p = Identity(u) },"
+        " else_branch = e () => (float[1] q) <float[1] v = {2}> { q = Identity(v) }>(c) }"
+    )
+    with pytest.raises(CannotMigrate) as caught:
+        convert_version(proto, 17, ir_version="keep")
+    assert caught.value.code == "no-such-ir"
+    assert convert_version(proto, 17).ir_version >= 4

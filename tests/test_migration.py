@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -57,18 +56,6 @@ def test_every_kind_of_source_leads_to_the_same_result() -> None:
 def test_what_is_no_model_is_named(source: Any) -> None:
     with pytest.raises(UsageError, match="binary mode"):
         migrate(source, **FAST)
-
-
-def test_a_model_of_onnx_ir(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = types.ModuleType("onnx_ir")
-    monkeypatch.setattr(written, "to_proto", lambda model: model.proto, raising=False)
-    monkeypatch.setitem(sys.modules, "onnx_ir", written)
-    model = type("Model", (), {"__module__": "onnx_ir._core", "proto": small()})()
-
-    assert bytes_of(migrate(model, **FAST).model) == bytes_of(migrate(small(), **FAST).model)
-    del type(model).proto
-    with pytest.raises(LoadError, match="onnx_ir cannot write this Model"):
-        migrate(model, **FAST)
 
 
 def test_a_proto_is_not_touched_by_any_pass() -> None:

@@ -46,7 +46,9 @@ class IrLimit:
 
     ir_version: int
     opset: int = 0
-    """Up to this opset, ai.onnx may be newer than the IR version: a runtime that takes both asked for it."""
+    """Up to this opset, ai.onnx may be newer than the IR version: a runtime that takes both, or the caller, asked for it."""
+    kept: bool = False
+    """Whether the IR version is the original's, which may have something newer already."""
 
 
 def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False) -> Model:
@@ -124,18 +126,18 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
         newer = [
             found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed
         ]
-    if newer and limit is not None:
-        raise IllegalModel(
-            f"it has {_listed(newer)}, and was to have IR version {proto.ir_version}",
-            hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",
-        )
-    if newer:
+    if newer and (limit is None or limit.kept):
         had = {
             found.feature: found.since for found in features(original.proto)[::-1]
         }  # the newest opset last
         newer = [
             found for found in newer if found.since > had.get(found.feature, 0) or _refused(proto, found)
         ]
+    if newer and limit is not None:
+        raise IllegalModel(
+            f"it has {_listed(newer)}, and was to have IR version {proto.ir_version}",
+            hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",
+        )
     if newer:
         needed = max(found.since for found in newer)
         reason = f"IR version {proto.ir_version} became {needed}, as the model has {_listed(newer)}"

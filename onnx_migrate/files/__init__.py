@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from onnx_migrate.files.destination import check_not_source, check_target
 from onnx_migrate.files.equality import equal
+from onnx_migrate.files.ir_models import ir_model_of, is_ir_model, replace_ir_model
 from onnx_migrate.files.load import load
 from onnx_migrate.files.protos import inline
-from onnx_migrate.files.reading import Source
+from onnx_migrate.files.reading import IrModel, Source
 from onnx_migrate.files.remote.download import ensure_local
 from onnx_migrate.files.save import Beside, save, write
 
 __all__ = [
     "Beside",
+    "IrModel",
     "Source",
     "check_not_source",
     "check_target",
     "ensure_local",
     "equal",
     "inline",
+    "ir_model_of",
+    "is_ir_model",
     "load",
+    "replace_ir_model",
     "save",
     "write",
 ]

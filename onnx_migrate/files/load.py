@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
+from onnx_migrate.files.ir_models import is_ir_model, structure_of_ir_model
 from onnx_migrate.files.protos import structure_of
 from onnx_migrate.files.reading import Source, content_of, from_path, parse_bytes, require_graph, require_text
 from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
@@ -42,8 +43,9 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     given, name = content_of(source)
     weights, downloaded = Weights(), None
     origin: list[str] = []
-    if isinstance(given, onnx.ModelProto):
-        proto = structure_of(given, weights)
+    if isinstance(given, onnx.ModelProto) or is_ir_model(given):
+        from_proto = isinstance(given, onnx.ModelProto)
+        proto = structure_of(given, weights) if from_proto else structure_of_ir_model(given, weights)
         require_graph(proto, name, source=lambda: b"")
         require_text(proto, proto.SerializeToString(), name)
     elif isinstance(given, (bytes, bytearray, memoryview)):
@@ -74,6 +76,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         origin=tuple(origin),
         stamp=weights.stamp,
         load_seconds=seconds,
+        ir_model=given if is_ir_model(given) else None,
     )
 
 

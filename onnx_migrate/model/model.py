@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import onnx
 
@@ -26,7 +26,8 @@ class Model:
     `origin` names the files it was read from, by path or URL: its own, then those of its external data.
     `stamp` is what its own file was then, None for bytes and protos.
     `load_seconds` is how long reading it took. `as_given` is the structure as it was read, where `proto` is that structure
-    mended: what runs where a verification runs the model, which it knows by `proto`.
+    mended: what runs where a verification runs the model, which it knows by `proto`. `ir_model` is the onnx_ir.Model that
+    it was read from, None for all else.
     """
 
     proto: onnx.ModelProto
@@ -37,6 +38,7 @@ class Model:
     stamp: FileStamp | None = None
     load_seconds: float = 0.0
     as_given: onnx.ModelProto | None = None
+    ir_model: Any = None
 
     @property
     def files(self) -> dict[str, Path]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from onnx import TensorProto
 
@@ -19,6 +20,7 @@ __all__ = [
     "BufferPayload",
     "FilePayload",
     "FileStamp",
+    "ObjectPayload",
     "Payload",
     "TensorPayload",
     "byte_size",
@@ -200,12 +202,37 @@ class TensorPayload:
         return data
 
 
-Payload = FilePayload | BufferPayload | TensorPayload
+@dataclass
+class ObjectPayload:
+    """The payload of a tensor object of another library, as onnx_ir's, which is not evaluated before it is read.
+
+    `inlined` is the tensor as the structure holds it, serialised, where the data is there too.
+    """
+
+    tensor: Any
+    length: int
+    inlined: bytes = b""
+    field: str = "raw_data"
+    extra_fields: bytes = b""
+
+    def read(self) -> bytes:
+        """Return the bytes as `raw_data` would hold them. Raises LoadError where the object does not give so many."""
+        data = bytes(self.tensor.tobytes())
+        if len(data) != self.length:
+            raise LoadError(
+                f"tensor {self.tensor.name!r} gives {count_of(len(data), 'byte')} of data,"
+                f" but its dims and type need {self.length}",
+                code="bad-external-data",
+            )
+        return data
+
+
+Payload = FilePayload | BufferPayload | TensorPayload | ObjectPayload
 
 
 def pieces_of(payload: Payload, size: int) -> Iterator[bytes]:
     """Yield the bytes of a payload, `size` at a time. Raises LoadError as `read` does."""
-    whole = payload.read() if isinstance(payload, TensorPayload) else b""
+    whole = payload.read() if isinstance(payload, (TensorPayload, ObjectPayload)) else b""
     for start in range(0, payload.length, size):
         length = min(size, payload.length - start)
         if isinstance(payload, FilePayload):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import onnx
@@ -20,6 +20,7 @@ __all__ = [
     "drop_unused_imports",
     "note_unused_imports",
     "set_ir_version",
+    "unused_imports",
 ]
 
 
@@ -75,9 +76,9 @@ def unused_imports(proto: onnx.ModelProto) -> list[str]:
     return unused if len(unused) < len(proto.opset_import) else []
 
 
-def drop_unused_imports(proto: onnx.ModelProto) -> list[str]:
-    """Remove the model's imports of domains that nothing uses, in place, and return these domains."""
-    gone = unused_imports(proto)
+def drop_unused_imports(proto: onnx.ModelProto, keep: Container[str] = ()) -> list[str]:
+    """Remove the model's imports of domains that nothing uses, but of those to keep, in place; return these domains."""
+    gone = [domain for domain in unused_imports(proto) if domain not in keep]
     if gone:
         kept = [
             onnx.OperatorSetIdProto(domain=entry.domain, version=entry.version)

@@ -35,7 +35,7 @@ WHERE: dict[str, tuple[str, ...]] = {
         r"click asks bash for its version",
         r"there is no C compiler|faults are injected by a library that a C compiler makes",
         r"ONNX_MIGRATE_TEST_NODE names no folder",
-        r"could not import '(aiohttp|distributed|jinja2|jsonschema|onnxruntime_extensions|parameterized)'",
+        r"could not import '(aiohttp|distributed|jinja2|jsonschema|onnx_ir|onnxruntime_extensions|parameterized)'",
     ),
     "as root, who may mount folders": (r"needs root to become somebody else", r"may not mount"),
     "where PyPI and pyenv have what is asked for": (r".* cannot be (fetched: |installed for )",),

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import onnx
 
 from onnx_migrate.errors import LoadError, UsageError
+from onnx_migrate.files.ir_models import is_ir_model
 from onnx_migrate.files.reading.model_stream import read_model
 from onnx_migrate.safe_open import own_pipe
 
-__all__ = ["Source", "content_of"]
+__all__ = ["IrModel", "Source", "content_of"]
 
 _UNLISTED = 4
 """The first IR version whose initializers need not be inputs too, which graphsurgeon does not write."""
@@ -61,7 +62,10 @@ torch.onnx.export(dynamo=True) returns, an onnx_ir.Model; or an onnx_graphsurgeo
 
 
 def content_of(source: Any) -> tuple[Any, str]:
-    """Return a source as a path, a buffer or a ModelProto, and how messages call it. Raises UsageError, LoadError."""
+    """Return a source as a path, a buffer, a ModelProto or an onnx_ir.Model, and how messages call it.
+
+    Raises UsageError and LoadError.
+    """
     if isinstance(source, onnx.ModelProto):
         return source, "<ModelProto>"
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -75,8 +79,8 @@ def content_of(source: Any) -> tuple[Any, str]:
     kind = type(source)
     if kind.__module__.partition(".")[0] == "onnx_graphsurgeon" and kind.__name__ == "Graph":
         return _exported(source), "<Graph>"
-    if kind.__module__.partition(".")[0] == "onnx_ir" and kind.__name__ == "Model":
-        return _serialized(source), "<Model>"
+    if is_ir_model(source):
+        return source, "<Model>"
     if isinstance(getattr(source, "model_proto", None), onnx.ModelProto):
         return source.model_proto, f"<{kind.__name__}>"
     if isinstance(source, io.BytesIO):
@@ -110,20 +114,6 @@ def _piped(fd: int, name: str) -> bytearray:
         return read_model(lambda count: os.read(fd, count), name)
     except OSError as error:
         raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
-
-
-def _serialized(model: Any) -> onnx.ModelProto:
-    """Return the proto of an onnx_ir.Model. Raises LoadError where onnx_ir cannot write it."""
-    from importlib import import_module
-
-    try:
-        proto: onnx.ModelProto = import_module("onnx_ir").to_proto(model)
-    except Exception as error:  # onnx_ir's own kinds, and those of the tensors
-        raise LoadError(
-            f"onnx_ir cannot write this Model as a ModelProto: {error}",
-            hint="call onnx_ir.to_proto(model) to see where",
-        ) from error
-    return proto
 
 
 def _exported(graph: Any) -> onnx.ModelProto:
