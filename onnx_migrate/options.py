@@ -97,6 +97,14 @@ class Options:
         text="""write operators of other domains with those of ai.onnx: True for all domains that are known, "com.microsoft" or
         several names for these alone. For a `runtime` that lacks such an operator this is done anyway (docs/standard.md).""",
     )
+    quantized: Literal["qdq", "float"] | None = option(
+        None, "--quantized", panel=REWRITING, type=("qdq", "float"),
+        help="Write quantised operators (QLinearConv, MatMulInteger, QGemm) as float operators between QuantizeLinear and "
+        "DequantizeLinear (qdq), or without these, with dequantised weights (float), which changes the model's numbers.",
+        text="""write quantised operators (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and those of com.microsoft) as
+        float operators between QuantizeLinear and DequantizeLinear, "qdq"; or "float", without these and with dequantised
+        weights: the model's numbers change, and the result is compared with the model after this rewriting.""",
+    )
     dynamic: DynamicAxes | None = option(
         None, "--dynamic", panel=DIMS, multiple=True, metavar="INPUT:DIMS",
         help="Make dims of an input dynamic: x:N (its first axis), x:N,3,H,W (all), x:...,H,W (the last), x:0=N,2=H (by "

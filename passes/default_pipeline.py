@@ -22,6 +22,7 @@ from .ir_version import IrVersion
 from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
 from .precision import KINDS, Precision
+from .quantized_forms import Dequantized, QuantizedAsPairs
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .standard import Standard
@@ -58,7 +59,7 @@ def default_pipeline(options: Options) -> list[Pass]:
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
-    passes += [*_lowerings(options), *_standard(options), *_ir_version(options)]
+    passes += [*_lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     passes += [*_widening(options), *_rewrites_for(options), *_precision(options)]
     if options.targets:
@@ -88,6 +89,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.dynamic,
         options.fix,
         options.standard or None,
+        options.quantized,
         options.precision,
     )
     return (
@@ -169,6 +171,15 @@ def _standard(options: Options) -> list[Pass]:
     names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
     domains = () if "all" in names else tuple(dict.fromkeys(names))
     return [Standard(domains=domains, **_beside(options))]
+
+
+def _quantized(options: Options) -> list[Pass]:
+    """Return the passes that write quantised operators as pairs, or as floats."""
+    if options.quantized is None:
+        return []
+    if options.quantized not in ("qdq", "float"):
+        raise UsageError(f"quantized={options.quantized!r} is not known", hint='it is "qdq" or "float"')
+    return [QuantizedAsPairs(**_beside(options)), *([Dequantized()] if options.quantized == "float" else [])]
 
 
 def _rewrites_for(options: Options) -> list[Pass]:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.lost_types import casts_to, has_lost_types
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import lowering_from
@@ -30,7 +30,7 @@ from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import is_onnx, signature_at, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
-__all__ = ["Decompose", "ReadAs", "Unfit"]
+__all__ = ["Decompose", "Forms", "ReadAs", "Unfit"]
 
 _NOT_STANDARD_AT_1 = {item.name for item in (*RUNTIME_OPERATORS, *EXPERIMENTAL_OPERATORS)}
 """Operators whose version 1 is that of ONNX Runtime, or of an experiment that ended before the standard took the name."""
@@ -42,6 +42,8 @@ Unfit = Callable[[onnx.NodeProto, Scope], str | None]
 Newer = Callable[[str, int], "str | None"]
 """Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
 
+
+Forms = Callable[[str, str], "Decomposition | None"]
 
 ReadAs = Callable[[onnx.NodeProto, int], "int | None"]
 """Returns the newer opset whose form a node of an opset has, where a runtime took its name before the standard; else None."""
@@ -64,6 +66,8 @@ class Decompose(StepVisitor):
     types: Types | None = field(default=None, kw_only=True)
     read_as: ReadAs | None = field(default=None, kw_only=True)
     """Asked of nodes that fit by their names."""
+    forms: Forms = field(default=decomposition_of, kw_only=True)
+    """Finds the decomposition of an operator, by domain and name."""
     lacking_code: str = field(default="target-lacks", kw_only=True)
     """The code of a refusal of an operator that cannot be written with others."""
     repeats: ClassVar[bool] = True
@@ -131,7 +135,7 @@ class Decompose(StepVisitor):
         casted = self._between_casts(node, scope, version, where, reason)
         if casted is not None:
             return casted
-        written_out = decomposition_of(node.domain, node.op_type)
+        written_out = self.forms(node.domain, node.op_type)
         if written_out is not None and written_out.refusal:
             raise self._error(
                 f"{reason}, and {written_out.refusal}", code=self.lacking_code, hint=written_out.hint

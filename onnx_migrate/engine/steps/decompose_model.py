@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from onnx_migrate.engine.steps.decompose import Decompose, Newer, ReadAs, Types, Unfit
+from onnx_migrate.engine.steps.decompose import Decompose, Forms, Newer, ReadAs, Types, Unfit
+from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, inline_refused
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
@@ -23,14 +24,15 @@ def decompose_model(
     newer: Newer | None = None,
     types: Types | None = None,
     read_as: ReadAs | None = None,
+    forms: Forms = decomposition_of,
     lacking_code: str = "target-lacks",
 ) -> Lowered:
     """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
 
     The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken; a node of an
     element type that `types` does not have computes in a wider one where that changes no bit. A node that `read_as` has an opset
-    for is one of that opset. `lacking_code` is that of refusals of operators that cannot be written with others. The
-    model is of no use if there are refusals; these are in the order of the nodes.
+    for is one of that opset. `forms` finds decompositions. `lacking_code` is that of refusals of operators that cannot be
+    written with others. The model is of no use if there are refusals; these are in the order of the nodes.
     """
     trial = log.trial()
     while any(
@@ -48,6 +50,7 @@ def decompose_model(
             newer=newer,
             types=types,
             read_as=read_as,
+            forms=forms,
             lacking_code=lacking_code,
         )
         driver = Driver(visitor)

@@ -15,10 +15,10 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
 
-from onnx_migrate.engine.steps.decomposition_registry import register_decomposition
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition, register_decomposition
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
-from onnx_migrate.engine.steps.step_table import names
+from onnx_migrate.engine.steps.step_table import names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -41,6 +41,7 @@ __all__ = [
     "Value",
     "formula",
     "formulas",
+    "unregistered",
 ]
 
 EXACT, EQUIVALENT = Exactness.EXACT, Exactness.EQUIVALENT
@@ -104,6 +105,13 @@ def formula(
         return function
 
     return register
+
+
+def unregistered(function: Function, operator: str, form: int = 0) -> Decomposition:
+    """Return what a formula makes of an operator, "domain::Operator" for others, for one pass that asks for it."""
+    item = _formula(*_split(operator), 1, function, without=True)
+    adapt = _adapter(item, form)
+    return Decomposition(item.domain, item.operator, adapt, reason_of(function), EQUIVALENT)
 
 
 def formulas() -> list[Formula]:

@@ -1,0 +1,243 @@
+"""Writes quantised operators as float ones between QuantizeLinear and DequantizeLinear, and these pairs as nothing at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import onnx
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.steps.decompose_model import decompose_model
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
+from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value, unregistered
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.schema import is_onnx
+
+from .standard import MICROSOFT, import_onnx
+
+__all__ = ["Dequantized", "QuantizedAsPairs"]
+
+_T = TensorProto
+
+
+def q_linear_conv(
+    op: Op,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    w: Value,
+    w_scale: Value,
+    w_zero: Value,
+    y_scale: Value,
+    y_zero: Value,
+    bias: Value | None,
+) -> Value:
+    """Data, weights and bias are dequantised, and the result of Conv is quantised."""
+    weights = op.DequantizeLinear(w, w_scale, w_zero, axis=0 if w_scale.need_rank() else None)
+    added = None
+    if bias is not None:
+        scale = op.known(x_scale) * op.known(w_scale)
+        added = op.DequantizeLinear(bias, scale, None, axis=0 if w_scale.need_rank() else None)
+    found = op.Conv(op.DequantizeLinear(x, x_scale, x_zero), weights, added, **op.attributes)
+    return op.QuantizeLinear(found, y_scale, y_zero)
+
+
+def q_linear_mat_mul(
+    op: Op,
+    a: Value,
+    a_scale: Value,
+    a_zero: Value,
+    b: Value,
+    b_scale: Value,
+    b_zero: Value,
+    y_scale: Value,
+    y_zero: Value,
+) -> Value:
+    """Both matrices are dequantised, and their product is quantised."""
+    if a_scale.need_rank() or y_scale.need_rank():
+        op.refuse("the rows of its first matrix have scales of their own", code="no-equal")
+    right = op.DequantizeLinear(b, b_scale, b_zero, axis=-1 if b_scale.need_rank() else None)
+    return op.QuantizeLinear(op.DequantizeLinear(a, a_scale, a_zero) @ right, y_scale, y_zero)
+
+
+def mat_mul_integer(op: Op, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
+    """The differences from the zero points, which DequantizeLinear with scales of 1 gives, are multiplied as floats."""
+    if a_zero is not None and a_zero.need_rank() and a_zero.shape != (1,):
+        op.refuse("the rows of its first matrix have zero points of their own", code="no-equal")
+    return (_difference(op, a, a_zero, 0) @ _difference(op, b, b_zero, -1)).cast(_T.INT32)
+
+
+def conv_integer(op: Op, x: Value, w: Value, x_zero: Value | None, w_zero: Value | None) -> Value:
+    """The differences from the zero points, which DequantizeLinear with scales of 1 gives, go through a Conv of floats."""
+    found = op.Conv(_difference(op, x, x_zero, 0), _difference(op, w, w_zero, 0), **op.attributes)
+    return found.cast(_T.INT32)
+
+
+def _difference(op: Op, value: Value, zero: Value | None, axis: int) -> Value:
+    shape = () if zero is None else zero.need_static()
+    scale = op.constant(np.ones(shape, np.float32))
+    return op.DequantizeLinear(value, scale, zero, axis=axis if shape else None)
+
+
+def q_gemm(
+    op: Op,
+    a: Value,
+    a_scale: Value,
+    a_zero: Value | None,
+    b: Value,
+    b_scale: Value,
+    b_zero: Value | None,
+    c: Value | None,
+    y_scale: Value | None,
+    y_zero: Value | None,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Value:
+    """Both matrices and C are dequantised, and the result of Gemm is quantised if there is a scale for it."""
+    several = b_scale.need_rank() and b_scale.shape != (1,)
+    right = op.DequantizeLinear(b, b_scale, b_zero, axis=(0 if transB else 1) if several else None)
+    added = None
+    if c is not None:
+        scale = op.known(a_scale) * op.known(b_scale) * op.constant(np.float32(alpha))
+        added = op.DequantizeLinear(c, scale, None, axis=c.need_rank() - 1 if several else None)
+    left = op.DequantizeLinear(a, a_scale, a_zero)
+    found = op.Gemm(left, right, added, alpha=float(alpha), transA=transA, transB=transB)
+    if y_scale is None:
+        return found
+    return op.QuantizeLinear(found, y_scale, op.constant(0, a) if y_zero is None else y_zero)
+
+
+_PAIRS = {
+    (item.domain, item.operator): item
+    for item in (
+        unregistered(q_linear_conv, "QLinearConv", 13),
+        unregistered(q_linear_mat_mul, "QLinearMatMul", 13),
+        unregistered(mat_mul_integer, "MatMulInteger", 13),
+        unregistered(conv_integer, "ConvInteger", 13),
+        unregistered(q_gemm, "com.microsoft::QGemm", 13),
+    )
+}
+
+_QUANTIZED = (
+    "QLinear",
+    "MatMulIntegerToFloat",
+    "DynamicQuantizeMatMul",
+    "QAttention",
+    "QEmbedLayerNormalization",
+)
+"""The beginnings of names of com.microsoft whose operators are written with standard ones first."""
+
+
+def _form(domain: str, operator: str) -> Decomposition | None:
+    return _PAIRS.get(("" if is_onnx(domain) else domain, operator)) or decomposition_of(domain, operator)
+
+
+def _unfit(node: onnx.NodeProto, _scope: Scope) -> str | None:
+    key = "" if is_onnx(node.domain) else node.domain, node.op_type
+    if key in _PAIRS or (node.domain == MICROSOFT and node.op_type.startswith(_QUANTIZED)):
+        return f"{node.op_type} is a quantised operator"
+    return None
+
+
+@register_pass
+@dataclass(frozen=True)
+class QuantizedAsPairs(Pass):
+    """Write quantised operators with float ones between DequantizeLinear and QuantizeLinear, at the opset that the model has.
+
+    Results of 8 bits that lie half-way between two steps may fall on the other one. Raises CannotMigrate for a node of which the
+    pairs need something that is not known.
+    """
+
+    name: ClassVar[str] = "quantized_as_pairs"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    beside: int = 17
+    """The ai.onnx opset for a body that imports none."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place; returns another one if functions were inlined."""
+        import_onnx(model.proto, frozenset((MICROSOFT,)), self.beside)
+        written = decompose_model(model, _unfit, log, self.name, forms=_form, lacking_code="not-standard")
+        for item in written.refusals:
+            raise item.error
+        return written.model
+
+
+def dequantized(
+    op: Op,
+    x: Value,
+    scale: Value,
+    zero: Value | None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Value:
+    """The number is that before it was quantised; a constant is dequantised by the migration."""
+    source = op.rw.producer(x.name)
+    if source is not None and source.op_type == "QuantizeLinear":
+        return Value(op, source.input[0])
+    if source is not None and source.op_type == "DynamicQuantizeLinear":
+        return Value(op, source.input[0]) / Value(op, source.output[1])
+    array, factor = x.need_constant("data"), scale.need_constant("scale")
+    origin = np.zeros((), np.int32) if zero is None else zero.need_constant("zero point")
+    spread = partial(_spread, shape=array.shape, axis=axis, block=block_size)
+    found = (array.astype(np.int32) - spread(origin).astype(np.int32)).astype(np.float32) * spread(factor)
+    return op.constant(found.astype(factor.dtype))
+
+
+def _spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
+    """Return scales or zero points so that they are broadcast over data of a shape."""
+    if value.size == 1:
+        return value.reshape(())
+    if block:
+        return np.repeat(value, block, axis)[tuple(slice(size) for size in shape)]
+    return value.reshape([-1 if place == axis % len(shape) else 1 for place in range(len(shape))])
+
+
+_DEQUANTIZED = unregistered(dequantized, "DequantizeLinear")
+
+
+@register_pass
+@dataclass(frozen=True)
+class Dequantized(Pass):
+    """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, and constants that are dequantised as floats.
+
+    What is quantised by an input of the model stays as it is.
+    """
+
+    name: ClassVar[str] = "dequantized"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    changes_numbers: ClassVar[bool] = True
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place; returns another one if functions were inlined."""
+        makers: dict[int, dict[str, onnx.NodeProto]] = {}
+
+        def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
+            if node.op_type != "DequantizeLinear" or not is_onnx(node.domain):
+                return None
+            if id(scope.body) not in makers:
+                makers[id(scope.body)] = {name: item for item in scope.body.node for name in item.output}
+            source = makers[id(scope.body)].get(node.input[0])
+            if source is None or source.op_type == "Constant":
+                known = scope.constant_source(node.input[0]) is not None
+            elif source.op_type == "DynamicQuantizeLinear":
+                known = source.output[2] in node.input[2:]
+            else:
+                known = source.op_type == "QuantizeLinear" and list(source.input[1:]) == list(node.input[1:])
+            return "floats were asked for" if known else None
+
+        written = decompose_model(model, unfit, log, self.name, forms=lambda domain, operator: _DEQUANTIZED)
+        for item in written.refusals:
+            if isinstance(item.error, CannotMigrate):
+                raise item.error
+        return written.model
