@@ -66,8 +66,8 @@ class Decompose(StepVisitor):
     types: Types | None = field(default=None, kw_only=True)
     read_as: ReadAs | None = field(default=None, kw_only=True)
     """Asked of nodes that fit by their names."""
-    forms: Forms = field(default=decomposition_of, kw_only=True)
-    """Finds the decomposition of an operator, by domain and name."""
+    forms: Forms | None = field(default=None, kw_only=True)
+    """Finds the decomposition of an operator, by domain and name; None for the registered ones."""
     lacking_code: str = field(default="target-lacks", kw_only=True)
     """The code of a refusal of an operator that cannot be written with others."""
     repeats: ClassVar[bool] = True
@@ -135,7 +135,7 @@ class Decompose(StepVisitor):
         casted = self._between_casts(node, scope, version, where, reason)
         if casted is not None:
             return casted
-        written_out = self.forms(node.domain, node.op_type)
+        written_out = (self.forms or decomposition_of)(node.domain, node.op_type)
         if written_out is not None and written_out.refusal:
             raise self._error(
                 f"{reason}, and {written_out.refusal}", code=self.lacking_code, hint=written_out.hint

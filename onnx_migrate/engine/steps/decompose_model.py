@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from onnx_migrate.engine.steps.decompose import Decompose, Forms, Newer, ReadAs, Types, Unfit
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.lower_model import NEEDS_CALLER, Lowered, inline_refused
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
@@ -24,15 +23,16 @@ def decompose_model(
     newer: Newer | None = None,
     types: Types | None = None,
     read_as: ReadAs | None = None,
-    forms: Forms = decomposition_of,
+    forms: Forms | None = None,
     lacking_code: str = "target-lacks",
 ) -> Lowered:
     """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
 
     The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken; a node of an
     element type that `types` does not have computes in a wider one where that changes no bit. A node that `read_as` has an opset
-    for is one of that opset. `forms` finds decompositions. `lacking_code` is that of refusals of operators that cannot be
-    written with others. The model is of no use if there are refusals; these are in the order of the nodes.
+    for is one of that opset. `forms` finds decompositions, by default the registered ones. `lacking_code` is that of refusals
+    of operators that cannot be written with others. The model is of no use if there are refusals; these are in the order of the
+    nodes.
     """
     trial = log.trial()
     while any(
