@@ -40,6 +40,10 @@ _ANY = {
 }  # fmt: skip
 """Inputs whose type nothing depends on: they are read as they come."""
 
+_ALL_ALIKE = frozenset({"LinearAttention"})
+"""Operators whose outputs have one type, though their schemas have two variables: a state that begins at 0 has that of the
+rest (the function body, and ONNX Runtime's inference)."""
+
 _OTHERS = {
     domain: {name: (inputs, outputs, bfloat) for name, inputs, outputs, bfloat in map(str.split, rows.splitlines())}
     for domain, rows in {
@@ -154,7 +158,8 @@ def retyping(
     stated = not domain and operator in TYPE_BY_ATTRIBUTE
     found_outputs = []
     for formal, changes in _formals(known, outputs, output=True):
-        follows = formal is not None and (formal.variable in changing or (stated and text in formal.allowed))
+        alike = stated or (operator in _ALL_ALIKE and not domain and bool(changing))
+        follows = formal is not None and (formal.variable in changing or (alike and text in formal.allowed))
         found_outputs.append(changes and follows)
     found_inputs = tuple(
         changes

@@ -36,6 +36,13 @@ _BOUNDING = frozenset({"Clip", "Max", "Min"})
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
 
+_AS_THEY_ARE = {
+    ("", "BitCast"): "it reads the bits of its input",
+    ("", "MeanVarianceNormalization"): "its function body, which runtimes run, has constants of float32",
+    ("ai.onnx.ml", "TreeEnsemble"): "its attributes have the type of its input",
+}
+"""Operators that take narrow types by their schemas, and cannot be given them."""
+
 _STEEP = frozenset({"Div", "Log", "Pow", "Reciprocal", "Sqrt"})
 """Operators that a number which becomes 0 makes infinite."""
 
@@ -132,6 +139,8 @@ def _by_itself(
         return None, "sequences keep their element type"
     if not step.domain and operator in _GENERATORS:
         return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
+    if (step.domain, operator) in _AS_THEY_ARE:
+        return None, _AS_THEY_ARE[step.domain, operator]
     change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
     if change is None:
         return None, f"the operator does not take {type_name(plan.target)}"

@@ -20,7 +20,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.opsets import onnx_opset, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow
@@ -41,6 +41,12 @@ _NEARLY = 2.0
 """By how many times an output may be off more than allowed, where no islands bring it nearer; the report warns then."""
 
 _QUANTISING = ("QuantizeLinear", "DequantizeLinear")
+
+_BFLOAT_BEGINS = 13
+"""The first opset with bfloat16."""
+
+_BESIDE = 17
+"""The opset of ai.onnx, whose Casts are written, in a model that imports other domains alone."""
 
 _SCALES_OPSET, _BFLOAT_OPSET = 19, 22
 """The opsets from which on QuantizeLinear and DequantizeLinear take scales of float16, and Conv and the pools bfloat16."""
@@ -122,7 +128,15 @@ class Precision(Pass):
             node.op_type in _QUANTISING and is_onnx(node.domain) for node in nodes
         ):
             needed = _SCALES_OPSET
-        if opset >= needed or not self.may_raise:
+        if 0 < opset < _BFLOAT_BEGINS and self.kind == "bf16" and not self.may_raise:
+            raise CannotMigrate(
+                f"bfloat16 begins with opset {_BFLOAT_BEGINS}, and the model is to have opset {opset}",
+                code="precision-lost",
+                hint=f"give --opset {_BFLOAT_BEGINS} or more, or --precision fp16",
+            )
+        if not opset:
+            set_onnx_opset(model.proto, max(needed, _BESIDE))
+        if opset >= needed or not opset or not self.may_raise:
             return model
         log.note(
             self.name,

@@ -346,3 +346,25 @@ def test_the_users_inputs_are_cast_where_the_interface_changes() -> None:
 
     assert found.model.graph.input[0].type.tensor_type.elem_type == F16
     assert found.report.verification.verified
+
+
+def test_bfloat16_needs_opset_13() -> None:
+    with pytest.raises(CannotMigrate, match="begins with opset 13"):
+        converted("11 (float[2,3] x) => (float[2,3] y) { y = Exp(x) }", "bf16")
+
+
+def test_an_operator_that_takes_the_type_by_its_schema_alone_keeps_its_own() -> None:
+    text = "13 (float[2,3,4,4] x) => (float[2,3,4,4] y) { a = Exp(x)  y = MeanVarianceNormalization(a) }"
+    result, _ = converted(text)
+
+    assert types(result)["a"] == F16
+
+
+def test_a_model_of_another_domain_alone_gets_the_import_of_its_casts() -> None:
+    source = model("17 (float[2,4] x) => (float[2,4] y) { y = Relu(x) }")
+    source.graph.node[0].op_type, source.graph.node[0].domain = "Gelu", "com.microsoft"
+    del source.opset_import[:]
+    source.opset_import.add(domain="com.microsoft", version=1)
+    result, _ = converted(source)
+
+    assert casts(result) == 2
