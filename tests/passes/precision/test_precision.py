@@ -354,7 +354,7 @@ def test_bfloat16_needs_opset_13() -> None:
 
 
 def test_an_operator_that_takes_the_type_by_its_schema_alone_keeps_its_own() -> None:
-    text = "13 (float[2,3,4,4] x) => (float[2,3,4,4] y) { a = Exp(x)  y = MeanVarianceNormalization(a) }"
+    text = "13 (float[2,3,4,4] x) => (float[2,3,4,4] y) { a = Exp(x)  y = MeanVarianceNormalization<axes = [0, 2, 3]>(a) }"
     result, _ = converted(text)
 
     assert types(result)["a"] == F16
