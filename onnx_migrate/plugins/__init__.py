@@ -7,6 +7,7 @@ that they reach, steps down by the one that they leave.
 
 from __future__ import annotations
 
+from onnx_migrate.engine.steps.formula import Op, Value, formula
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, impossible, lowering, unchanged
 from onnx_migrate.engine.steps.registry import adapter, compatible, unsupported
 from onnx_migrate.rewrite.change_log import Exactness
@@ -18,10 +19,13 @@ __all__ = [
     "Exactness",
     "LostTypes",
     "LoweringRewriter",
+    "Op",
     "Rewriter",
+    "Value",
     "adapter",
     "compatible",
     "declare_operator",
+    "formula",
     "impossible",
     "lowering",
     "unchanged",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from onnx_migrate.engine.steps.formula import Op, Result, TensorProto, Value, formula
 
 
@@ -122,3 +124,19 @@ def _minor(at: list[list[Value]], row: int, column: int) -> Value:
     """Return a cofactor of a matrix of 3 by 3, whose sign follows from the cyclic order."""
     i, j, k, m = (row + 1) % 3, (row + 2) % 3, (column + 1) % 3, (column + 2) % 3
     return at[i][k] * at[j][m] - at[i][m] * at[j][k]
+
+
+@formula("com.microsoft::UnfoldTensor", since=1, form=11)
+def unfold_tensor(op: Op, x: Value, *, size: int, dim: int = -1, step: int = 1) -> Value:
+    """Windows along an axis become a last axis: a Gather of their elements, and a Transpose.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc, that of torch.Tensor.unfold. Bit for bit.
+    """
+    shape, rank = x.shape, x.need_rank()
+    axis = dim % rank
+    length = None if shape is None else shape[axis]
+    if length is None:
+        op.refuse("the length of the axis must be fixed, along which it takes windows", code="needs-shape")
+    windows = np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
+    taken = op.Gather(x, windows, axis=axis)
+    return op.Transpose(taken, perm=[at for at in range(rank + 1) if at != axis + 1] + [axis + 1])

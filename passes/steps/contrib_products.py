@@ -204,3 +204,37 @@ def cdist(op: Op, a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
         op.refuse(f"its metric {metric!r} is neither euclidean nor sqeuclidean", code="no-equal")
     squares = op.ReduceSumSquare(op.Unsqueeze(a, [1]) - op.Unsqueeze(b, [0]), [2], keepdims=False)
     return op.Sqrt(squares) if metric == "euclidean" else squares
+
+
+@formula("com.microsoft::GemmFastGelu", since=1, form=20, exactness=EQUIVALENT)
+def gemm_fast_gelu(op: Op, x: Value, w: Value, bias: Value | None) -> Value:
+    """It is MatMul, the sum with a bias, and Gelu by the formula with Tanh.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime has no kernel of it for a processor,
+    so that the result was compared with NumPy.
+    """
+    found = x @ w
+    return op.Gelu(found if bias is None else found + bias, approximate="tanh")
+
+
+@formula("com.microsoft::ConvTransposeWithDynamicPads", since=1)
+def conv_transpose_with_dynamic_pads(
+    op: Op,
+    x: Value,
+    w: Value,
+    pads: Value | None,
+    b: Value | None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    output_padding: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Value:
+    """It is ConvTranspose, whose pads are an attribute.
+
+    Why equal: onnxruntime/core/providers/cpu/nn/conv_transpose.cc is the kernel of both. Bit for bit.
+    """
+    known = None if pads is None else [int(item) for item in pads.need_constant("pads").reshape(-1)]
+    return op.ConvTranspose(x, w, b, **op.attributes, pads=known)

@@ -96,10 +96,16 @@ def not_written(operators: str, *, why: str, hint: str) -> None:
 
 
 def _register(item: Decomposition) -> None:
-    if (item.domain, item.operator) in _decompositions:
+    known = _decompositions.get((item.domain, item.operator))
+    if known is not None and (item.domain in ("", "com.microsoft") or _origin(known) != _origin(item)):
         raise ValueError(f"{item.operator} has two decompositions")
     _decompositions[item.domain, item.operator] = item
     decomposition_of.cache_clear()
+
+
+def _origin(item: Decomposition) -> tuple[str, str]:
+    """Return the module and the name of the function, which a cell of a notebook may define again."""
+    return getattr(item.adapt, "__module__", ""), getattr(item.adapt, "__qualname__", "")
 
 
 @cache

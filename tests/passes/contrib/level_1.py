@@ -261,4 +261,27 @@ def movements() -> Iterator[Case]:
     yield Case("GatedAdd", {"x": x, "z": floats(2, 3, 4), "g": floats(2, 3, 1)}, within=1e-7)
 
 
-GRIDS = (gelus, layer_normalizations, embeddings, products, convolutions, movements)
+def others() -> Iterator[Case]:
+    """Yield windows, and convolutions whose pads are an input."""
+    for dim, step in product((-1, 1, 0), (1, 2)):
+        given = {"dim": dim, "size": 2, "step": step}
+        yield Case("UnfoldTensor", {"x": floats(3, 4, 5)}, given, opsets=(11, 17), fixed=True)
+    for pads, group in product(([0, 0, 0, 0], [1, 0, 1, 1]), (1, 2)):
+        given = {
+            "x": floats(1, 4, 5, 6),
+            "w": floats(4, 2, 3, 3),
+            "pads": np.array(pads),
+            "b": floats(2 * group),
+        }
+        more = {"group": group, "strides": [2, 1]}
+        yield Case(
+            "ConvTransposeWithDynamicPads",
+            given,
+            more,
+            ("w", "pads", "b"),
+            opsets=(11, 17),
+            label=f"{pads}-{group}",
+        )
+
+
+GRIDS = (gelus, layer_normalizations, embeddings, products, convolutions, movements, others)
