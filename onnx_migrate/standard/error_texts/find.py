@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onnx_migrate.standard.error_texts.pasted import lower, plain
 from onnx_migrate.standard.error_texts.patterns import Pattern
 from onnx_migrate.standard.error_texts.rows import ErrorText
+from onnx_migrate.standard.error_texts.tools import named_tools, owners
 
 __all__ = ["RecognisedText", "find"]
 
@@ -17,6 +18,9 @@ _Hit = tuple[int, int, ErrorText, dict[str, str], Pattern]
 
 _MOST = 100
 """Different findings of one error text."""
+
+_AROUND = 120
+"""Characters before and after a finding in which a message names the tool that says it."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class RecognisedText:
 def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     """Return the error texts that stand in a text: errors before warnings, in the order of the text.
 
+    Where the words around it name another tool, a text is passed over: many tools say the same.
     Of two that stand at the same place the longer one counts, and what says little only where nothing else was found.
     """
     whole = plain(text)
@@ -44,6 +49,7 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
         for pattern in entry.patterns
         for start, end, captured in pattern.find(whole, lowered)
     ]
+    hits = [hit for hit in hits if not _is_of_another_tool(hit, lowered)]
     if any(not hit[2].general for hit in hits):
         hits = [hit for hit in hits if not hit[2].general]
     grouped: dict[str, list[_Hit]] = {}
@@ -59,6 +65,13 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
         for group in grouped.values()
     ]
     return tuple(sorted(found, key=lambda item: (item.entry.severity != "error", item.start)))
+
+
+def _is_of_another_tool(hit: _Hit, lowered: str) -> bool:
+    """Return whether the words around a finding name tools, and not the one whose text was found."""
+    own = owners(hit[2].tool)
+    named = named_tools(lowered[max(0, hit[0] - _AROUND) : hit[1] + _AROUND]) if own else frozenset()
+    return bool(named) and not own & (named | named_tools(lowered))
 
 
 def _outermost(hits: list[_Hit]) -> Iterator[_Hit]:

@@ -1,0 +1,30 @@
+"""Which tools a pasted text names, by words that stand in the messages of one tool alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["named_tools", "owners"]
+
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    "burn": ("burn_import", "burn-import", "burn_onnx", "burn-onnx", "onnx_ir::"),
+    "mxnet2ncnn": ("mxnet2ncnn",),
+    "ncnn": ("onnx2ncnn", "pnnx"),
+    "opencv": ("opencv(", "cv::dnn", "cv2.error"),
+    "tensorrt": ("tensorrt", "[trt]", "trtexec", "onnx2trt"),
+    "onnx runtime": ("onnxruntimeerror",),
+    "arm nn": ("armnn::",),
+    "migraphx": ("migraphx",),
+}
+"""By the word that a tool's name has in the tables of error texts, what its messages contain, in lower case."""
+
+
+def named_tools(lowered: str) -> frozenset[str]:
+    """Return the tools that a text in lower case names."""
+    return frozenset(tool for tool, marks in _MARKS.items() if any(mark in lowered for mark in marks))
+
+
+def owners(tool: str) -> frozenset[str]:
+    """Return which of the tools an entry's field `tool` names; none for one without marks, as for "an importer"."""
+    lowered = tool.lower()
+    return frozenset(name for name in _MARKS if name in lowered)
