@@ -18,8 +18,8 @@ from .numbers import Extent, converted, floats
 
 __all__ = ["StoredNumbers"]
 
-_CHUNK = 1 << 24
-"""Bytes that are converted at a time, a multiple of every element size."""
+_CHUNK = 1 << 19
+"""Bytes that are converted at a time: few enough to stay in the cache of a core, which takes half the time of 16 MB."""
 
 
 @dataclass(frozen=True)
