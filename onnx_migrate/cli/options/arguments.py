@@ -84,6 +84,16 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
     return texts
 
 
+def _standard(options: dict[str, Any]) -> bool | str | tuple[str, ...]:
+    """Return the domains to write with ai.onnx: True for all that are known, False for none."""
+    given = options["standard"]
+    names = (given,) if isinstance(given, (str, bool)) else tuple(given or ())
+    if "all" in names or True in names:
+        return True
+    chosen = tuple(name for name in names if isinstance(name, str))
+    return chosen[0] if len(chosen) == 1 else chosen or False
+
+
 def _check(understand: Callable[[tuple[str, ...]], object], texts: tuple[str, ...]) -> None:
     """Raise click.UsageError where the library does not understand the values of an option."""
     from onnx_migrate.errors import UsageError
@@ -145,5 +155,6 @@ _CONVERTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "verify": _verify,
     "memory_limit": lambda options: bytes_of(options["memory_limit"]),
     "prove_in": _prove_in,
+    "standard": _standard,
 }
 """The options whose values are not those of the library."""

@@ -24,4 +24,6 @@ def test_operators_of_another_domain_are_written(
     files = [str(folder / "m.onnx"), str(folder / "o.onnx")]
     ended = cli(*(words + files if first else files + words))
     assert ended.code == 0, ended
+    again = "--standard=com.microsoft" if "com.microsoft" in " ".join(words) else "--standard"
+    assert f"OUTPUT {again}\n" in ended.out.replace(files[1], "OUTPUT"), ended.out
     assert {node.domain for node in onnx.load(folder / "o.onnx").graph.node} == {""}
