@@ -133,12 +133,14 @@ def _precision(options: Options) -> list[Pass]:
 
 def _widening(options: Options) -> list[Pass]:
     """Return the pass that brings models of narrow types to float32 whole, for runtimes that take no others."""
-    known = [target.row.types for target in options.targets or () if target.row.types]
-    if options.precision is not None or not any(
-        "float32" in types and "float16" not in types for types in known
-    ):
+    wide = [
+        target
+        for target in options.targets or ()
+        if "float" in target.row.types and not {"float16", "bfloat16"} & set(target.row.types)
+    ]
+    if options.precision is not None or not wide:
         return []
-    return [Precision(kind="fp32", interface=True)]
+    return [Precision(kind="fp32", interface=True, runtime=str(wide[0]))]
 
 
 def _resize_form(options: Options) -> Form:

@@ -73,6 +73,8 @@ class Precision(Pass):
     keep: Collection[str] = ()
     interface: bool = False
     settings: Settings | None = None
+    runtime: str = ""
+    """The runtime that takes this type alone, if that is why."""
     may_raise: bool = False
     """Whether the opset may become newer, as the type needs."""
 
@@ -83,7 +85,8 @@ class Precision(Pass):
 
     def why_other_numbers(self) -> str:
         """Return that another precision was asked for."""
-        return f"to those of {_NAMES[self.kind]}, as it was asked to"
+        why = f"which is all that {self.runtime} takes" if self.runtime else "as it was asked to"
+        return f"to those of {_NAMES[self.kind]}, {why}"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Convert a copy of `model` and return it.

@@ -368,3 +368,16 @@ def test_a_model_of_another_domain_alone_gets_the_import_of_its_casts() -> None:
     result, _ = converted(source)
 
     assert casts(result) == 2
+
+
+def test_a_runtime_that_takes_float32_alone_gets_it_whole() -> None:
+    source = model(f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = Concat<axis = 0>(x)  y = Gemm(a, w) }}")
+    narrow, _ = converted(source, interface=True)
+
+    found = onnx_migrate.migrate(narrow, runtime="armnn", simplify=False, isolated=False, verify="require")
+
+    assert set(types(found.model).values()) == {F32}
+    assert [
+        value.type.tensor_type.elem_type for value in (*found.model.graph.input, *found.model.graph.output)
+    ] == [F32, F32]
+    assert any("which is all that Arm NN takes" in note.message for note in found.report.notes)
