@@ -92,7 +92,7 @@ def _outlook(item: Explanation, source: Source) -> tuple[str, bool | None]:
         if not words or "NAME=SIZE" in words or not (re.fullmatch(r"\d+\+?", opset) or runtime):
             continue
         try:
-            planned = inspect(source, opset=opset or "17+", runtime=runtime or None)
+            planned = inspect(source, opset=opset or (None if runtime else "17+"), runtime=runtime or None)
         except UsageError:
             continue
         except MigrateError as error:

@@ -97,15 +97,15 @@ def test_what_runtimes_run_all_the_same_is_noted() -> None:
 
 
 def test_a_value_that_came_later_is_read_as_that_version() -> None:
-    """Pad has the mode wrap from 19 on: at the target 19 the model is valid, at 18 it is not."""
+    """ScatterElements has the reduction max from 18 on: at the target 18 the model is valid, at 17 it is not."""
     source = model(
-        '<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float[4] y) '
-        '<int64[2] p = {1, 1}> { y = Pad <mode = "wrap"> (x, p) }'
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) <int64[1] i = {1}, float[1] u = {2.}>'
+        ' { y = ScatterElements <reduction = "max"> (x, i, u) }'
     )
-    result = onnx_migrate.migrate(source, opset=19, simplify=False)
+    result = onnx_migrate.migrate(source, opset=18, simplify=False)
     assert "other-version" in [note.code for note in result.report.notes]
-    with pytest.raises(InvalidModel, match="wrap") as caught:
-        onnx_migrate.migrate(source, opset=18, simplify=False)
+    with pytest.raises(InvalidModel, match="max") as caught:
+        onnx_migrate.migrate(source, opset=17, simplify=False)
     assert caught.value.code == "no-such-value"
 
 
