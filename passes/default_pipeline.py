@@ -125,6 +125,7 @@ def _precision(options: Options) -> list[Pass]:
             kind=options.precision,
             keep=tuple(options.keep_fp32),
             interface=options.precision_io,
+            targets=options.targets,
             may_raise=options.targets is None and (options.opset is None or str(options.opset).endswith("+")),
             settings=None if options.verify in (False, "off") else settings,
         )

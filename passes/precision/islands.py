@@ -67,7 +67,7 @@ class _Search:
         best: Found | None = None
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
-            islands = self._large(original) if self._kind != TensorProto.FLOAT else frozenset()
+            islands = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
             for _ in range(_ROUNDS):
                 found = self._compared(original, islands)
                 sizes.update(found.sizes)
@@ -84,14 +84,16 @@ class _Search:
         assert best is not None
         return best
 
-    def _large(self, original: Runnable) -> frozenset[str]:
-        """Return the nodes that make or read numbers near the largest one of the type."""
+    def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> frozenset[str]:
+        """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets how large they are."""
         limit = largest(self._kind)
         if limit > 1e30:
             return frozenset()
         ending = self._settings.call(RANGES, original, limit / _MARGIN, self._settings.for_child)
         values = ending.value if isinstance(ending, process.Returned) else {}
-        near = [self._makers[name] for name, size in values.items() if size < limit * _MARGIN]
+        found = {name: size for name, size in values.items() if size[0] < limit * _MARGIN}
+        sizes.update(found)
+        near = [self._makers[name] for name in found]
         steps = {other for step in near for other in (step, *_readers(step))}
         return frozenset(value.name for step in steps for value in step.outputs[:1] if value is not None)
 

@@ -12,6 +12,7 @@ from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping, takes_any
+from onnx_migrate.standard.targets import Target, Targets
 
 from .stored import StoredNumbers
 
@@ -64,6 +65,7 @@ class Plan:
 
     target: int
     sources: frozenset[int]
+    runtimes: Targets | None = None
     changes: dict[Step, Retyping] = field(default_factory=dict)
     kept: dict[Step, str] = field(default_factory=dict)
 
@@ -87,14 +89,15 @@ def plan_of(
     *,
     keep: Collection[str] = (),
     islands: Collection[str] = (),
+    runtimes: Targets | None = None,
 ) -> Plan:
-    """Return which nodes compute in `target`.
+    """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
     `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are the first
     outputs of nodes of the main graph whose numbers would leave the original.
     """
     frames = list(frames)
-    plan = Plan(target, frozenset(FLOATS) - {target})
+    plan = Plan(target, frozenset(FLOATS) - {target}, runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     for step in steps:
         values = [value for value in step.outputs if plan.changes_type(value)]
@@ -141,10 +144,25 @@ def _by_itself(
         return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
     if (step.domain, operator) in _AS_THEY_ARE:
         return None, _AS_THEY_ARE[step.domain, operator]
+    refusing = _refusing(step, plan)
+    if refusing is not None:
+        return None, f"{refusing} does not take it in {type_name(plan.target)}"
     change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
     if change is None:
         return None, f"the operator does not take {type_name(plan.target)}"
     return _unless_lost(step, change, plan, stored)
+
+
+def _refusing(step: Step, plan: Plan) -> Target | None:
+    """Return the first runtime that does not take a node in the new type, by what is known of it."""
+    kind = type_name(plan.target)
+    for runtime in plan.runtimes or ():
+        if runtime.row.types and kind not in runtime.row.types:
+            return runtime
+    if plan.runtimes is None:
+        return None
+    rows = plan.runtimes.limits(step.domain, step.node.op_type)
+    return next((runtime for runtime, row in rows if row.types and kind not in row.types), None)
 
 
 def _unless_lost(

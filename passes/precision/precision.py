@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from onnx import TensorProto
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.facts.typed_graph import Frame, frames_of
+from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, node_label
@@ -22,6 +22,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import onnx_opset, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow
 
@@ -73,6 +74,8 @@ class Precision(Pass):
     keep: Collection[str] = ()
     interface: bool = False
     settings: Settings | None = None
+    targets: Targets | None = None
+    """The runtimes that the result is for."""
     runtime: str = ""
     """The runtime that takes this type alone, if that is why."""
     may_raise: bool = False
@@ -155,7 +158,9 @@ class Precision(Pass):
     ) -> _Conversion:
         result = model.copy()
         frames = frames_of(result.proto, types)
-        plan = plan_of(frames, KINDS[self.kind], stored, keep=self.keep, islands=islands)
+        plan = plan_of(
+            frames, KINDS[self.kind], stored, keep=self.keep, islands=islands, runtimes=self.targets
+        )
         written = write(frames, plan, Names(result.proto), stored, result.weights, interface=self.interface)
         result.keepalive = (model.keepalive, stored)
         return _Conversion(result, plan, written)
@@ -206,13 +211,15 @@ class Precision(Pass):
             f" {count_of(written.casts, 'Cast')} were written for it",
         )
         for reason, count in Counter(plan.kept.values()).items():
-            labels = [node_label(step.node) for step, own in plan.kept.items() if own == reason]
+            steps = [step for step, own in plan.kept.items() if own == reason]
+            labels = [node_label(step.node) for step in steps]
+            shown = [_shown(step, found.sizes if found is not None else {}) for step in steps[:_SHOWN]]
             more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
             log.note(
                 self.name,
                 "kept-precision",
                 f"{count_of(count, 'node')} {'keeps its' if count == 1 else 'keep their'} type: {reason}:"
-                f" {', '.join(map(repr, labels[:_SHOWN]))}{more}",
+                f" {', '.join(shown)}{more}",
                 subject=labels[0],
             )
         if found is None:
@@ -240,3 +247,10 @@ class _Conversion:
     model: Model
     plan: Plan
     written: Written
+
+
+def _shown(step: Step, sizes: Mapping[str, tuple[float, float]]) -> str:
+    """Return a node's label, with the range of what it gives out where that is known."""
+    size = sizes.get(step.node.output[0]) if step.node.output else None
+    label = repr(node_label(step.node))
+    return f"{label} (numbers from {size[1]:.3g} to {size[0]:.3g})" if size else label

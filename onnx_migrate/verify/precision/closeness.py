@@ -152,8 +152,10 @@ RANGES = "onnx_migrate.verify.precision.closeness:large_values"
 """What runs in the child process, before the first comparison."""
 
 
-def large_values(original: Runnable, limit: float, settings: Settings) -> dict[str, float]:
+def large_values(original: Runnable, limit: float, settings: Settings) -> dict[str, tuple[float, float]]:
     """Return the values of the main graph whose largest number is above a limit and no mask, on the inputs of the search.
+
+    Of each the largest and the smallest magnitude but 0.
 
     Masks are numbers of one sign, or so large that no type holds them: what adds them means infinity.
     """
@@ -163,7 +165,7 @@ def large_values(original: Runnable, limit: float, settings: Settings) -> dict[s
         reference = _reference(original, original, settings, False)
     except EvaluationError:
         return {}
-    found: dict[str, float] = {}
+    found: dict[str, tuple[float, float]] = {}
     names = _recorded(reference, None)
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
@@ -172,9 +174,9 @@ def large_values(original: Runnable, limit: float, settings: Settings) -> dict[s
         except (EvaluationError, MemoryError):
             continue
         for name in some:
-            largest = _size(run[name])[0]
-            if largest > limit and float(np.nanmax(run[name])) > 0:
-                found[name] = largest
+            size = _size(run[name])
+            if size[0] > limit and float(np.nanmax(run[name])) > 0:
+                found[name] = size
     return found
 
 

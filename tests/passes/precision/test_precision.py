@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -216,10 +217,14 @@ OVERFLOWING = """17 (float[2,3] x) => (float[2,3] y) <float[1] k = {1000.}, floa
 def test_an_island_grows_where_a_value_overflows() -> None:
     without, _ = converted(OVERFLOWING)
     result = check(OVERFLOWING, settings=SEARCH)
+    _, log = converted(OVERFLOWING, settings=SEARCH)
 
     assert "b" not in types(without) or types(without)["b"] == F16
     assert types(result)["b"] == F32
     assert types(result)["e"] == F16
+    assert any(
+        re.search(r"the numbers would leave .*\(numbers from .* to \d", note.message) for note in log.notes
+    )
 
 
 def test_onnx_runtime_alone_does_not_show_the_overflow() -> None:
@@ -381,3 +386,29 @@ def test_a_runtime_that_takes_float32_alone_gets_it_whole() -> None:
         value.type.tensor_type.elem_type for value in (*found.model.graph.input, *found.model.graph.output)
     ] == [F32, F32]
     assert any("which is all that Arm NN takes" in note.message for note in found.report.notes)
+
+
+def test_what_the_runtime_does_not_take_in_the_type_keeps_its_own(tmp_path: Path) -> None:
+    table = tmp_path / "chip.toml"
+    table.write_text("""name = "chip"
+title = "Chip"
+newer = "refused"
+[[release]]
+opset = 17
+source = "test"
+[[operator]]
+names = ["Exp"]
+types = ["float32"]
+source = "test"
+""")
+    source = model(
+        f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  b = Exp(a)  y = MatMul(b, w) }}"
+    )
+
+    found = onnx_migrate.migrate(
+        source, precision="fp16", runtime=str(table), simplify=False, isolated=False, verify="require"
+    )
+
+    assert types(found.model)["a"] == F16
+    assert types(found.model)["b"] == F32
+    assert any("Chip does not take it in float16" in note.message for note in found.report.notes)
