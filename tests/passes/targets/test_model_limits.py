@@ -12,7 +12,9 @@ from tests.harness import model, random_feeds, run, same
 from tests.support.targets import targets_of
 
 RELEASE = 'operators = "any"\n[[release]]\nopset = 17\n'
-HALF = "17 (float16[2,3] x) => (float16[2,3] y) <float16[3] w = {1, 2, 3}> { a = Mul (x, w) b = Relu (a) y = Exp (b) }"
+FLOAT = (
+    "17 (float[2,3] x) => (float[2,3] y) <float[3] w = {1, 2, 3}> { a = Mul (x, w) b = Relu (a) y = Exp (b) }"
+)
 PLAIN = "17 (float[2,3] x) => (int64[2] y) { a = Relu (x) y = ArgMax <axis = 1, keepdims = 0> (a) }"
 OPEN = "17 (float[N,3] x, float[2,M] z) => (float[N,3] y, float[2,M] w) { y = Relu (x) w = Exp (z) }"
 DEEP = (
@@ -26,7 +28,7 @@ POOL = "17 (float[1,1,9,9] x) => (float[1,1,5,5] y) { [p] y = MaxPool <kernel_sh
 @pytest.mark.parametrize(
     ("rows", "text", "message"),
     [
-        ('types = ["float32"]', HALF, "'a' (Mul): chip takes values of float, not of float16; 2 more nodes"),
+        ('types = ["float16"]', FLOAT, "'a' (Mul): chip takes values of float16, not of float; 2 more nodes"),
         ('types = ["float32"]', PLAIN, "'y' (ArgMax): chip takes values of float, not of int64"),
         ('types = ["float32", "int64"]', PLAIN, ""),
         ('input_types = ["uint8"]', PLAIN, "input 'x' is of float, and chip takes inputs of uint8"),
@@ -70,7 +72,7 @@ def test_what_is_not_taken_is_refused_by_name(rows: str, text: str, message: str
 
 @pytest.mark.parametrize(
     ("rows", "text"),
-    [('types = ["float32"]', HALF), ("static = true", OPEN), ('[[operator]]\nnames = ["Relu"]\noldest = 15', DEEP),
+    [('types = ["float16"]', FLOAT), ("static = true", OPEN), ('[[operator]]\nnames = ["Relu"]\noldest = 15', DEEP),
      ('[[operator]]\nnames = ["Reshape"]\nconstant_inputs = ["shape"]', COMPUTED)],
 )  # fmt: skip
 def test_a_best_effort_leaves_it_with_a_warning(rows: str, text: str) -> None:
