@@ -78,9 +78,14 @@ class Extent:
             self.vanishing = max(self.vanishing, float(gone.max()))
 
     @property
+    def overflows(self) -> bool:
+        """Whether a finite number becomes infinite."""
+        return self.largest >= self._overflows
+
+    @property
     def lost(self) -> str:
         """What is lost of the numbers, as the end of a sentence; "" where that is no more than rounding."""
-        if self.largest >= self._overflows:
+        if self.overflows:
             return f"{self.largest:.6g} overflows"
         if self.vanishing and self.vanishing >= self.largest * _MATTERS:
             return f"{self.vanishing:.3g} becomes 0"

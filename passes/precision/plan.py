@@ -59,8 +59,8 @@ _INTEGERS = frozenset(
 class Plan:
     """Of each node of the model that has floating-point values, what changes, or why nothing does.
 
-    `target` is the new type, `changes` has the nodes that compute in it, and `kept` the reasons for all others that have
-    values of another floating-point type.
+    `target` is the new type, `changes` has the nodes that compute in it, and `kept` the reasons, for reports, for all others
+    that have values of another floating-point type.
     """
 
     target: int
@@ -68,6 +68,15 @@ class Plan:
     runtimes: Targets | None = None
     changes: dict[Step, Retyping] = field(default_factory=dict)
     kept: dict[Step, str] = field(default_factory=dict)
+    vanishing: set[Step] = field(default_factory=set)
+    """The nodes that are kept because a constant becomes 0."""
+    intended: set[Step] = field(default_factory=set)
+    """The nodes that the model computes in another type between Casts, as it is meant."""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether numbers may be lost: float32 holds those of the other types."""
+        return self.target != TensorProto.FLOAT
 
     def changes_type(self, value: Value | None) -> bool:
         """Return whether a value is a tensor of a type that is to change."""
@@ -112,13 +121,15 @@ def plan_of(
             plan.kept[step] = reason
         else:
             plan.changes[step] = change
-    _keep_fused_concats(steps, plan)
-    _keep_deciding_loops(frames, plan)
+    if plan.narrows:
+        _keep_fused_concats(steps, plan)
+        _keep_deciding_loops(frames, plan)
     _keep_inside(frames, plan)
-    _keep_behind_small_constants(steps, plan)
-    _keep_islands_of_the_model(steps, plan)
-    _keep_index_arithmetic(steps, plan)
-    _follow(steps, plan)
+    if plan.narrows:
+        _keep_behind_small_constants(steps, plan)
+        _keep_islands_of_the_model(steps, plan)
+        _keep_index_arithmetic(steps, plan)
+        _follow(steps, plan)
     return plan
 
 
@@ -140,9 +151,9 @@ def _by_itself(
         return Retyping(tuple(plan.changes_type(value) for value in step.inputs), outputs), ""
     if any(value is not None and value.container for value in (*step.inputs, *step.outputs)):
         return None, "sequences keep their element type"
-    if not step.domain and operator in _GENERATORS:
+    if plan.narrows and not step.domain and operator in _GENERATORS:
         return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
-    if (step.domain, operator) in _AS_THEY_ARE:
+    if plan.narrows and (step.domain, operator) in _AS_THEY_ARE:
         return None, _AS_THEY_ARE[step.domain, operator]
     refusing = _refusing(step, plan)
     if refusing is not None:
@@ -176,9 +187,13 @@ def _unless_lost(
     ]
     tensors += [attribute.t for attribute in step.node.attribute if step.is_a("ConstantOfShape")]
     for tensor in tensors:
-        lost = stored.lost(tensor) if tensor.data_type in plan.sources else ""
-        if lost and not (step.is_a(*_BOUNDING) and "overflows" in lost):
-            return None, f"of a constant {lost} in {type_name(plan.target)}"
+        if tensor.data_type not in plan.sources:
+            continue
+        extent = stored.extent(tensor)
+        if extent.lost and not (extent.overflows and step.is_a(*_BOUNDING)):
+            if not extent.overflows:
+                plan.vanishing.add(step)
+            return None, f"of a constant {extent.lost} in {type_name(plan.target)}"
     return change, ""
 
 
@@ -234,20 +249,11 @@ def _keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
 
 def _keep_behind_small_constants(steps: Iterable[Step], plan: Plan) -> None:
     """Keep what divides by, or takes a logarithm or root of, a number that a small constant keeps from being 0."""
-    small = {
-        value
-        for step, reason in plan.kept.items()
-        if reason.endswith(_becomes_zero(plan))
-        for value in step.outputs
-    }
+    small = {value for step in plan.vanishing for value in step.outputs}
     for step in steps:
         if not step.domain and step.node.op_type in _STEEP and any(value in small for value in step.inputs):
             _keep(step, plan, "it divides by a small number, or takes its logarithm or root")
             small.update(step.outputs)
-
-
-def _becomes_zero(plan: Plan) -> str:
-    return f"becomes 0 in {type_name(plan.target)}"
 
 
 def _keep(step: Step, plan: Plan, reason: str) -> None:
@@ -278,6 +284,7 @@ def _keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
         if given and all(value in inside or _is_cast_from(value, plan.target) for value in given):
             inside.update(value for value in step.outputs if value is not None and plan.changes_type(value))
             _keep(step, plan, "the model computes it in another type, between Casts")
+            plan.intended.add(step)
 
 
 def _is_cast_from(value: Value, kind: int) -> bool:

@@ -167,7 +167,7 @@ class Precision(Pass):
 
     def _refuse_unchanged(self, plan: Plan) -> None:
         """Raise CannotMigrate for a model of which nothing takes the type, unless it has that already."""
-        kept = [(step, reason) for step, reason in plan.kept.items() if "another type" not in reason]
+        kept = [(step, reason) for step, reason in plan.kept.items() if step not in plan.intended]
         if plan.changes or not kept:
             return
         step, reason = kept[0]

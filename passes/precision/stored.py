@@ -24,10 +24,10 @@ _CHUNK = 1 << 19
 
 @dataclass(frozen=True)
 class _Converted:
-    """A tensor's data in another type: here, or in a file; and what is lost in that type."""
+    """A tensor's data in another type: here, or in a file; and the extent of its numbers."""
 
     data: bytes | FilePayload
-    lost: str
+    extent: Extent
 
 
 @dataclass
@@ -42,12 +42,9 @@ class StoredNumbers:
     folder: TemporaryFolder | None = None
     _found: dict[bytes | tuple[str, ...], _Converted] = field(default_factory=dict, repr=False)
 
-    def lost(self, tensor: TensorProto) -> str:
-        """Return what is lost of a tensor in the type, as "1e+07 overflows"; "" where it is no more than rounding.
-
-        Raises LoadError where the data cannot be read.
-        """
-        return self._converted(tensor).lost
+    def extent(self, tensor: TensorProto) -> Extent:
+        """Return the extent of a tensor's numbers, which says what is lost. Raises LoadError where the data cannot be read."""
+        return self._converted(tensor).extent
 
     def convert(self, tensor: TensorProto, weights: Weights) -> None:
         """Give a tensor the type, in place; `weights` gets the reference to its data if that is large."""
@@ -72,7 +69,7 @@ class StoredNumbers:
         values = np.asarray(numbers(self.weights.array(tensor)), np.float32)
         extent = Extent(self.target)
         extent.add(values)
-        return _Converted(converted(values, self.target), extent.lost)
+        return _Converted(converted(values, self.target), extent)
 
     def _from_file(self, tensor: TensorProto) -> _Converted:
         if self.folder is None:
@@ -84,4 +81,4 @@ class StoredNumbers:
                 values = floats(piece, tensor.data_type)
                 extent.add(values)
                 file.write(converted(values, self.target))
-            return _Converted(FilePayload(path, start, file.tell() - start), extent.lost)
+            return _Converted(FilePayload(path, start, file.tell() - start), extent)

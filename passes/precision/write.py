@@ -13,7 +13,7 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 
-from .plan import Plan
+from .plan import CONTROL_FLOW, Plan
 from .stored import StoredNumbers
 
 __all__ = ["Written", "write"]
@@ -101,7 +101,7 @@ class _Writer:
                 self.plan.target if changes else kind
                 for kind, changes in zip(kinds, change.outputs, strict=True)
             ]
-        if step.inner and step.is_a("If", "Loop", "Scan"):
+        if step.inner and step.is_a(*CONTROL_FLOW):
             self._leave(step, kinds)
         if change is not None:
             self._retype_attributes(step, kinds[0])

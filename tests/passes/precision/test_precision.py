@@ -412,3 +412,15 @@ source = "test"
     assert types(found.model)["a"] == F16
     assert types(found.model)["b"] == F32
     assert any("Chip does not take it in float16" in note.message for note in found.report.notes)
+
+
+def test_the_way_back_leaves_nothing_narrow() -> None:
+    """What stays float32 on the way down for the sake of its numbers does not stay float16 on the way up."""
+    text = """17 (float16[4,4] w, int64 n) => (int64[1] y, float16[2,2] z) <bool go = {1}, int64[1] first = {0}> {
+      v = Exp(w)  z = RandomNormal<shape = [2,2], dtype = 10>()
+      y = Loop (n, go, first) <body = b (int64 i, bool c, int64[1] t) => (bool d, int64[1] u) {
+        d = Identity(c)  r = Gather(v, t)  u0 = ArgMax<axis = 1, keepdims = 0>(r)  u = Identity(u0) }> }"""
+    result = make_pass("precision", kind="fp32", interface=True).run(Model(model(text)), ChangeLog()).proto
+
+    assert F16 not in types(result).values()
+    assert loads(result)
