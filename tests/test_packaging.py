@@ -287,6 +287,7 @@ def test_beside_onnx_and_numpy_alone(wheel: Path, tmp_path: Path) -> None:
         "numpy",
         "protobuf",
         *{"ml_dtypes", "typing_extensions"} & set(packages_distributions()),
+        *(["tomli"] if sys.version_info < (3, 11) else []),
     ]
     python, _ = linked(tmp_path / "venv", needed)
     install(python, "--no-deps", wheel)
