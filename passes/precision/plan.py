@@ -148,7 +148,7 @@ def _by_itself(
     if step.inner:
         if not step.is_a(*CONTROL_FLOW) or (step.is_a("Scan") and step.version < 9):
             return None, "its sub-graph keeps its types"
-        return Retyping(tuple(plan.changes_type(value) for value in step.inputs), outputs), ""
+        return Retyping(inputs, outputs), ""
     if any(value is not None and value.container for value in (*step.inputs, *step.outputs)):
         return None, "sequences keep their element type"
     if plan.narrows and not step.domain and operator in _GENERATORS:

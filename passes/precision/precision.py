@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -210,9 +210,11 @@ class Precision(Pass):
             f"{count_of(len(plan.changes), 'node')} compute in {kind}, {count_of(written.constants, 'constant')} and"
             f" {count_of(written.casts, 'Cast')} were written for it",
         )
-        for reason, count in Counter(plan.kept.values()).items():
-            steps = [step for step, own in plan.kept.items() if own == reason]
-            labels = [node_label(step.node) for step in steps]
+        by_reason: dict[str, list[Step]] = defaultdict(list)
+        for step, reason in plan.kept.items():
+            by_reason[reason].append(step)
+        for reason, steps in by_reason.items():
+            count = len(steps)
             shown = [_shown(step, found.sizes if found is not None else {}) for step in steps[:_SHOWN]]
             more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
             log.note(
@@ -220,7 +222,7 @@ class Precision(Pass):
                 "kept-precision",
                 f"{count_of(count, 'node')} {'keeps its' if count == 1 else 'keep their'} type: {reason}:"
                 f" {', '.join(shown)}{more}",
-                subject=labels[0],
+                subject=node_label(steps[0].node),
             )
         if found is None:
             return

@@ -8,6 +8,7 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.model.graphs import initializer_names
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.standard.element_types import type_name
@@ -62,11 +63,11 @@ class _Writer:
             known = frame.find(declared.name)
             kind = kind or (known.dtype or 0 if known is not None else 0)
             self.outputs[declared.name] = plan.target if self.interface and kind in plan.sources else kind
+        overridable = initializer_names(frame.body)
         for declared in frame.body.input:
             value = frame.values[declared.name]
             if value.tensor is None and value.dtype is not None:
-                overridable = declared.name in {tensor.name for tensor in frame.body.initializer}
-                changes = self.interface and value.dtype in plan.sources and not overridable
+                changes = self.interface and value.dtype in plan.sources and value.name not in overridable
                 value.names = {plan.target if changes else value.dtype: declared.name}
                 self._declare(declared, next(iter(value.names)))
         self.body(frame)

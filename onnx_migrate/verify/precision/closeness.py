@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.facts.typed_graph import Step, Value, frames_of
+from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.process import mark
@@ -44,9 +45,6 @@ _AMPLIFIES = 4.0
 
 _AT_ONCE = 200
 """How many inner values are recorded in one run."""
-
-_SEEDS = (0, 1)
-"""Of the inputs that nodes are searched on, and of those that the result is checked on."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,11 @@ class _Reference:
     outputs: list[dict[str, Any]]
     floors: dict[str, float] = field(default_factory=dict)
 
+    @cached_property
+    def graph(self) -> Frame:
+        """The main graph, with the types of its values."""
+        return frames_of(self.runnable.model, TypeTable(self.runnable.model))[0]
+
 
 CLOSENESS = "onnx_migrate.verify.precision.closeness:closeness"
 """What runs in the child process."""
@@ -127,7 +130,7 @@ def closeness(
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
     try:
         mark("original: running")
-        reference = _reference(original, result, settings, unseen)
+        reference = _reference(original, settings, unseen)
         mark("result: running")
         model = open_model(result, STRICT)
         runs = [_in_float(model.run(_fed(feed.inputs, result.model))) for feed in reference.feeds]
@@ -162,7 +165,7 @@ def large_values(original: Runnable, limit: float, settings: Settings) -> dict[s
     if is_random(original.model):
         original = with_fixed_numbers(original)
     try:
-        reference = _reference(original, original, settings, False)
+        reference = _reference(original, settings, False)
     except EvaluationError:
         return {}
     found: dict[str, tuple[float, float]] = {}
@@ -182,10 +185,9 @@ def large_values(original: Runnable, limit: float, settings: Settings) -> dict[s
 
 def _recorded(reference: _Reference, made: set[str] | None) -> list[str]:
     """Return the computed floats of the original's main graph, that a result makes too if it is given."""
-    frame = frames_of(reference.runnable.model, TypeTable(reference.runnable.model))[0]
     return [
         value.name
-        for step in frame.steps
+        for step in reference.graph.steps
         for value in step.outputs
         if value is not None
         and value.tensor is None
@@ -195,11 +197,11 @@ def _recorded(reference: _Reference, made: set[str] | None) -> list[str]:
     ]
 
 
-def _reference(original: Runnable, result: Runnable, settings: Settings, unseen: bool) -> _Reference:
+def _reference(original: Runnable, settings: Settings, unseen: bool) -> _Reference:
     key = (original.structure or b"", unseen)
     if key not in _references:
         model = open_model(original, STRICT)
-        search = FeedSearch(model, original.model, original.model, settings.seed + _SEEDS[unseen], Extent())
+        search = FeedSearch(model, original.model, original.model, settings.seed + unseen, Extent())
         if settings.feeds is None:
             search.generate()
         else:
@@ -292,12 +294,10 @@ def _causes(
     reference: _Reference, result: Runnable, limit: float
 ) -> tuple[tuple[str, ...], dict[str, tuple[float, float]]]:
     """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes."""
-    frame = frames_of(reference.runnable.model, TypeTable(reference.runnable.model))[0]
     made = {name for node in result.model.graph.node for name in node.output}
-    recorded = _recorded(reference, made)
-    errors, sizes = _inner_errors(reference, result, recorded)
+    errors, sizes = _inner_errors(reference, result, _recorded(reference, made))
     while limit > _EPSILON / 4:
-        for step in frame.steps:
+        for step in reference.graph.steps:
             if _error(step.outputs, errors) > limit:
                 causes = _chain(step, errors, limit)
                 return causes, {name: sizes[name] for name in causes if name in sizes}
