@@ -123,6 +123,13 @@ class Options:
         help="Set dynamic dims to numbers, by name as in N=1, or by input as in x:1,3,224,224. Repeat it for more.",
         text='sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.',
     )
+    static: bool = option(
+        False, "--static", panel=DIMS, is_flag=True,
+        help="Give every value a fixed shape: open dims of inputs need a size (--fix, or --input-data), shape arithmetic is "
+        "folded, and a node whose output has a size that depends on data is refused by name. See docs/static.md.",
+        text="""give every value a fixed shape: `fix` or `input_data` has a size for each open dim, shape arithmetic is folded,
+        and nodes whose outputs have sizes that depend on data are refused, code `open-size` (docs/static.md).""",
+    )
     simplify: bool | Literal["auto", "require", "no"] = option(
         True, "--simplify", panel=REWRITING, type=("auto", "require", "no"), default="auto", show_default=True, off="no",
         help="Simplify with onnxsim. If that fails, auto saves the model without it and warns; require makes it an "

@@ -26,6 +26,7 @@ from .quantized_forms import Dequantized, QuantizedAsPairs
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .standard import Standard
+from .static_shapes import StaticShapes
 from .targets import FitForms, FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
@@ -46,8 +47,8 @@ def default_pipeline(options: Options) -> list[Pass]:
         )
     if _asks_for_ir_version_alone(options):
         return [*_ir_version(options), *installed_passes()]
-    if options.fix is not None:
-        passes.append(FixDims(fix=options.fix))
+    if options.fix is not None or options.static:
+        passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
     passes += _migrations(options)
     if options.resize_intent or any(item.name == "migrate_opset" for item in passes):
         passes.append(_exporter_intent(options))
@@ -61,7 +62,7 @@ def default_pipeline(options: Options) -> list[Pass]:
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*_lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
-    passes += [*_widening(options), *_rewrites_for(options), *_precision(options)]
+    passes += [*_static(options), *_widening(options), *_rewrites_for(options), *_precision(options)]
     if options.targets:
         passes.append(RuntimeLimits(targets=options.targets, best_effort=options.best_effort))
     if simplified:
@@ -88,6 +89,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.runtime,
         options.dynamic,
         options.fix,
+        options.static or None,
         options.standard or None,
         options.quantized,
         options.precision,
@@ -130,6 +132,13 @@ def _precision(options: Options) -> list[Pass]:
             settings=None if options.verify in (False, "off") else settings,
         )
     ]
+
+
+def _static(options: Options) -> list[Pass]:
+    """Return the pass after which every value has a fixed shape, if that is asked for, or a target wants it."""
+    if not options.static and not any(target.row.static for target in options.targets or ()):
+        return []
+    return [StaticShapes(lenient=not options.static or options.best_effort)]
 
 
 def _widening(options: Options) -> list[Pass]:

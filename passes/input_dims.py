@@ -9,7 +9,7 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
@@ -19,8 +19,12 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.verify import Feeds, InputData
 
-__all__ = ["FixDims", "OpenDims", "RequestedDims", "requested_dims"]
+__all__ = ["FixDims", "OpenDims", "RequestedDims", "open_axes", "requested_dims"]
+
+_MOST_AXES = 64
+"""Axes that a tensor may have in ONNX Runtime and NumPy."""
 
 _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
 
@@ -96,24 +100,18 @@ class FixDims(Pass):
     name: ClassVar[str] = "fix_dims"
     narrows: ClassVar[bool] = True
     fix: FixedDims = field(default_factory=dict)
+    all_dims: bool = False
+    """Whether every dim of the inputs must have a size then."""
+    input_data: InputData | None = None
+    """Inputs of the user's, whose sizes the dims have that `all_dims` is about."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Fix the dims of `model` in place. Raises UsageError for a name that does not exist and for another size."""
         graph = model.proto.graph
-        sizes, symbols = fixed_axes(self.fix, Interface.of(model.proto))
-        for value in graph.input:
-            before = dims_of(value)
-            if before is None:
-                wanted = sizes.get(value.name)
-                if wanted:
-                    set_dims(value, tuple(wanted[axis] for axis in sorted(wanted)))
-            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-                size = sizes.get(value.name, {}).get(axis, symbols.get(dim.dim_param))
-                if size is not None:
-                    dim.dim_value = size
-            if dims_of(value) != before:
-                text = f"input {value.name}: {dims_text(before)} → {dims_text(dims_of(value))}"
-                log.note(self.name, "fixed-dims", text, subject=value.name)
+        symbols = self._fix_inputs(graph, self.fix, model, log)
+        if self.all_dims and open_axes(graph):
+            symbols |= self._fix_inputs(graph, self._sizes_of_data(graph), model, log)
+            _require_sizes(open_axes(graph))
         drop_value_info(model.proto)
         try:
             inferred = inferred_outputs(model.proto)
@@ -140,6 +138,79 @@ class FixDims(Pass):
                 text = f"output {value.name}: {dims_text(before)} → {dims_text(dims)}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
         return model
+
+    def _fix_inputs(
+        self, graph: onnx.GraphProto, fix: FixedDims, model: Model, log: ChangeLog
+    ) -> dict[str, int]:
+        """Set the dims of inputs that a request names; return the sizes of symbols."""
+        sizes, symbols = fixed_axes(fix, Interface.of(model.proto))
+        for value in graph.input:
+            before = dims_of(value)
+            if before is None:
+                wanted = sizes.get(value.name)
+                if wanted:
+                    set_dims(value, tuple(wanted[axis] for axis in sorted(wanted)))
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                size = sizes.get(value.name, {}).get(axis, symbols.get(dim.dim_param))
+                if size is not None:
+                    dim.dim_value = size
+            if dims_of(value) != before:
+                text = f"input {value.name}: {dims_text(before)} → {dims_text(dims_of(value))}"
+                log.note(self.name, "fixed-dims", text, subject=value.name)
+        return symbols
+
+    def _sizes_of_data(self, graph: onnx.GraphProto) -> dict[str, dict[int, int]]:
+        """Return the sizes that the user's first set of inputs gives open axes."""
+        if self.input_data is None:
+            return {}
+        shapes = Feeds.of(self.input_data).shapes([value.name for value in fed_inputs(graph)])
+        return {
+            name: {axis: shapes[name][axis] for axis in axes if axis < len(shapes[name])}
+            for name, axes in open_axes(graph).items()
+            if name in shapes
+        }
+
+
+def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:
+    """Return the axes of inputs without a size, with their symbols; of an input of unknown rank all axes that there may be."""
+    found = {}
+    for value in fed_inputs(graph):
+        if value.type.WhichOneof("value") != "tensor_type":
+            continue
+        dims = dims_of(value)
+        axes = (
+            dict.fromkeys(range(_MOST_AXES), "")
+            if dims is None
+            else {
+                axis: dim if isinstance(dim, str) else ""
+                for axis, dim in enumerate(dims)
+                if not isinstance(dim, int) or dim < 1
+            }
+        )
+        if axes:
+            found[value.name] = axes
+    return found
+
+
+def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
+    """Raise UsageError, code `no-size`, that names all axes without a size, and what to give for them."""
+    if not axes:
+        return
+    texts, fixes = [], []
+    for name, found in axes.items():
+        if len(found) == _MOST_AXES:
+            texts.append(f"the rank of {name!r}")
+            fixes.append(f"{name}:SIZES")
+        for axis, symbol in found.items() if len(found) < _MOST_AXES else ():
+            named = symbol if symbol not in _EMPTY else ""
+            texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
+            fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")
+    asked = " ".join(f"--fix {fix}" for fix in dict.fromkeys(fixes))
+    raise UsageError(
+        f"a static model needs a size for {'; '.join(texts)}",
+        code="no-size",
+        hint=f"give {asked}, or --input-data with inputs of these sizes",
+    )
 
 
 def _declared(dim: int | str | None, symbols: Mapping[str, int]) -> int | str | None:

@@ -19,7 +19,7 @@ from onnx_migrate.facts.value_types import ValueType, value_type_of
 from onnx_migrate.process import Raised, Returned, call_in_fork
 from onnx_migrate.standard.schema import schema_generation
 
-__all__ = ["infer_node_outputs", "inference_refusal", "record_outputs"]
+__all__ = ["infer_node_outputs", "inference_refusal", "is_unknown", "record_outputs"]
 
 _SECONDS, _MEMORY = 20.0, 1 << 29
 """What one node may take: thousands of times what it does."""
@@ -51,16 +51,20 @@ _Answer = tuple[ValueType | None, ...] | str
 """The type of each output, None where onnx infers none; or why it refuses the node."""
 
 
-def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
+def is_unknown(known: ValueType, *, dims: bool = False) -> bool:
+    """Return whether the rank or element type of a tensor is not known; with `dims`, also whether any dim is not."""
+    if known.container:
+        return False
+    return known.shape is None or known.dtype is None or (dims and None in known.shape)
+
+
+def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int, *, dims: bool = False) -> None:
     """Enter the types of a node's outputs that are not known yet into the scope's types; what does not follow stays out.
 
-    `opset` is the version of the node's domain whose form the node has. Nodes with sub-graphs are left out.
+    `opset` is the version of the node's domain whose form the node has; with `dims`, shapes that lack a dim are replaced too.
+    Nodes with sub-graphs are left out.
     """
-    missing = {
-        name
-        for name in node.output
-        if name and (scope.value_type(name).shape is None or scope.value_type(name).dtype is None)
-    }
+    missing = {name for name in node.output if name and is_unknown(scope.value_type(name), dims=dims)}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
         return
     found = _inferred(scope, node, opset)
@@ -73,7 +77,8 @@ def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int) -> None:
             and (type_.shape is not None or scope.value_type(name).dtype is None)
         ):
             known = scope.value_type(name)
-            scope.record_type(name, type_ if known.shape is None else replace(known, dtype=type_.dtype))
+            keeps = known.shape is not None and not (dims and type_.shape is not None)
+            scope.record_type(name, replace(known, dtype=type_.dtype) if keeps else type_)
 
 
 def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:

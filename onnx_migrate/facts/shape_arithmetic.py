@@ -136,8 +136,27 @@ _ELEMENTWISE: dict[str, Function] = {
     "Cast": lambda at, x: x.astype(helper.tensor_dtype_to_np_dtype(at["to"])),
 }
 
+
+def _cumulated(attributes: dict[str, Any], x: Array, axis: Array) -> Array:
+    if attributes.get("exclusive") or attributes.get("reverse"):
+        raise ValueError  # no exporter counts sizes so
+    return np.cumsum(x, axis.item(), dtype=x.dtype)
+
+
+def _one_hot(attributes: dict[str, Any], index: Array, depth: Array, values: Array) -> Array:
+    axis, size = attributes.get("axis", -1), int(depth.item())
+    axis = axis if axis >= 0 else axis + index.ndim + 1
+    places = np.arange(size).reshape([-1 if at == axis else 1 for at in range(index.ndim + 1)])
+    wrapped = np.expand_dims(np.where(index < 0, index + size, index), axis)
+    return np.asarray(np.where(places == wrapped, values[1], values[0]), values.dtype)
+
+
 _OTHER: dict[str, Function] = {
     "ConstantOfShape": _constant_of_shape,
+    "CumSum": _cumulated,
+    "NonZero": lambda _, x: np.asarray(np.nonzero(np.atleast_1d(x)), np.int64),
+    "OneHot": _one_hot,
+    "Tile": lambda _, x, repeats: np.tile(x, repeats.tolist()),
     "Range": lambda _, start, limit, delta: np.asarray(range(int(start), int(limit), int(delta)), start.dtype),
     "ReduceProd": _reduction(np.prod),
     "ReduceSum": _reduction(np.sum),
@@ -173,7 +192,9 @@ def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | N
     if len(known) < len(parts) and operator != "Slice":
         return None  # no other operator has an optional input in front of a given one
     try:
-        if operator in ("ConstantOfShape", "Expand") and np.prod(known[-1].astype(float)) > LARGEST:
+        if operator in ("ConstantOfShape", "Expand", "Tile") and np.prod(known[-1].astype(float)) > LARGEST:
+            return None
+        if operator == "OneHot" and known[0].size * abs(known[1].item()) > LARGEST:
             return None
         if operator == "Range" and abs(known[1].item() - known[0].item()) > LARGEST:
             return None

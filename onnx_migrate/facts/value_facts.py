@@ -7,13 +7,14 @@ shape. What a rewrite writes is entered as it is written.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.facts.node_inference import record_outputs
+from onnx_migrate.facts.node_inference import is_unknown, record_outputs
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import Array, PartialArray, attributes_of, propagate
 from onnx_migrate.facts.value_types import MOST_AXES, ValueType
@@ -87,12 +88,20 @@ class ValueFacts:
         producers: Producers,
         *,
         followed: frozenset[str] = _FOLLOWED,
+        largest: int | None = None,
+        all_dims: bool = False,
         outer: ValueFacts | None = None,
     ) -> None:
-        """Create an empty store; `followed` are the operators to compute, `outer` knows the values around the body."""
+        """Create an empty store; `followed` are the operators to compute, `outer` knows the values around the body.
+
+        Values of more than `largest` elements are not read; by default those that are no shapes, scales or sizes. With
+        `all_dims` a shape of which a dim is not known is refined too, as in a model whose inputs have fixed dims.
+        """
         self.scope = scope
         self.producers = producers
         self.followed = followed
+        self.largest = largest
+        self.all_dims = all_dims
         self.outer = outer
         self._found: dict[str, PartialArray | None] = {}
         self._depth = 0
@@ -130,13 +139,11 @@ class ValueFacts:
             _refine_label_encoder(self.scope, node)
             return
         if not is_onnx(node.domain) or not any(
-            name and (known.shape is None or known.dtype is None) and not known.container
-            for name in node.output
-            for known in (self.scope.value_type(name),)
+            name and is_unknown(self.scope.value_type(name), dims=self.all_dims) for name in node.output
         ):
             return
         at = _SHAPED.get(node.op_type)
-        if at is not None and len(node.input) > at:
+        if at is not None and len(node.input) > at and not self._is_given(node.input[at]):
             shape = self._dims(node, node.input[at])
             if shape is not None:
                 dtype = self.scope.value_type(node.output[0]).dtype
@@ -144,7 +151,11 @@ class ValueFacts:
                     dtype = self.scope.value_type(node.input[0]).dtype
                 self.scope.record_type(node.output[0], ValueType(dtype, shape))
                 return
-        record_outputs(self.scope, node, opset)
+        record_outputs(self.scope, node, opset, dims=self.all_dims)
+
+    def _is_given(self, name: str) -> bool:
+        """Return whether onnx's inference of a node is given a shape, so that it finds what -1 and 0 stand for."""
+        return self.all_dims and self.scope.constant_source(name) is not None
 
     def _dims(self, node: onnx.NodeProto, name: str) -> tuple[int | None, ...] | None:
         """Return the dims that a shape gives, None for each that is not known; None where not even the rank is."""
@@ -238,15 +249,18 @@ class ValueFacts:
 
     def _find(self, name: str) -> PartialArray | None:
         shape = self.scope.value_type(name).shape
-        if shape is not None and (
-            len(shape) > _LARGEST_RANK or any(size is not None and size > _LARGEST_DIM for size in shape)
-        ):
+        if shape is not None and self._is_large(shape):
             return None
         constant = self.scope.constant(name)
         if constant is not None:
             return PartialArray.of(constant)
         node = None if self._found_all else self.producers.find(self.scope, name)
         return self._computed(node) if node is not None else None
+
+    def _is_large(self, shape: tuple[int | None, ...]) -> bool:
+        if self.largest is not None:
+            return prod(size for size in shape if size is not None) > self.largest
+        return len(shape) > _LARGEST_RANK or any(size is not None and size > _LARGEST_DIM for size in shape)
 
     def _computed(self, node: onnx.NodeProto) -> PartialArray | None:
         if not is_onnx(node.domain) or len(node.output) != 1:

@@ -48,6 +48,7 @@ CODES = {
     # Errors of arguments
     "duplicate-pass": "Two passes of the pipeline have the same name. Give your own pass another name, or remove one with --without NAME. To list the passes: onnx-migrate passes",
     "input-data": "The inputs given with --input-data cannot be read or do not fit the model: compare their names, types and shapes with the inputs that onnx-migrate inspect MODEL shows. The path must be an .npz file with one array per input name, or a folder with input_0.pb, input_1.pb and so on.",
+    "no-size": "A static model was asked for, and these dims of its inputs have no size. Give one for each with --fix, by its name as in N=1 or by input and axis as in x:0=1, or inputs of these sizes with --input-data.",
     "no-such-axis": "The named axis does not exist, or the number of sizes is not the number of axes. onnx-migrate inspect MODEL shows the shape of every input and output.",
     "no-such-input": "The model has no input or output of this name. To list them: onnx-migrate inspect MODEL",
     "bad-target-file": "The TOML file of a target cannot be read or is not valid. The message names the row and the key; docs/targets.md has a complete example.",
@@ -102,6 +103,7 @@ CODES = {
     "sequence-lens": "A Scan of opset 8 has sequences of different lengths (sequence_lens), which no later version of Scan supports. Scan sequences of one length, and leave sequence_lens out.",
     "too-new": "The model's opset is newer than the installed onnx package knows. Install a newer onnx package: pip install --upgrade onnx",
     "unknown-operator": "The ONNX standard never had this operator in ai.onnx. Custom operators must have a domain of their own: set the node's domain and add the domain to opset_import.",
+    "open-size": "A static model was asked for, and the sizes of these values depend on data: each node is named with the most that its output can be, and with what would bound it in the model. --best-effort writes the model with these values open, and warns of each.",
     "precision-lost": "In the precision asked for the model cannot compute what it did: either nothing of it takes that type, or an output leaves the original's numbers, with every value rounded to the type after each node, whichever nodes stay in float32. The message names the node at which it does, and the range of its numbers. --keep-fp32 keeps nodes that you name; bf16 has the range of float32; --input-data searches on inputs of yours.",
     # Failures
     "crashed": "The process that worked on the model ended unexpectedly, twice: native code (onnxsim or ONNX Runtime) crashed, or the system ended it because memory ran out. Other models of the batch are not affected. Try --no-simplify, --no-verify or a lower --jobs to find the cause.",
@@ -147,6 +149,8 @@ CODES = {
     "precision": "How many nodes compute in the precision asked for, and how many constants and Casts were written for it.",
     "precision-error": "How far an output is off with every value rounded to the narrow type after each node, as hardware computes it, and how far it may be: 0.005 of its largest magnitude for float16, 0.02 for bfloat16, or twice what rounding the weights and inputs alone makes of the original. As a warning: it is off by up to twice as much as that.",
     "precision-unverified": "The result in another precision was not compared with the original, because one of them does not run; the message says why. Nodes whose numbers leave the original's were not looked for.",
+    "folded-shapes": "Nodes whose outputs follow from fixed dims and small constants became Constants: the arithmetic of shapes. Larger values stay computed.",
+    "static": "Every value of the result has a fixed shape, by onnx's inference of it.",
     "kept-precision": "Nodes that keep their floating-point type, and why: their operator does not take the type asked for, a constant overflows or becomes 0 in it, the numbers would leave the original's, they compute sizes or indices, or what is around them keeps its type.",
     "opset-raised": "The opset was raised because operators of the model take the precision asked for only from there on: QuantizeLinear and DequantizeLinear scales of float16 from 19, Conv and the pools bfloat16 from 22. --opset N keeps it.",
     "left-out": "An optional pass, such as simplify, failed or its result did not pass verification. The model was saved without it; the message has the reason. With --simplify=require this is an error instead.",

@@ -72,13 +72,19 @@ class Feeds:
             return cls(tuple(_read_folder(folder) for folder in _folders(path)))
         return cls((Feed(path.name, read_npz(path)),))
 
+    def shapes(self, names: list[str]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the first set of inputs, of a model whose inputs have these names."""
+        first = self.sets[0]
+        return {name: np.shape(value) for name, value in _named(first.inputs, names, first.name).items()}
+
     def in_types_of(self, model: onnx.ModelProto) -> Feeds:
-        """Return the inputs with floats in the types that a model declares, which has another precision; no expected outputs."""
+        """Return the inputs in the types that a model declares, which has another precision or int32; no expected outputs."""
         inputs = fed_inputs(model.graph)
         kinds = {value.name: value.type.tensor_type.elem_type for value in inputs}
 
         def cast(name: str, value: Any) -> Any:
-            if kinds.get(name) not in FLOATS or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            taken = "f" if kinds.get(name) in FLOATS else "i" if kinds.get(name) == TensorProto.INT32 else ""
+            if not isinstance(value, np.ndarray) or value.dtype.kind not in taken or not taken:
                 return value
             return value.astype(onnx.helper.tensor_dtype_to_np_dtype(kinds[name]))
 

@@ -1,0 +1,119 @@
+"""The pass that leaves no open dim: it folds shape arithmetic, declares what onnx does not infer, and names the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import onnx
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.facts.shape_arithmetic import LARGEST
+from onnx_migrate.facts.shapes import dims_of, dims_text, set_dims
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.inline_functions import inline_functions
+
+from ..input_dims import open_axes
+from .fold import fold_shapes
+from .open_sizes import OpenSize, is_open, open_sizes
+
+__all__ = ["StaticShapes"]
+
+_SHOWN = 10
+"""How many nodes a refusal names."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class StaticShapes(Pass):
+    """Give every value of a model with fixed inputs a fixed shape.
+
+    What follows from fixed dims and constants is folded, up to 1,024 elements a value; larger values, as the numbers of a
+    Range over an image, stay computed. Shapes that are known here and that onnx's inference does not find are declared. A node
+    whose output has a size that depends on data is refused, code `open-size`, all of them in one refusal.
+    """
+
+    name: ClassVar[str] = "static_shapes"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    lenient: bool = False
+    """Whether sizes that depend on data are warned of, not refused, and models with open inputs left as they are."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place. Raises CannotMigrate, code `open-size`."""
+        if self.lenient and open_axes(model.proto.graph):
+            return model
+        inline_functions(model)
+        folded = fold_shapes(model)
+        if folded.operators:
+            kinds = ", ".join(f"{count} {name}" for name, count in folded.operators.most_common())
+            log.note(
+                self.name,
+                "folded-shapes",
+                f"folded {count_of(folded.operators.total(), 'node')} that follow from fixed dims and constants of up to"
+                f" {LARGEST:,} elements: {kinds}",
+            )
+        found = self._declare(model, folded.scope, log)
+        self._judge(found, log)
+        return model
+
+    def _declare(self, model: Model, known: Scope, log: ChangeLog) -> list[OpenSize]:
+        """Declare shapes that `known` has and onnx does not infer; return the nodes behind which sizes stay open."""
+        inferred = _main_scope(model)
+        declared = changed = 0
+        for own, found in zip(known.nested(), inferred.nested(), strict=True):
+            outputs = {value.name: value for value in own.body.output if not isinstance(value, str)}
+            for name in (name for node in own.body.node for name in node.output if name):
+                type_ = own.value_type(name)
+                if type_.dtype is None or type_.shape is None or None in type_.shape:
+                    continue
+                if name in outputs:
+                    changed += _set_output(outputs[name], type_.shape, self.name, log)
+                elif is_open(found.value_type(name)) and isinstance(own.body, onnx.GraphProto):
+                    own.body.value_info.append(
+                        onnx.helper.make_tensor_value_info(name, type_.dtype, type_.shape)
+                    )
+                    declared += 1
+        if declared:
+            log.note(
+                self.name,
+                "value-info",
+                f"declared the shapes of {count_of(declared, 'value')}, which follow here and which onnx does not infer",
+            )
+        return list(open_sizes(_main_scope(model) if declared or changed else inferred))
+
+    def _judge(self, found: list[OpenSize], log: ChangeLog) -> None:
+        if not found:
+            log.note(self.name, "static", "every value has a fixed shape, by onnx's inference of the result")
+            return
+        texts = [item.text for item in found[:_SHOWN]]
+        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        if self.lenient:
+            for item in found:
+                log.note(self.name, "open-size", item.text, subject=item.node, severity="warning")
+            return
+        raise CannotMigrate(
+            f"sizes depend on data at {count_of(len(found), 'node')}: {'; '.join(texts)}{more}",
+            code="open-size",
+            where=found[0].where,
+            hint="bound the size in the model, as is said of each node; --best-effort writes the rest",
+        )
+
+
+def _main_scope(model: Model) -> Scope:
+    return scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)[0]
+
+
+def _set_output(value: onnx.ValueInfoProto, shape: tuple[int | None, ...], name: str, log: ChangeLog) -> bool:
+    """Declare the dims of a graph's output; return whether they were others before."""
+    before = dims_of(value)
+    if not value.type.HasField("tensor_type") or before == shape:
+        return False
+    set_dims(value, shape)
+    text = f"output {value.name}: {dims_text(before)} → {dims_text(shape)}"
+    log.note(name, "fixed-dims", text, subject=value.name)
+    return True

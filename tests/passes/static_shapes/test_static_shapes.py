@@ -1,0 +1,155 @@
+"""Models without an open dim: sizes asked for, shape arithmetic folded, and what keeps a size open named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import onnx_migrate
+from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.scope import scopes
+from tests.harness import model
+
+SHAPES = """17 (float[N,3,H,W] x) => (float[A,B] y) <int64[1] one = {-1}, int64 zero = {0}, int64[1] axes = {0}> {
+  s = Shape(x)
+  n = Gather(s, zero)
+  u = Unsqueeze(n, axes)
+  c = Concat<axis = 0>(u, one)
+  y = Reshape(x, c)
+}"""
+
+PADDED = """17 (float[N,4] x) => (float[A,B] y)
+  <int64 zero = {0}, int64[1] axes = {0}, int64[3] rest = {0, 1, 0}, float four = {4.0}> {
+  s = Shape(x)
+  n = Gather(s, zero)
+  f = Cast<to = 1>(n)
+  d = Div(f, four)
+  e = Ceil(d)
+  i = Cast<to = 7>(e)
+  u = Unsqueeze(i, axes)
+  p = Concat<axis = 0>(u, rest)
+  y = Pad(x, p)
+}"""
+
+NET = """17 (float[N,4] x, int64[M] i) => (float[N,4] y, int64[M] j) { y = Relu(x)  j = Neg(i) }"""
+
+
+def static(source: str, **options: Any) -> onnx_migrate.Migration:
+    return onnx_migrate.migrate(model(source), static=True, simplify=False, verify="require", **options)
+
+
+def operators(migration: onnx_migrate.Migration) -> list[str]:
+    return [node.op_type for node in migration.model.graph.node if node.op_type != "Constant"]
+
+
+def all_shapes(proto: onnx.ModelProto) -> list[tuple[int | None, ...] | None]:
+    scope = scopes(proto, None, result_ir_version=8)[0]  # type: ignore[arg-type]
+    return [scope.value_type(name).shape for node in proto.graph.node for name in node.output]
+
+
+@pytest.mark.parametrize(
+    ("source", "fix", "left", "shape"),
+    [
+        (SHAPES, "x:2,3,4,5", ["Reshape"], (2, 60)),
+        (PADDED, "N=6", ["Pad"], (9, 4)),
+        (PADDED, "N=8", ["Pad"], (11, 4)),
+    ],
+)
+def test_shape_arithmetic_is_folded_and_every_value_has_a_shape(
+    source: str, fix: str, left: list[str], shape: tuple[int, ...]
+) -> None:
+    migration = static(source, fix=fix)
+    assert operators(migration) == left
+    assert all_shapes(migration.model)[-1] == shape
+    assert [dim.dim_value for dim in migration.model.graph.output[0].type.tensor_type.shape.dim] == [*shape]
+
+
+def test_values_of_more_than_1024_elements_stay_computed() -> None:
+    source = """17 (float[N] x) => (float[A] y) <int64 zero = {0}, float start = {0.}, float delta = {1.}> {
+      s = Shape(x)  n = Gather(s, zero)  f = Cast<to = 1>(n)  r = Range(start, f, delta)  y = Add(x, r) }"""
+    assert operators(static(source, fix="N=1024")) == ["Add"]
+    assert operators(static(source, fix="N=1025")) == ["Range", "Add"]
+
+
+def test_nodes_in_sub_graphs_are_folded_with_what_is_known_around_them() -> None:
+    source = """17 (float[N,4] x, bool c) => (float[A] y) <int64[1] flat = {-1}> {
+      s = Shape(x)
+      y = If(c) <then_branch = t () => (float[A] a) { p = ReduceProd<keepdims = 1>(s)  a = Reshape(x, p) },
+                 else_branch = e () => (float[B] b) { b = Reshape(x, flat) }>
+    }"""
+    migration = static(source, fix="N=2")
+    (branch, *_) = (
+        item.g for node in migration.model.graph.node for item in node.attribute if item.name == "then_branch"
+    )
+    assert [node.op_type for node in branch.node] == ["Constant", "Reshape"]
+
+
+def test_all_open_dims_are_asked_for_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        static(NET)
+    assert caught.value.code == "no-size"
+    assert "axis 0 of 'x', called N; axis 0 of 'i', called M" in str(caught.value)
+    assert caught.value.hint == "give --fix N=SIZE --fix M=SIZE, or --input-data with inputs of these sizes"
+
+
+def test_input_data_says_the_sizes_that_fix_does_not() -> None:
+    data = {"x": np.zeros((3, 4), np.float32), "i": np.arange(5)}
+    assert all_shapes(static(NET, input_data=data).model) == [(3, 4), (5,)]
+    with pytest.raises(UsageError) as caught:
+        static(NET, fix="N=2", input_data={"x": data["x"]})
+    assert "axis 0 of 'i', called M" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("17 (float[2,3] x) => (int64[2,A] y) { y = NonZero(x) }", "NonZero 'y' (at most 6 columns"),
+        ("17 (float[2,3] x) => (float[A] y) { y, i = Unique(x) }", "Unique 'y' (at most 6 entries"),
+        (
+            "17 (float[2,3] x, bool[3] c) => (float[2,A] y) { y = Compress<axis = 1>(x, c) }",
+            "Compress 'y' (at most 3 entries",
+        ),
+        (
+            """17 (float[1,9,4] b, float[1,2,9] s) => (int64[A,3] y) <int64 most = {5}> {
+               y = NonMaxSuppression(b, s, most) }""",
+            "at most 10 rows, 5 for each class and image",
+        ),
+        (
+            "17 (int64 n) => (int64[A] y) <int64 zero = {0}, int64 one = {1}> { y = Range(zero, n, one) }",
+            "Range 'y' ('n' is computed",
+        ),
+        ("17 (float[4] x, int64[1] n) => (float[A] y) { y = Tile(x, n) }", "Tile 'y' (its size is 'n'"),
+        (
+            """17 (float[2] x, bool c) => (float[2] y, float[A,2] z) <int64 most = {7}> { y, z = Loop(most, c, x) <body = b
+               (int64 i, bool d, float[2] v) => (bool e, float[2] w, float[2] o)
+               { w = Add(v, v)  o = Neg(v)  s = ReduceSum<keepdims = 0>(v)  e = Greater(s, s) }> }""",
+            "it stops by its condition, after at most 7 turns",
+        ),
+    ],
+)  # fmt: skip
+def test_a_size_that_depends_on_data_is_named_with_its_bound(source: str, text: str) -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        static(source)
+    assert caught.value.code == "open-size"
+    assert text in str(caught.value)
+
+
+def test_only_the_first_node_behind_which_a_size_is_open_is_named() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        static("17 (float[2,3] x) => (int64[A,2] y) { n = NonZero(x)  t = Transpose(n)  y = Neg(t) }")
+    assert "at 1 node: NonZero" in str(caught.value)
+
+
+def test_best_effort_warns_and_writes_the_rest() -> None:
+    migration = static("17 (float[N,3] x) => (int64[2,A] y) { y = NonZero(x) }", fix="N=2", best_effort=True)
+    notes = [note for note in migration.report.notes if note.code == "open-size"]
+    assert [note.severity for note in notes] == ["warning"]
+
+
+def test_a_second_run_changes_nothing() -> None:
+    once = static(PADDED, fix="N=6").model
+    again = onnx_migrate.migrate(once, static=True, simplify=False).model
+    assert again.graph == once.graph
