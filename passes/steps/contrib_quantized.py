@@ -197,8 +197,9 @@ def qlinear_average_pool(
     What changes: the result is quantised by Div, Add, Round, Clip and Cast. QuantizeLinear adds the zero point after it has
     rounded, and so gives another number for a mean between two, which of two or four numbers is often one.
 
-    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_pool.cc adds the zero point first. Where the sum is rounded
-    otherwise, single numbers may differ by one step.
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_pool.cc adds the zero point first. Bit for bit where AveragePool
+    adds the rows of a window in order, as ONNX Runtime does from opset 19 on, or with optimisation; else single numbers may
+    differ by one step.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
     source = channels_first(op, data) if channels_last else data

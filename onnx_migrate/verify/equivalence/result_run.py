@@ -132,12 +132,14 @@ class ResultRun:
         if self._original.upstream.names and self._pairs is None and configuration in LEVELS:
             inner = self._with_inner_values(configuration, inputs, self._recorded if first else ())
             self.evaluator = inner.evaluator.name
+            self._findings.notes.extend(inner.evaluator.notes)
             self._pairs = self._paired(inner.found.names)
             yield from inner.runs
             return
         if configuration == LEVELS[0]:
             evaluator, runs = _run_recorded(self._result, (), self._recorded, inputs)
             self.evaluator = evaluator.name
+            self._findings.notes.extend(evaluator.notes)
             yield from runs
             return
         model = open_model(self._result, configuration, [name for _, name in self._pairs or ()])

@@ -1,55 +1,131 @@
-"""Nodes of ONNX Runtime's own that its kernels do not compute by their text, written so that they do.
+"""Nodes that ONNX Runtime's kernels do not compute by their text, or in an order of their own, written so that they do.
 
 MatMulNBits with an `accuracy_level` of 4 quantises its first input to int8 (onnxruntime/contrib_ops/cpu/quantization/
 matmul_nbits.cc), and so differs from the product with its weights by up to 1 %. MultiHeadAttention with a cache, and without the
 outputs for keys and values, reads behind the end of the new ones (ONNX Runtime 1.32), so that its numbers differ from run to run.
+
+QLinearAveragePool adds the rows of a window one after the other (qlinear_pool.cc). AveragePool does so from opset 19 on, and with
+optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). Where
+scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
+by rows, it has the order of both: every bit is that of QLinearAveragePool.
 """
 
 from __future__ import annotations
 
-import onnx
+from collections.abc import Sequence
 
-from onnx_migrate.model.graphs import bodies
+import onnx
+from onnx import AttributeProto, TensorProto, helper
+
+from onnx_migrate.model.graphs import Body, bodies, producers
 from onnx_migrate.model.names import Names
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import Runnable
 
-__all__ = ["ACCURACY_NOTE", "as_meant", "write_as_meant"]
+__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
     "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
     " that the model has, ONNX Runtime quantises its input too"
 )
+ORDER_NOTE = (
+    "AveragePool written from QLinearAveragePool was run so that it adds the rows of its windows in order, as that does;"
+    " below opset 19 ONNX Runtime adds columns first without optimisation, and a mean between two steps may round otherwise"
+)
 
 _DOMAIN = "com.microsoft"
-_WORDS = (b"MatMulNBits", b"MultiHeadAttention")
+_WORDS = (b"MatMulNBits", b"MultiHeadAttention", b"AveragePool")
 
 
-def as_meant(runnable: Runnable) -> tuple[Runnable, bool]:
-    """Return a model as it is to be loaded, itself if it has no such node, and whether an `accuracy_level` was dropped."""
+def as_meant(runnable: Runnable) -> tuple[Runnable, tuple[str, ...]]:
+    """Return a model as it is to be loaded, itself if it has no such node, and notes on what was changed."""
     structure = runnable.structure
     if structure is not None and not any(word in structure for word in _WORDS):
-        return runnable, False
+        return runnable, ()
     model = runnable.proto()
-    changed, dropped = write_as_meant(model)
-    return (runnable.with_structure(model) if changed else runnable), dropped
+    changed, notes = write_as_meant(model)
+    return (runnable.with_structure(model) if changed else runnable), notes
 
 
-def write_as_meant(model: onnx.ModelProto) -> tuple[int, bool]:
-    """Write such nodes in place; return how many were written, and whether an `accuracy_level` was dropped."""
-    changed, dropped, names = 0, False, None
+def write_as_meant(model: onnx.ModelProto) -> tuple[int, tuple[str, ...]]:
+    """Write such nodes in place; return how many were written, and notes on them."""
+    notes: set[str] = set()
+    changed, names = 0, Names(model)
     for located in bodies(model):
-        for node in located.body.node:
-            if node.domain != _DOMAIN:
-                continue
-            if node.op_type == "MatMulNBits":
+        body = located.body
+        opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version)
+        pools = _pools(body) if (opset or 19) < 19 else []
+        for node in body.node:
+            if node.domain == _DOMAIN and node.op_type == "MatMulNBits":
                 levels = [item for item in node.attribute if item.name == "accuracy_level" and item.i]
                 for item in levels:
                     item.i = 0
-                changed, dropped = changed + len(levels), dropped or bool(levels)
-            elif node.op_type == "MultiHeadAttention" and len(node.input) > 6 and node.input[6]:
-                names = names or Names(model)
-                changed += _with_outputs(node, names)
-    return changed, dropped
+                changed += len(levels)
+                notes.update([ACCURACY_NOTE] if levels else ())
+            elif node.domain == _DOMAIN and node.op_type == "MultiHeadAttention":
+                changed += _with_outputs(node, names) if len(node.input) > 6 and node.input[6] else 0
+        for index in reversed(pools):
+            nodes = _by_rows(body.node[index], names)
+            del body.node[index]
+            for node in reversed(nodes):
+                body.node.insert(index, node)
+        changed += len(pools)
+        notes.update([ORDER_NOTE] if pools else ())
+    return changed, tuple(sorted(notes))
+
+
+def _pools(body: Body) -> list[int]:
+    """Return the places of the nodes that average windows of two axes over dequantised values, which a Div reads."""
+    if not any(node.op_type == "AveragePool" for node in body.node):
+        return []
+    made = producers(body)
+
+    def source(name: str) -> onnx.NodeProto:
+        node = made.get(name, onnx.NodeProto())
+        return made.get(node.input[0], onnx.NodeProto()) if node.op_type == "Transpose" else node
+
+    read = (source(node.input[0]) for node in body.node if node.op_type == "Div")
+    pools = {node.output[0] for node in read if node.op_type == "AveragePool" and is_onnx(node.domain)}
+    return [
+        index
+        for index, node in enumerate(body.node)
+        if node.output
+        and node.output[0] in pools
+        and source(node.input[0]).op_type == "DequantizeLinear"
+        and len(_numbers(node, "kernel_shape")) == 2
+    ]
+
+
+def _numbers(node: onnx.NodeProto, name: str) -> Sequence[int]:
+    return next((item.ints for item in node.attribute if item.name == name), ())
+
+
+def _by_rows(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
+    """Return nodes that pool over a third axis of length 1 as well."""
+    shapes, deep, pooled = (
+        [names.fresh(f"{node.output[0]}_{part}") for part in ("shape", "flat_shape")],
+        names.fresh(f"{node.output[0]}_deep"),
+        names.fresh(f"{node.output[0]}_pooled"),
+    )
+    nodes = [
+        helper.make_node(
+            "Constant", [], [name], value=helper.make_tensor(name, TensorProto.INT64, [len(dims)], dims)
+        )
+        for name, dims in zip(shapes, ([0, 0, 0, 0, 1], [0, 0, 0, 0]), strict=True)
+    ]
+    pool = onnx.NodeProto.FromString(node.SerializeToString())
+    pool.input[0], pool.output[0] = deep, pooled
+    for item in pool.attribute:
+        if item.type == AttributeProto.INTS:
+            given = list(item.ints)
+            item.ints[:] = [*given[:2], 0, *given[2:], 0] if item.name == "pads" else [*given, 1]
+    return [
+        *nodes,
+        helper.make_node("Reshape", [node.input[0], shapes[0]], [deep]),
+        pool,
+        helper.make_node("Reshape", [pooled, shapes[1]], [node.output[0]]),
+    ]
 
 
 def _with_outputs(node: onnx.NodeProto, names: Names) -> int:

@@ -21,7 +21,7 @@ from onnx_migrate.verify.evaluators.interface import (
     one_line,
     raise_if_out_of_memory,
 )
-from onnx_migrate.verify.evaluators.kernel_meanings import ACCURACY_NOTE, as_meant
+from onnx_migrate.verify.evaluators.kernel_meanings import as_meant
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
 
 __all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime", "without_source_locations"]
@@ -73,7 +73,7 @@ class OnnxRuntime(Evaluator):
         if not optimize:
             # Weights stay in their file: packing them for faster multiplication would copy them.
             options.add_session_config_entry("session.disable_prepacking", "1")
-        runnable, dropped = as_meant(runnable)
+        runnable, meant = as_meant(runnable)
         if optimize:  # products with weights of few bits, which the optimiser fuses, stay products of floats
             options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
         written, saturating = exact_sums(runnable)
@@ -81,7 +81,7 @@ class OnnxRuntime(Evaluator):
             options.add_session_config_entry("session.x64quantprecision", "1")
         if written is not runnable:
             runnable, self.notes = written, (NOTE,)
-        self.notes += (ACCURACY_NOTE,) if dropped else ()
+        self.notes += meant
         for library in runnable.libraries:
             try:
                 options.register_custom_ops_library(library)

@@ -132,9 +132,13 @@ def pools() -> Iterator[Case]:
             {"strides": [2, 2], "ceil_mode": 1},
         ):
             attributes = {"kernel_shape": [2, 3], "channels_last": last, **more}
-            yield Case(
-                "QLinearAveragePool", given, attributes, constants, opsets=(10, 13), steps=0.03, label=f"{label}-{list(more)}"
-            )  # fmt: skip
+            for opsets, steps in (
+                ((10, 13), 0.03),
+                ((19,), 0.0),
+            ):  # from 19 on AveragePool adds in the same order
+                yield Case(
+                    "QLinearAveragePool", given, attributes, constants, opsets=opsets, steps=steps, label=f"{label}-{list(more)}"
+                )  # fmt: skip
     for kind, last in product(KINDS, (0, 1)):
         shape = (1, 6, 7, 4) if last else (1, 4, 6, 7)
         w = small("int8", 3, 4, 3, 3)
