@@ -150,8 +150,11 @@ class Targets:
 
     @cached_property
     def bounds_versions(self) -> bool:
-        """Whether the newest or the oldest version of some operator is bound."""
-        return any(row.newest or row.oldest for member in self.members for row in member.table.operators)
+        """Whether the newest or the oldest version of some operator may be bound: by a row, or where the standard replaced it."""
+        rows = (row for member in self.members for row in member.table.operators)
+        return any(row.newest or row.oldest for row in rows) or any(
+            member.table.listed for member in self.members
+        )
 
     def limits(self, domain: str, operator: str) -> tuple[tuple[Target, OperatorSupport], ...]:
         """Return the rows on attribute values, element types and ranks of an operator, with their targets."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.targets.measured_forms import Box, shipped_forms
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
@@ -116,8 +117,14 @@ class Target:
         return min((version for version in versions if version is not None), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> int | None:
-        """Return the oldest version of an operator that it takes, None if no bound is known."""
-        versions = (row.oldest for row in self.rows_of(domain, operator))
+        """Return the oldest version of an operator that it takes, None if no bound is known.
+
+        Of one that it lacks and that the standard replaced, as Upsample, this is the opset that did, if it takes that.
+        """
+        versions = [row.oldest for row in self.rows_of(domain, operator)]
+        if is_onnx(domain) and not self.has(domain, operator):
+            last = signature_at("", operator, min(self.opset or newest_opset(), newest_opset()))
+            versions.append(last.since_version if last is not None and last.deprecated else None)
         return max((version for version in versions if version is not None), default=None)
 
     def rows_of(self, domain: str, operator: str) -> tuple[OperatorSupport, ...]:

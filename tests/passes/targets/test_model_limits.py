@@ -112,6 +112,21 @@ def test_an_input_that_follows_from_fixed_dims_becomes_a_constant() -> None:
     same(run(source, feeds), run(result, feeds), "constant shape")
 
 
+def test_a_model_comes_up_to_what_replaced_an_operator_that_is_missing() -> None:
+    text = "7 (float[1,1,2,2] x) => (float[1,1,4,4] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 2.0]> (x) }"
+    targets = targets_of('operators = "listed"\n[[release]]\n[[operator]]\nnames = ["Resize"]\n')
+    result = (
+        default_pipeline(runtime=targets, simplify=False)
+        .run(files.load(model(text)), ChangeLog())
+        .model.proto
+    )
+
+    assert [node.op_type for node in result.graph.node] == ["Resize"]
+    feeds = random_feeds(model(text))
+    same(run(model(text), feeds), run(result, feeds), "Resize")
+    assert CompatibilityChecker(files.load(model(text))).advise(*targets).standing is Support.AFTER
+
+
 def test_a_model_comes_up_to_the_oldest_version_that_is_taken() -> None:
     text = "11 (float[2,3] x) => (float[1,2,3] y) { a = Unsqueeze <axes = [0]> (x) y = Relu (a) }"
     targets = targets_of('operators = "any"\n[[release]]\n[[operator]]\nnames = ["Unsqueeze"]\noldest = 13\n')
