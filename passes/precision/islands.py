@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ from onnx import TensorProto
 
 from onnx_migrate import process
 from onnx_migrate.facts.typed_graph import Frame, Step
+from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
@@ -18,7 +20,7 @@ from onnx_migrate.verify.settings import interruption
 
 from .numbers import largest
 
-__all__ = ["Converting", "Found", "find_islands"]
+__all__ = ["Converting", "Found", "Islands", "find_islands"]
 
 _ROUNDS = 16
 """How many times islands may grow."""
@@ -27,15 +29,24 @@ _MARGIN = 8.0
 """How far below the largest number of the type a value stays, as other inputs make it larger; up to as far above, islands begin
 with it. What is larger still is a mask that becomes infinite, unless the numbers say otherwise."""
 
-Converting = Callable[[frozenset[str]], Model]
-"""Converts the original with these nodes kept, named by their first outputs."""
+_TRIES = 8
+"""How often it is tried to give nodes of an island back."""
+
+_SURELY = 0.7
+"""By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
+
+Islands = frozenset[tuple[BodyKey, str]]
+"""Nodes by their bodies and first outputs."""
+
+Converting = Callable[[Islands], Model]
+"""Converts the original with these nodes kept."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The nodes that keep their type, by their first outputs, with the sizes of these; and how close the result then is."""
+    """The nodes that keep their type; how close the result then is; and of first outputs in the main graph the sizes."""
 
-    islands: frozenset[str]
+    islands: Islands
     closeness: Closeness
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -43,8 +54,8 @@ class Found:
 def find_islands(original: Model, graph: Frame, kind: int, convert: Converting, settings: Settings) -> Found:
     """Convert, compare, and keep more nodes around those at which the result leaves the original, until it does not.
 
-    `graph` is the original's main graph. What has been found is checked on inputs that the search has not seen.
-    Returns the closest that was found, which may not be close enough.
+    Then nodes are given back that need not be kept. `graph` is the original's main graph. What has been found is checked on
+    inputs that the search has not seen. Returns the closest that was found, which may not be close enough.
     """
     with ready_worker(settings.limits) if settings.isolated else nullcontext() as worker:
         return _Search(original, graph, kind, convert, replace(settings, worker=worker)).run()
@@ -67,7 +78,8 @@ class _Search:
         best: Found | None = None
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
-            islands = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
+            large = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
+            islands = large
             for _ in range(_ROUNDS):
                 found = self._compared(original, islands)
                 sizes.update(found.sizes)
@@ -75,16 +87,43 @@ class _Search:
                     best = Found(islands, found, dict(sizes))
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
                     break
-                new = frozenset(found.causes) - islands
+                causes = [self._makers[name] for name in found.causes]
+                new = _places(causes) - islands
                 reach = 0 if new else max(1, 2 * reach)
-                grown = islands | new | self._around(islands | frozenset(found.causes), reach)
+                grown = islands | new | self._around(islands | _places(causes), reach)
                 if grown == islands:
                     break
                 islands = grown
-        assert best is not None
-        return best
+            assert best is not None
+            return self._smaller(original, best, large) if best.closeness.agrees else best
 
-    def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> frozenset[str]:
+    def _smaller(self, original: Runnable, found: Found, needed: Islands) -> Found:
+        """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then halves, and halves of these."""
+        tries = _TRIES
+
+        def tried(islands: Islands) -> bool:
+            nonlocal found, tries
+            tries -= 1
+            closeness = self._compared(original, islands)
+            if closeness.reason or closeness.excess > max(_SURELY, found.closeness.excess):
+                return False
+            found = replace(found, islands=islands, closeness=closeness)
+            return True
+
+        for place in sorted(found.islands - needed):
+            step = self._makers[place[1]]
+            if step.inner and tries:
+                tried(found.islands - {place} | _places(_inside(step)))
+        order = [place for step in _inside(*self._graph.steps) for place in _places([step])]
+        kept = [place for place in order if place in found.islands - needed]
+        groups = deque([kept[: len(kept) // 2], kept[len(kept) // 2 :]])
+        while groups and tries:
+            group = groups.popleft()
+            if group and not tried(found.islands - set(group)) and len(group) > 1:
+                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
+        return found
+
+    def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets how large they are."""
         limit = largest(self._kind)
         if limit > 1e30:
@@ -94,12 +133,11 @@ class _Search:
         found = {name: size for name, size in values.items() if size[0] < limit * _MARGIN}
         sizes.update(found)
         near = [self._makers[name] for name in found]
-        steps = {other for step in near for other in (step, *_readers(step))}
-        return frozenset(value.name for step in steps for value in step.outputs[:1] if value is not None)
+        return _places(other for step in near for other in (step, *_readers(step)))
 
-    def _compared(self, original: Runnable, islands: frozenset[str]) -> Closeness:
-        """Compare on the inputs of the search, and where the result is close on these, on others."""
-        found = Closeness()
+    def _compared(self, original: Runnable, islands: Islands) -> Closeness:
+        """Compare on the inputs of the search, and where the result is close on these, on others; return the worse."""
+        worst = Closeness()
         with Prover(self._settings) as prover:
             result = prover.runnable(self._convert(islands))
             for unseen in (False, True):
@@ -108,17 +146,34 @@ class _Search:
                 )
                 if not isinstance(ending, process.Returned):
                     return Closeness(reason=interruption(ending))
-                found = ending.value
+                found: Closeness = ending.value
+                worst = found if found.reason or not unseen or found.excess > worst.excess else worst
                 if not found.agrees or found.reason:
                     break
-        return found
+        return worst
 
-    def _around(self, names: Iterable[str], reach: int) -> frozenset[str]:
-        """Return the nodes up to `reach` nodes away from these, by their first outputs."""
-        found = {self._makers[name] for name in names if name in self._makers}
+    def _around(self, places: Islands, reach: int) -> Islands:
+        """Return the nodes of the main graph up to `reach` nodes away from these."""
+        found = {self._makers[name] for _, name in places}
         for _ in range(reach):
             found |= {other for step in found for other in _neighbours(step)}
-        return frozenset(value.name for step in found for value in step.outputs[:1] if value is not None)
+        return _places(found)
+
+
+def _places(steps: Iterable[Step]) -> Islands:
+    return frozenset(
+        (step.frame.key, value.name) for step in steps for value in step.outputs[:1] if value is not None
+    )
+
+
+def _inside(*steps: Step) -> Iterator[Step]:
+    """Yield nodes that have no sub-graphs, of these and of all inside them."""
+    for step in steps:
+        if step.inner:
+            for _, frame in step.inner:
+                yield from _inside(*frame.steps)
+        else:
+            yield step
 
 
 def _neighbours(step: Step) -> Iterable[Step]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
-from onnx_migrate.model.graphs import node_label
+from onnx_migrate.model.graphs import BodyKey, node_label
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping, takes_any
 from onnx_migrate.standard.targets import Target, Targets
@@ -97,13 +97,13 @@ def plan_of(
     stored: StoredNumbers,
     *,
     keep: Collection[str] = (),
-    islands: Collection[str] = (),
+    islands: Collection[tuple[BodyKey, str]] = (),
     runtimes: Targets | None = None,
 ) -> Plan:
     """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
-    `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are the first
-    outputs of nodes of the main graph whose numbers would leave the original.
+    `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
+    by their bodies and first outputs, whose numbers would leave the original.
     """
     frames = list(frames)
     plan = Plan(target, frozenset(FLOATS) - {target}, runtimes)
@@ -134,14 +134,18 @@ def plan_of(
 
 
 def _by_itself(
-    step: Step, plan: Plan, stored: StoredNumbers, keep: Collection[str], islands: Collection[str]
+    step: Step,
+    plan: Plan,
+    stored: StoredNumbers,
+    keep: Collection[str],
+    islands: Collection[tuple[BodyKey, str]],
 ) -> tuple[Retyping | None, str]:
     """Return what of a node can change its type, or None and the reason why nothing does."""
     label, operator = node_label(step.node), step.node.op_type
     first = step.node.output[0] if step.node.output else ""
     if any(operator == wish or fnmatchcase(label, wish) for wish in keep):
         return None, "as asked for"
-    if first in islands and not step.frame.key:
+    if (step.frame.key, first) in islands:
         return None, f"the numbers would leave the original's in {type_name(plan.target)}"
     inputs = tuple(map(plan.changes_type, step.inputs))
     outputs = tuple(map(plan.changes_type, step.outputs))

@@ -26,7 +26,7 @@ from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow
 
-from .islands import Found, find_islands
+from .islands import Found, Islands, find_islands
 from .plan import Plan, plan_of
 from .stored import StoredNumbers
 from .write import Written, write
@@ -104,24 +104,26 @@ class Precision(Pass):
         stored = StoredNumbers(model.weights, KINDS[self.kind])
         types = TypeTable(model.proto)
         graph = frames_of(model.proto, types)[0]
-        done: dict[frozenset[str], _Conversion] = {}
+        done: dict[Islands, _Conversion] = {}
 
-        def convert(islands: frozenset[str]) -> Model:
+        def convert(islands: Islands) -> Model:
             done.clear()
             done[islands] = self._converted(model, stored, types, islands)
             return done[islands].model
 
         first = convert(frozenset())
         if first.proto == model.proto:
-            self._refuse_unchanged(done[frozenset()].plan)
+            self._refuse_unchanged(done[frozenset()].plan, frozenset())
             return model
         found = None
         if self.settings is not None:
             found = find_islands(model, graph, KINDS[self.kind], convert, self.settings)
             self._judge(found, graph)
-        islands = found.islands if found is not None else frozenset()
+        islands: Islands = found.islands if found is not None else frozenset()
         if islands not in done:
             convert(islands)
+        if done[islands].model.proto == model.proto and not is_narrow(model.proto):
+            self._refuse_unchanged(done[islands].plan, islands)
         self._report(done[islands], found, log)
         return done[islands].model
 
@@ -154,7 +156,7 @@ class Precision(Pass):
         return make_pass("migrate_opset", opset=needed, newer="keep").run(model, log)
 
     def _converted(
-        self, model: Model, stored: StoredNumbers, types: TypeTable, islands: frozenset[str]
+        self, model: Model, stored: StoredNumbers, types: TypeTable, islands: Islands
     ) -> _Conversion:
         result = model.copy()
         frames = frames_of(result.proto, types)
@@ -165,10 +167,10 @@ class Precision(Pass):
         result.keepalive = (model.keepalive, stored)
         return _Conversion(result, plan, written)
 
-    def _refuse_unchanged(self, plan: Plan) -> None:
-        """Raise CannotMigrate for a model of which nothing takes the type, unless it has that already."""
+    def _refuse_unchanged(self, plan: Plan, islands: Islands) -> None:
+        """Raise CannotMigrate for a model of which nothing takes the type, or keeps its numbers, unless it has it already."""
         kept = [(step, reason) for step, reason in plan.kept.items() if step not in plan.intended]
-        if plan.changes or not kept:
+        if (plan.changes and not islands) or not kept:
             return
         step, reason = kept[0]
         raise CannotMigrate(

@@ -227,6 +227,37 @@ def test_an_island_grows_where_a_value_overflows() -> None:
     )
 
 
+def test_an_island_is_no_larger_than_it_must_be() -> None:
+    """Of two roots of squares the search keeps what is around both, and needs the one that overflows; of a Loop one node."""
+    result = check(
+        """17 (float[2,3] x, float[2,3] z) => (float[2,3] y) <float k = {300.}, float s = {0.01}> {
+      a = Mul(x, k)  b = Mul(a, a)  c = Sqrt(b)  d = Mul(c, s)  e = Sigmoid(z)  f = Mul(e, d)  y = Neg(f) }""",
+        settings=SEARCH,
+    )
+    looped = check(
+        """17 (float[2,3] x) => (float[2,3] y) <int64 n = {3}, bool go = {1}, float k = {300.}, float s = {0.002}> {
+      a = Sigmoid(x)
+      y = Loop (n, go, a) <body = b (int64 i, bool c, float[2,3] v) => (bool d, float[2,3] u) {
+        d = Identity(c)  p = Exp(v)  q = Mul(p, k)  r = Mul(q, q)  t = Sqrt(r)  w = Mul(t, s)  u = Sigmoid(w) }> }""",
+        settings=SEARCH,
+    )
+
+    assert {name for name, kind in types(result).items() if kind == F32} <= {"y", "a_float", *"abc"}
+    loop = next(node for node in looped.graph.node if node.op_type == "Loop")
+    kinds = {item.name: item.type.tensor_type.elem_type for item in loop.attribute[0].g.output}
+    assert kinds["u"] == F16
+
+
+def test_a_model_that_no_node_can_leave_is_refused() -> None:
+    """Left as it is, it would pass for a model of the type."""
+    with pytest.raises(CannotMigrate, match="would leave") as caught:
+        converted(
+            "17 (float[2,3] x) => (float[2,3] y) <float k = {6e4}> { a = Mul(x, k)  b = Mul(a, a)  y = Sqrt(b) }",
+            settings=SEARCH,
+        )
+    assert caught.value.code == "precision-lost"
+
+
 def test_onnx_runtime_alone_does_not_show_the_overflow() -> None:
     """Why the strict run is needed: without it this result would pass."""
     result, _ = converted(OVERFLOWING)
