@@ -137,10 +137,9 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
         for output in found.outputs:
             worst[output.name] = max(worst.get(output.name, output), output, key=lambda one: one.excess)
         if not found.agrees:
-            largest = max(found.outputs, key=lambda output: output.excess)
             first = found.causes[-1] if found.causes else ""
             where = f"; the first value that leaves the original is {first!r}" if first else ""
-            return Verdict(Kind.DIFFERS, f"{largest}{where}", notes=tuple(map(str, worst.values())))
+            return Verdict(Kind.DIFFERS, f"{found.worst}{where}", notes=tuple(map(str, worst.values())))
     return Verdict(
         Kind.VERIFIED,
         evaluator="onnxruntime CPU, every value rounded to its type",

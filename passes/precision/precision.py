@@ -184,7 +184,6 @@ class Precision(Pass):
         closeness = found.closeness
         if closeness.reason or closeness.excess <= _NEARLY or self.kind == "fp32":
             return
-        worst = max(closeness.outputs, key=lambda output: output.excess)
         cause = next((step for step in graph.steps if set(step.node.output) & set(closeness.causes)), None)
         kind = _NAMES[self.kind]
         where = None
@@ -195,8 +194,7 @@ class Precision(Pass):
         sizes = closeness.sizes.get(cause.node.output[0]) if cause is not None else None
         range_ = f"; its numbers lie between {sizes[1]:.3g} and {sizes[0]:.3g}" if sizes else ""
         raise CannotMigrate(
-            f"in {kind} output {worst.name!r} is off by {worst.error:.3g} of its largest magnitude, and"
-            f" {worst.limit:.3g} is allowed, whichever nodes stay in float32{range_}",
+            f"in {kind}, {closeness.worst}, whichever nodes stay in float32{range_}",
             code="precision-lost",
             where=where,
             hint="--keep-fp32 keeps nodes that you name in float32"

@@ -7,7 +7,7 @@ the original is with its weights and inputs rounded alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,14 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.process import mark
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
-from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators import (
+    OPTIMIZED,
+    STRICT,
+    UNOPTIMIZED,
+    EvaluationError,
+    Runnable,
+    open_model,
+)
 from onnx_migrate.verify.evaluators.strict import rounded_weights
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
@@ -79,22 +86,29 @@ class Closeness:
 
     `reason` says why nothing could be compared, "" else. `causes` are the outputs of the original's nodes at which the result
     leaves it; none where it does not. `sizes` are the largest and the smallest magnitudes but 0 of what these give out.
+    `refusal` is what ONNX Runtime says where it loads the original with optimisation, and the result without alone.
     """
 
     outputs: tuple[OutputError, ...] = ()
     causes: tuple[str, ...] = ()
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     reason: str = ""
+    refusal: str = ""
 
     @property
     def agrees(self) -> bool:
-        """Whether all outputs are within their limits."""
-        return all(output.agrees for output in self.outputs)
+        """Whether the result loads, and all outputs are within their limits."""
+        return not self.refusal and all(output.agrees for output in self.outputs)
+
+    @property
+    def worst(self) -> str:
+        """What is worst, as a sentence."""
+        return self.refusal or str(max(self.outputs, key=lambda output: output.excess))
 
     @property
     def excess(self) -> float:
-        """By how many times the worst output is off more than allowed."""
-        return max((output.excess for output in self.outputs), default=0.0)
+        """By how many times the worst output is off more than allowed; infinite where the result does not load."""
+        return float("inf") if self.refusal else max((output.excess for output in self.outputs), default=0.0)
 
 
 @dataclass
@@ -145,10 +159,32 @@ def closeness(
         for name, error in errors.items()
     )
     found = Closeness(outputs)
+    if kind == TensorProto.FLOAT16 and found.agrees:
+        return _loaded(found, reference, result)
     if found.agrees or kind == TensorProto.FLOAT:
         return found
     causes, sizes = _causes(reference, result, max(limits.values()))
     return Closeness(outputs, causes, sizes)
+
+
+def _loaded(found: Closeness, reference: _Reference, result: Runnable) -> Closeness:
+    """Return what was found, unless optimisation makes of the result what does not load, as some fusions do across Casts."""
+    try:
+        open_model(result, OPTIMIZED)
+    except EvaluationError as error:
+        try:
+            open_model(reference.runnable, OPTIMIZED)
+        except EvaluationError:
+            return found
+        # A fused node is named after one of its own.
+        named = [
+            step for step in reference.graph.steps if step.node.name and f"({step.node.name}" in str(error)
+        ]
+        longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
+        causes = tuple(step.node.output[0] for step in longest)
+        refusal = f"ONNX Runtime does not load it with optimisation: {error}"
+        return replace(found, causes=causes, refusal=refusal)
+    return found
 
 
 RANGES = "onnx_migrate.verify.precision.closeness:large_values"

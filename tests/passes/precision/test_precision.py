@@ -18,7 +18,7 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
-from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, open_model
+from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, UNOPTIMIZED, EvaluationError, open_model
 from onnx_migrate.verify.precision.closeness import error_of
 from tests.harness import loads, model, random_feeds, run
 from tests.steps import operators
@@ -321,6 +321,59 @@ def test_again_changes_nothing_and_there_and_back_gives_the_same_bits() -> None:
     assert again.SerializeToString() == once.SerializeToString()
     assert casts(wide) == 0
     assert back.graph.initializer == narrow.graph.initializer
+
+
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+def test_every_number_of_a_narrow_model_comes_back(kind: str) -> None:
+    """Subnormal numbers and infinities too, with inputs and outputs of the type; NaN is no weight."""
+    element = {"fp16": F16, "bf16": TensorProto.BFLOAT16}[kind]
+    bits = np.arange(0, 1 << 16, 3, dtype=np.uint16)
+    infinity = 0x7C00 if kind == "fp16" else 0x7F80
+    bits = bits[(bits & 0x7FFF) <= infinity]
+    name = {"fp16": "float16", "bf16": "bfloat16"}[kind]
+    narrow = model(f"22 ({name}[1] x) => ({name}[{len(bits)}] y) {{ y = Add(x, w) }}")
+    narrow.graph.initializer.add(name="w", data_type=element, dims=[len(bits)], raw_data=bits.tobytes())
+
+    wide = make_pass("precision", kind="fp32", interface=True).run(Model(narrow), ChangeLog())
+    back = make_pass("precision", kind=kind, interface=True).run(Model(files.inline(wide)), ChangeLog())
+
+    assert types(files.inline(wide)) == {"w": F32, "y": F32}
+    assert files.inline(back).graph.initializer[0].raw_data == bits.tobytes()
+    assert types(files.inline(back)) == {"w": element, "y": element}
+
+
+@pytest.mark.parametrize("interface", [False, True])
+def test_sparse_initializers(interface: bool) -> None:
+    """Their values are converted where they are; ONNX Runtime reads one of float16, and computes with all its zeros."""
+    source = model("17 (float[2,4] x) => (float[2,3] y) { a = MatMul(x, w)  y = Relu(a) }")
+    values = numpy_helper.from_array(np.array([0.1, -0.7, 2.5], np.float32), "w")
+    indices = numpy_helper.from_array(np.array([0, 5, 11]), "w_indices")
+    source.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [4, 3]))
+    result = files.inline(make_pass("precision", interface=interface).run(Model(source), ChangeLog()))
+    stored = result.graph.sparse_initializer[0]
+    feed = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+    given = run(result, {"x": feed.astype(np.float16) if interface else feed})[0]
+
+    assert stored.values.data_type == F16
+    assert numpy_helper.to_array(stored.values).tolist() == np.float16([0.1, -0.7, 2.5]).tolist()
+    assert numpy_helper.to_array(stored.indices).tolist() == [0, 5, 11]
+    assert error_of(run(source, {"x": feed})[0], given.astype(np.float32)) < 5e-3
+
+
+def test_a_fusion_that_does_not_load_is_found() -> None:
+    """ONNX Runtime fuses a mean and what subtracts it across a Cast from float32, and gets a LayerNormalization of two types."""
+    text = """17 (float[2,8] x) => (float[2,8] y) <float[8] w = {1,1,1,1,1,1,1,1}, float two = {2.}, float e = {0.001}> {
+      [one] a = Exp(x)  [mean] m = ReduceMean<axes = [-1]>(a)  [sub] s = Sub(a, m)  [pow] p = Pow(s, two)
+      [mean2] v = ReduceMean<axes = [-1]>(p)  [add] g = Add(v, e)  [root] r = Sqrt(g)  [div] d = Div(s, r)
+      [mul] h = Mul(d, w)  [bias] b = Add(h, w)  [last] y = Relu(b) }"""
+    without = make_pass("precision", keep=("one",)).run(Model(model(text)), ChangeLog())
+    with pytest.raises(EvaluationError, match="bound to different types"):
+        open_model(Runnable(structure=files.inline(without).SerializeToString()), OPTIMIZED)
+
+    result, _ = converted(text, keep=("one",), settings=SEARCH)
+
+    open_model(Runnable(structure=result.SerializeToString()), OPTIMIZED)
+    assert types(result)["b"] == F16 or types(result)["m"] == F32
 
 
 def test_an_operator_of_onnx_runtime() -> None:
