@@ -42,7 +42,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import RuntimeProof
+from onnx_migrate.verdicts import NumberRanges, RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, Tolerance, ready_worker
 from onnx_migrate.verify.other_runtimes.places import asked_for
@@ -196,6 +196,7 @@ class _Run:
             request=self.request,
             effects=tuple(log.facts_of(PassEffect)),
             operators_known=known,
+            ranges=log.fact(NumberRanges, "", ""),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
         )
         return Migration(report, original, result.model)

@@ -21,7 +21,7 @@ from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import OperatorKnowledge
-from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
+from onnx_migrate.verdicts import DynamicProof, NumberRanges, RuntimeProof, Verdict
 
 __all__ = ["AS_DECLARED", "GRADES", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
 
@@ -92,7 +92,7 @@ class ReportData:
     that nothing used and annotations only, so that the graph is unchanged. `request` is what was asked for. `effects` is what
     each pass did to the numbers of nodes. `file_bytes` are the sizes of the model's files before and after, None if the result
     was not written, or a size is not known. `operators_known` is how the operators of the result are known in each runtime that
-    it is for.
+    it is for. `ranges` is how large the numbers of nodes are, None where no narrower precision was asked for, or nothing was run.
     """
 
     model: str
@@ -112,6 +112,7 @@ class ReportData:
     effects: tuple[PassEffect, ...] = ()
     file_bytes: FileBytes | None = None
     operators_known: tuple[OperatorKnowledge, ...] = ()
+    ranges: NumberRanges | None = None
 
     @cached_property
     def operators(self) -> tuple[OperatorRow, ...]:

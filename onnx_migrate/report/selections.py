@@ -73,7 +73,7 @@ def _seconds_of_proof(proof: RuntimeProof) -> Seconds:
 selects(
     ReportData,
     """schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
-    proved_in dims=dims.dims simplified header_only seconds operators_known""",
+    proved_in dims=dims.dims simplified header_only seconds operators_known ranges""",
     schema_version=version, tool=_tool, request=_asked_for,
 )  # fmt: skip
 selects(

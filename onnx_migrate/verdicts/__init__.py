@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram
+from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
     Blocker,
@@ -28,6 +29,8 @@ __all__ = [
     "Histogram",
     "Kind",
     "LoadFailure",
+    "NodeRange",
+    "NumberRanges",
     "RuntimeProof",
     "Side",
     "Trial",

@@ -29,6 +29,9 @@ _MARGIN = 8.0
 """How far below the largest number of the type a value stays, as other inputs make it larger; up to as far above, islands begin
 with it. What is larger still is a mask that becomes infinite, unless the numbers say otherwise."""
 
+_NEVER = 1e30
+"""Numbers of this size are of no use: a type that holds them has no nodes near its limit."""
+
 _TRIES = 8
 """How often it is tried to give nodes of an island back."""
 
@@ -124,15 +127,16 @@ class _Search:
         return found
 
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
-        """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets how large they are."""
+        """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets those of all nodes."""
         limit = largest(self._kind)
-        if limit > 1e30:
-            return frozenset()
-        ending = self._settings.call(RANGES, original, limit / _MARGIN, self._settings.for_child)
+        ending = self._settings.call(RANGES, original, self._settings.for_child)
         values = ending.value if isinstance(ending, process.Returned) else {}
-        found = {name: size for name, size in values.items() if size[0] < limit * _MARGIN}
-        sizes.update(found)
-        near = [self._makers[name] for name in found]
+        sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
+        near = [
+            self._makers[name]
+            for name, (top, _, positive) in values.items()
+            if positive and limit / _MARGIN < top < limit * _MARGIN < _NEVER
+        ]
         return _places(other for step in near for other in (step, *_readers(step)))
 
     def _compared(self, original: Runnable, islands: Islands) -> Closeness:

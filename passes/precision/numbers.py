@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-__all__ = ["Extent", "converted", "floats", "largest"]
+__all__ = ["Extent", "converted", "floats", "largest", "smallest"]
 
 Array = np.ndarray[Any, Any]
 
@@ -30,6 +30,11 @@ _MATTERS = 2.0**-11
 def largest(kind: int) -> float:
     """Return the largest finite number of an element type."""
     return _LARGEST[kind]
+
+
+def smallest(kind: int) -> float:
+    """Return the smallest number above 0 of an element type that is narrower than float32."""
+    return 2 * _VANISHES[kind]
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:

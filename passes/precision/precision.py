@@ -23,10 +23,12 @@ from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import onnx_opset, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
+from onnx_migrate.verdicts import NodeRange, NumberRanges
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow
 
 from .islands import Found, Islands, find_islands
+from .numbers import largest, smallest
 from .plan import Plan, plan_of
 from .stored import StoredNumbers
 from .write import Written, write
@@ -210,6 +212,8 @@ class Precision(Pass):
             f"{count_of(len(plan.changes), 'node')} compute in {kind}, {count_of(written.constants, 'constant')} and"
             f" {count_of(written.casts, 'Cast')} were written for it",
         )
+        if found is not None:
+            self._record_ranges(plan, found, log)
         by_reason: dict[str, list[Step]] = defaultdict(list)
         for step, reason in plan.kept.items():
             by_reason[reason].append(step)
@@ -241,6 +245,20 @@ class Precision(Pass):
                 str(output),
                 subject=output.name,
                 severity="info" if output.agrees else "warning",
+            )
+
+    def _record_ranges(self, plan: Plan, found: Found, log: ChangeLog) -> None:
+        """Record how large the numbers of nodes are."""
+        steps = [(step, step in plan.kept) for step in (*plan.changes, *plan.kept) if not step.frame.key]
+        rows = [
+            NodeRange(node_label(step.node), step.node.op_type, *found.sizes[step.node.output[0]], kept)
+            for step, kept in sorted(steps, key=lambda one: one[0].index)
+            if step.node.output and step.node.output[0] in found.sizes
+        ]
+        if rows:
+            kind = KINDS[self.kind]
+            log.record_fact(
+                "", "", NumberRanges(_NAMES[self.kind], largest(kind), smallest(kind), tuple(rows))
             )
 
 

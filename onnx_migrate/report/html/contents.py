@@ -6,6 +6,7 @@ A fact is a label, a figure, and whether the migration changed it; a note is "in
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,7 +17,15 @@ from onnx_migrate.report.data import AS_DECLARED, GRADES, ModelSummary, ReportDa
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.request import with_caps
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
-from onnx_migrate.verdicts import DynamicProof, FeedNote, Histogram, RuntimeProof, Verdict
+from onnx_migrate.verdicts import (
+    DynamicProof,
+    FeedNote,
+    Histogram,
+    NodeRange,
+    NumberRanges,
+    RuntimeProof,
+    Verdict,
+)
 
 __all__ = [
     "Row",
@@ -26,11 +35,15 @@ __all__ = [
     "feed_text",
     "ports",
     "proof_notes",
+    "range_bars",
     "shape_text",
     "target_notes",
     "trial_notes",
     "verdict_text",
 ]
+
+_BARS = 500
+"""How many nodes are shown with the range of their numbers."""
 
 Fact = tuple[str, str, bool]
 Note = tuple[str, str]
@@ -133,6 +146,25 @@ def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
     rows = list(histogram.rows()) if histogram else []
     most = max((number for _, number in rows), default=1)
     return [(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows]
+
+
+def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]]:
+    """Return the nodes with the largest numbers: where the bar of each begins and how long it is, in percent; and what it shows.
+
+    The scale is logarithmic, and goes from a thousandth of the type's smallest number to a thousand times its largest.
+    """
+    low, high = math.log(ranges.lowest / 1e3), math.log(ranges.highest) + math.log(1e3)
+
+    def place(number: float) -> float:
+        share = (math.log(number) - low) / (high - low) if number else 0.0
+        return round(100 * min(1.0, max(0.0, share)), 1)
+
+    found = []
+    for node in sorted(ranges.nodes, key=lambda node: -node.largest)[:_BARS]:
+        left = place(node.smallest)
+        kind = "failed" if node.largest > ranges.highest else "warning" if node.kept else "good"
+        found.append((node, left, max(0.5, round(place(node.largest) - left, 1)), kind))
+    return found
 
 
 def trial_notes(proof: DynamicProof | None) -> list[Note]:

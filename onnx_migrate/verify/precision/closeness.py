@@ -33,7 +33,7 @@ from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["CLOSENESS", "RANGES", "ROUNDING", "Closeness", "OutputError", "closeness", "large_values"]
+__all__ = ["CLOSENESS", "RANGES", "ROUNDING", "Closeness", "OutputError", "closeness", "number_ranges"]
 
 ROUNDING: dict[int, float] = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT: 5e-3}
 """By how much of an output's largest magnitude a result may be off."""
@@ -187,16 +187,14 @@ def _loaded(found: Closeness, reference: _Reference, result: Runnable) -> Closen
     return found
 
 
-RANGES = "onnx_migrate.verify.precision.closeness:large_values"
+RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
 """What runs in the child process, before the first comparison."""
 
 
-def large_values(original: Runnable, limit: float, settings: Settings) -> dict[str, tuple[float, float]]:
-    """Return the values of the main graph whose largest number is above a limit and no mask, on the inputs of the search.
+def number_ranges(original: Runnable, settings: Settings) -> dict[str, tuple[float, float, bool]]:
+    """Return of the values of the main graph the largest and the smallest magnitude but 0, on the inputs of the search.
 
-    Of each the largest and the smallest magnitude but 0.
-
-    Masks are numbers of one sign, or so large that no type holds them: what adds them means infinity.
+    The third is whether any is above 0: a mask is numbers of one sign, or so large that no type holds them.
     """
     if is_random(original.model):
         original = with_fixed_numbers(original)
@@ -204,7 +202,7 @@ def large_values(original: Runnable, limit: float, settings: Settings) -> dict[s
         reference = _reference(original, settings, False)
     except EvaluationError:
         return {}
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, tuple[float, float, bool]] = {}
     names = _recorded(reference, None)
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
@@ -213,9 +211,7 @@ def large_values(original: Runnable, limit: float, settings: Settings) -> dict[s
         except (EvaluationError, MemoryError):
             continue
         for name in some:
-            size = _size(run[name])
-            if size[0] > limit and float(np.nanmax(run[name])) > 0:
-                found[name] = size
+            found[name] = (*_size(run[name]), bool(np.any(run[name] > 0)))
     return found
 
 

@@ -508,3 +508,15 @@ def test_the_way_back_leaves_nothing_narrow() -> None:
 
     assert F16 not in types(result).values()
     assert loads(result)
+
+
+def test_the_report_has_the_range_of_each_node() -> None:
+    report = onnx_migrate.migrate(model(OVERFLOWING), precision="fp16", simplify=False).report
+    printed = report.as_dict()["ranges"]
+
+    assert (printed["type"], printed["highest"], printed["lowest"]) == ("float16", 65504.0, 2.0**-24)
+    assert [(row["node"], row["kept"]) for row in printed["nodes"]][:2] == [("a", False), ("b", True)]
+    assert 1e3 < printed["nodes"][0]["largest"] < 1e4
+    assert printed["nodes"][1]["largest"] == pytest.approx(printed["nodes"][0]["largest"] ** 2, rel=1e-3)
+    assert "Numbers of nodes" in report.html()
+    assert onnx_migrate.migrate(model(OVERFLOWING), simplify=False).report.as_dict()["ranges"] is None

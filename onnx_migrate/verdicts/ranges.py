@@ -1,0 +1,31 @@
+"""How large the numbers of a model's nodes are, beside what a floating-point type holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["NodeRange", "NumberRanges"]
+
+
+@dataclass(frozen=True)
+class NodeRange:
+    """Of a node's first output the largest and the smallest magnitude but 0; `kept` if it keeps the type that it had."""
+
+    node: str
+    operator: str
+    largest: float
+    smallest: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class NumberRanges:
+    """What the nodes of a model's main graph give out on the verifier's inputs, or the user's, where that are floats.
+
+    `type` is the type that it was brought to, `highest` the largest number of that, `lowest` its smallest but 0.
+    """
+
+    type: str
+    highest: float
+    lowest: float
+    nodes: tuple[NodeRange, ...]
