@@ -40,8 +40,10 @@ from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_unused_imports, unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
+from onnx_migrate.rewrite.part import Parts
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
+from onnx_migrate.splitting import split_for
 from onnx_migrate.verdicts import NumberRanges, RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, Tolerance, ready_worker
@@ -130,9 +132,12 @@ def migrate(source: files.Source | Model, options: Options) -> Migration:
             could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
             pass failed. Cancelled: `cancel` was set. All are MigrateError.
     """
-    run = _Run(options)
     with stoppable(options.cancel), transfers_within(options.timeout):
-        return run.of(source)
+        if options.cut and options.runtime is not None and not options.outputs:
+            source = source if isinstance(source, Model) else files.load(source)
+            found = split_for(source, options)
+            options = replace(options, outputs=found.outputs, cut=bool(found.outputs))
+        return _Run(options).of(source)
 
 
 class _Run:
@@ -174,7 +179,8 @@ class _Run:
         try:
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
-            self._add_remedies(error, original)
+            parts = log.fact(Parts, "", "")
+            self._add_remedies(error, parts.first if parts else original)
             error.partial_report = PartialReport.of(
                 original, log, error.where, self.clock.seconds, self.request
             )
@@ -199,7 +205,8 @@ class _Run:
             ranges=log.fact(NumberRanges, "", ""),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
         )
-        return Migration(report, original, result.model)
+        parts = log.fact(Parts, "", "")
+        return Migration(report, original, result.model, parts.rest if parts else None)
 
     def _add_remedies(self, error: MigrateError, original: Model) -> None:
         """Add to the hint of a refusal what would help, where the passes refused the model for a runtime."""
@@ -232,7 +239,9 @@ class _Run:
             if not self.asked:
                 return result, proof, ()
             with self.clock("prove"):
-                return ProvingInRuntimes(self.asked, verifying)(original, result, proof)
+                parts = log.fact(Parts, "", "")
+                start = parts.first if parts else original
+                return ProvingInRuntimes(self.asked, verifying)(start, result, proof)
 
     def _note_unproved_dims(self, log: ChangeLog) -> None:
         for item in self.pipeline:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, BinaryIO
 
 import onnx
 
 from onnx_migrate import files
 from onnx_migrate.errors import UsageError
-from onnx_migrate.files import Beside
+from onnx_migrate.files import Beside, NewContent
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import Report
 from onnx_migrate.report.diff_nodes import DiffEntry
 
 __all__ = ["Migration"]
+
+
+@contextmanager
+def _with_rest(rest: list[NewContent], beside: Beside | None, size: int) -> Iterator[None]:
+    with files.published(rest), nullcontext() if beside is None else beside(size):
+        yield
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class Migration:
     original: Model = field(repr=False)
     """The model as it was read, unchanged."""
     _model: Model = field(repr=False)
+    _rest: Model | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.report.text()
@@ -37,9 +46,17 @@ class Migration:
 
         The weights of a ModelProto are read when it is first asked for.
         """
+        return self._given_back(self._model)
+
+    @cached_property
+    def rest(self) -> onnx.ModelProto | Any | None:
+        """What is behind the outputs of the result, as it was, where `cut` asked for that; else None. In the form of `model`."""
+        return None if self._rest is None else self._given_back(self._rest)
+
+    def _given_back(self, model: Model) -> onnx.ModelProto | Any:
         if self.original.ir_model is not None:
-            return files.ir_model_of(self._model, self.original.ir_model)
-        return files.inline(self._model)
+            return files.ir_model_of(model, self.original.ir_model)
+        return files.inline(model)
 
     @property
     def structure(self) -> onnx.ModelProto:
@@ -71,20 +88,29 @@ class Migration:
 
         One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
         `files.upload`).
+        The rest of a model that was cut is written too, at `files.rest_path(path)`.
         Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
         `beside` is for files that shall be there with the result or not at all: it is called with the size of the result
         when that is complete under a temporary name, and returns a context in which the result takes its name.
         """
         if not isinstance(path, (str, os.PathLike)):
-            if external or in_place or beside or not hasattr(path, "write"):
+            if external or in_place or beside or self._rest or not hasattr(path, "write"):
                 raise UsageError(
                     f"a result cannot be saved to a {type(path).__name__} with these arguments",
                     hint="give a path, or only a file opened in binary mode",
                 )
             self.write(path)
             return
+        if self._rest is not None:
+            rest = files.contents_beside(self._rest, files.rest_path(path), external=external)
+            beside = partial(_with_rest, rest, beside)
         files.save(self._model, path, external=external, in_place=in_place, beside=beside)
 
     def write(self, file: BinaryIO) -> None:
-        """Write the result as one file to the end of an open file. Raises SaveError over 2 GB, LoadError and OSError."""
+        """Write the result as one file to the end of an open file.
+
+        Raises UsageError for a model that was cut in two, SaveError over 2 GB, LoadError and OSError.
+        """
+        if self._rest is not None:
+            raise UsageError("a model that is cut in two needs two files", hint="name a file as OUTPUT")
         files.write(self._model, file)

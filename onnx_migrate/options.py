@@ -97,6 +97,26 @@ class Options:
         text="""write operators of other domains with those of ai.onnx: True for all domains that are known, "com.microsoft" or
         several names for these alone. For a `runtime` that lacks such an operator this is done anyway (docs/standard.md).""",
     )
+    outputs: str | Sequence[str] = option(
+        (), "--outputs", panel=REACH, multiple=True, metavar="A,B",
+        help="Take the part of the model that computes these values, which become its outputs. Repeat it for more. "
+        "See docs/pipelines.md.",
+        text="""values of the main graph, which become the outputs: the rest of the model is left out; "a,b" or several
+        names (docs/pipelines.md).""",
+    )
+    inputs: str | Sequence[str] = option(
+        (), "--inputs", panel=REACH, multiple=True, metavar="X,Y",
+        help="Take the part of the model behind these values, which become its inputs. Repeat it for more.",
+        text="""values of the main graph, which become inputs: what computes them is left out. Inputs of the model that are
+        needed besides stay.""",
+    )
+    cut: bool = option(
+        False, "--cut", panel=REACH, is_flag=True,
+        help="Write what is behind the outputs as a second model, OUTPUT's name with .rest.onnx, which is not migrated. "
+        "With --for and without --outputs: cut before the first node that the runtime does not take.",
+        text="""make what is behind the `outputs` a second model, `Migration.rest`, which is not migrated. With a `runtime` and
+        without `outputs`, the model is cut before the first node that the runtime does not take.""",
+    )
     quantized: Literal["qdq", "float"] | None = option(
         None, "--quantized", panel=REWRITING, type=("qdq", "float"),
         help="Write quantised operators (QLinearConv, MatMulInteger, QGemm) as float operators between QuantizeLinear and "

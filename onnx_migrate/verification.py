@@ -17,12 +17,14 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distance
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
+from onnx_migrate.rewrite.part import Parts
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets.read import find
 from onnx_migrate.verdicts import DynamicProof, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
+from onnx_migrate.verify.settings import Settings
 
 __all__ = ["ProvingInRuntimes", "Verifying"]
 
@@ -64,7 +66,10 @@ class Verifying:
         the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
         load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
         """
-        alternative = self.log.fact(Alternative, "", "")
+        alternative, parts = self.log.fact(Alternative, "", ""), self.log.fact(Parts, "", "")
+        given = self.prover.settings
+        if parts is not None:
+            self.prover.use_inputs_of(parts.first, original)
         *earlier, last = result.segments
         verdicts = []
         for segment, following in pairwise(result.segments):
@@ -104,9 +109,38 @@ class Verifying:
             proof = replace(proof, verdict=replace(proof.verdict, compared_with=after))
         elif alternative is not None and proof.verdict.distance is not None:
             tell_distance(self.log, alternative, str(proof.verdict.distance))
+        if parts is not None:
+            proof = replace(
+                proof, verdict=self._with_parts(original, parts, result.model, proof.verdict, given)
+            )
         for verdict in (*verdicts, proof.verdict):
             self._require_known(verdict)
         return result, proof
+
+    def _with_parts(
+        self, whole: Model, parts: Parts, result: Model, verdict: Verdict, given: Settings
+    ) -> Verdict:
+        """Return the verdict on a result, with the proof that its original is what the whole model computes there.
+
+        The result is run with the rest behind it where no pass changed numbers or types on purpose.
+        """
+        joined = None if parts.rest is None or verdict.compared_with or not verdict.verified else result
+        fits = given.feeds is None or given.feeds.cover(whole.proto)
+        cut = self.prover.prove_parts(
+            whole,
+            [parts.first, *([] if parts.rest is None else [parts.rest])],
+            given if fits else replace(given, input_data=None),
+            joined,
+        )
+        verdict = replace(
+            verdict,
+            notes=(*verdict.notes, *cut.notes),
+            compared_with=verdict.compared_with or "the part as it was cut out",
+        )
+        if verdict.verified and not cut.verified:
+            reason = f"the part was not compared with the whole model: {cut.reason}"
+            return replace(verdict, kind=cut.kind, reason=reason)
+        return verdict
 
     def again(self, result: PipelineResult, known: Proof) -> tuple[PipelineResult, Proof]:
         """Verify the last segment of a result once more, from which the optional pass was left out after `known`."""

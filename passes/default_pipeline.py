@@ -14,6 +14,7 @@ from onnx_migrate.verify import Settings
 from onnx_migrate.verify.settings import libraries_of
 
 from .cleanup import Cleanup
+from .cut import Cut
 from .declared_shapes import DeclaredShapes
 from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
 from .dynamic_dims import DynamicDims
@@ -45,8 +46,9 @@ def default_pipeline(options: Options) -> list[Pass]:
             "training information is dropped for an IR version that does not have it, and none is asked for",
             hint="give --ir-version N too, in Python ir_version=N",
         )
+    passes += _cut(options)
     if _asks_for_ir_version_alone(options):
-        return [*_ir_version(options), *installed_passes()]
+        return [*passes, *_ir_version(options), *installed_passes()]
     if options.fix is not None or options.static:
         passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
     passes += _migrations(options)
@@ -69,6 +71,26 @@ def default_pipeline(options: Options) -> list[Pass]:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
         passes.append(_simplify(options, always=always))
     return passes
+
+
+def _cut(options: Options) -> list[Pass]:
+    """Return the pass that leaves a part of the model, if one is asked for."""
+    if options.cut and not options.outputs:
+        raise UsageError(
+            "--cut needs to know where: nothing says which part is cut off",
+            hint="name the last values of the first part with --outputs, or a runtime with --for",
+        )
+    if options.cut and options.inputs:
+        raise UsageError(
+            "--cut writes what is before its outputs and what is behind them, and --inputs leaves a part out",
+            hint="leave one of the two out",
+        )
+    if not (options.outputs or options.inputs):
+        return []
+    outputs, inputs = (
+        asked if isinstance(asked, str) else tuple(asked) for asked in (options.outputs, options.inputs)
+    )
+    return [Cut(outputs=outputs, inputs=inputs, rest=options.cut)]
 
 
 def _is_simplified(simplify: bool | str) -> bool:

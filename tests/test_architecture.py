@@ -23,10 +23,11 @@ ARROWS = """
     batching   -> migration options engine verify report files model standard
     inspection -> remedies compatibility options engine report files rewrite facts model standard
     comparison -> engine verify files model
-    migration  -> remedies compatibility migration_result verification report options engine verify files rewrite model
+    migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model standard
-    remedies   -> compatibility options facts model rewrite standard
+    remedies   -> splitting compatibility options model rewrite standard
+    splitting  -> options rewrite model
     compatibility     -> options engine rewrite facts model standard
     report     -> options rewrite facts model standard
     passes     -> plugins options engine verify files rewrite facts model standard

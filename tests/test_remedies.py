@@ -67,7 +67,8 @@ def test_the_nodes_at_the_end_that_could_be_cut_off_are_named() -> None:
     (found,) = helped(text, PLAIN)
 
     assert found == (
-        "without the 2 nodes from 'nms' (NonMaxSuppression) on at the end, with 't', 'scores' and 'z' as outputs, chip takes it"
+        "without the 2 nodes from 'nms' (NonMaxSuppression) on at the end, with 't', 'scores' and 'z' as outputs, chip takes it:"
+        " --cut writes that, and the rest beside it"
     )
 
 

@@ -48,6 +48,8 @@ class Pass(ABC):
     narrows: ClassVar[bool] = False
     """Whether the pass leaves the nodes alone and fixes sizes of inputs. Verification then compares the result with
     the model after the pass, as the original also takes inputs of other sizes."""
+    cuts: ClassVar[bool] = False
+    """Whether the pass leaves a part of the model, with inputs and outputs of its own, which `narrows` it."""
     for_targets: ClassVar[bool] = False
     """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False

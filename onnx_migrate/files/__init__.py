@@ -7,23 +7,28 @@ from onnx_migrate.files.equality import equal
 from onnx_migrate.files.ir_models import ir_model_of, is_ir_model, replace_ir_model
 from onnx_migrate.files.load import load
 from onnx_migrate.files.protos import inline
+from onnx_migrate.files.published import NewContent, published
 from onnx_migrate.files.reading import IrModel, Source
 from onnx_migrate.files.remote.download import ensure_local
-from onnx_migrate.files.save import Beside, save, write
+from onnx_migrate.files.save import Beside, contents_beside, rest_path, save, write
 
 __all__ = [
     "Beside",
     "IrModel",
+    "NewContent",
     "Source",
     "check_not_source",
     "check_target",
+    "contents_beside",
     "ensure_local",
     "equal",
     "inline",
     "ir_model_of",
     "is_ir_model",
     "load",
+    "published",
     "replace_ir_model",
+    "rest_path",
     "save",
     "write",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,6 +19,7 @@ from onnx_migrate.files.destination import check_file, refuse_source, resolve_li
 from onnx_migrate.files.external_data_swap import ExternalDataSwap, hidden_names
 from onnx_migrate.files.load import structure_digest
 from onnx_migrate.files.protos import inline
+from onnx_migrate.files.published import NewContent
 from onnx_migrate.files.remote.upload import check_url, upload
 from onnx_migrate.files.wire.payload_references import ExternalLocation, Piece, assemble, total_size
 from onnx_migrate.model.model import Model
@@ -27,7 +29,7 @@ from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 
-__all__ = ["Beside", "save", "write"]
+__all__ = ["Beside", "contents_beside", "rest_path", "save", "write"]
 
 Beside = Callable[[int], AbstractContextManager[object]]
 """Makes the context in which the files of a model take their names; the argument is how many bytes they have."""
@@ -89,6 +91,39 @@ def save(
         raise SaveError(
             f"{label}: cannot be written: {str(error) or 'the graph is larger than the 2 GB that protobuf writes'}"
         ) from error
+
+
+def rest_path(path: str | os.PathLike[str]) -> str:
+    """Return where the rest of a model is written whose first part is at `path`: "a.rest.onnx" for "a.onnx"."""
+    return f"{os.fspath(path).removesuffix('.onnx')}.rest.onnx"
+
+
+def contents_beside(model: Model, path: str, *, external: bool = False) -> list[NewContent]:
+    """Return the files of a second model, at `path`, for `published` as the first one takes its name.
+
+    One, or two as by `save`. Raises SaveError for a URL; what else stands in the way is raised when they are published.
+    """
+    if is_url(path):
+        raise SaveError(f"{path}: two models cannot be written to a URL", hint="name a file, and upload both")
+    data_path = f"{path}.data"
+    pieces, data, used = _layout(model, os.path.basename(data_path), external, keeps=lambda location: False)
+    needed = sorted({*map(os.fspath, used), *model.origin})
+
+    def check(label: str) -> Path:
+        exists = check_file(label)
+        refuse_source(label, needed)
+        if label == data_path and exists and not os.path.exists(path):
+            raise SaveError(
+                f"{label} exists and is not of a model {path}",
+                code="would-overwrite",
+                hint="choose another name",
+            )
+        return resolve_links(Path(os.path.abspath(label)))
+
+    found = [NewContent(path, partial(check, path), pieces)]
+    if data:
+        found.insert(0, NewContent(data_path, partial(check, data_path), _with_padding(data)))
+    return found
 
 
 def write(model: Model, file: BinaryIO) -> None:

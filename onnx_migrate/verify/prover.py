@@ -23,8 +23,10 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
+from onnx_migrate.verify.equivalence.parts import PARTS, Chain
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.load_check import check_loads
+from onnx_migrate.verify.settings import interruption
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
 __all__ = ["Proof", "Prover", "first_difference"]
@@ -60,6 +62,34 @@ class Prover:
         """Feed the user's inputs, from now on, in the floating-point types that a model declares."""
         if self.settings.feeds is not None:
             self.settings = replace(self.settings, input_data=self.settings.feeds.in_types_of(model.proto))
+
+    def use_inputs_of(self, part: Model, whole: Model) -> None:
+        """Feed the user's inputs, from now on, to a part of the model that they were given for."""
+        if self.settings.feeds is not None:
+            feeds = self.settings.feeds.of_part(whole.proto, part.proto)
+            self.settings = replace(self.settings, input_data=feeds)
+
+    def prove_parts(
+        self, whole: Model, parts: Sequence[Model], settings: Settings, result: Model | None = None
+    ) -> Verdict:
+        """Return whether parts of a model, in the order of computing, compute what the whole does, bit for bit.
+
+        With a `result` of the first part, also whether that with the parts behind it does, but for rounding. `settings` have the
+        inputs of the whole. Raises VerificationFailed where one does not.
+        """
+        models = (whole, *parts, *([] if result is None else [result]))
+        with _requires_unchanged(*models):
+            runnables = list(map(self.runnable, models))
+            made = None if result is None else runnables.pop()
+            ending = settings.call(PARTS, Chain(runnables[0], tuple(runnables[1:]), made), settings.for_child)
+        if isinstance(ending, process.Raised) and ending.error is not None:
+            raise ending.error
+        if not isinstance(ending, process.Returned):
+            return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+        verdict: Verdict = ending.value
+        if verdict.kind is Kind.DIFFERS:
+            raise _differs(verdict)
+        return verdict
 
     def prove(
         self, segment: Segment[Model], plan: DimPlan | None = None, unproved: DynamicProof | None = None

@@ -107,8 +107,9 @@ SCHEMAS: dict[str, Schema] = {
     "report": {
         "title": "onnx-migrate MODEL OUTPUT --json",
         "anyOf": [
-            record({**_DONE, "output": schema_of(str | None), "would_change": FLAG, "diff": schema_of(list[DiffEntry])},
-                   "A migration that was done.", may_lack=("would_change", "diff")),
+            record({**_DONE, "output": schema_of(str | None), "rest": schema_of(str | None), "would_change": FLAG,
+                    "diff": schema_of(list[DiffEntry])},
+                   "A migration that was done.", may_lack=("rest", "would_change", "diff")),
             record(_FAILED, "A migration that was refused or failed."),
         ],
     },

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -111,12 +111,15 @@ def migrate(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, config, as_json, verbose, quiet,
     )  # fmt: skip
     options = configured(options, model)
+    call = replace(call, cut=bool(options["cut"]))
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:
         raise click.UsageError(
             "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
         )
+    if target == STREAM and call.cut:
+        raise click.UsageError("--cut writes two models, but stdout takes one; name a file as OUTPUT")
     given = arguments(options)
     from onnx_migrate.cli.output.failure import print_remarks
     from onnx_migrate.errors import MigrateError
@@ -208,7 +211,7 @@ def _run(
                 report = report.written(original.file_bytes, size)
             contents: dict[SideFile, Iterable[bytes]] = {}
             if depfile:
-                contents[depfile] = [rules(str(call.target), made_from)]
+                contents[depfile] = [rules(call.models, made_from)]
             if page:
                 contents[page] = model_page(report, output=call.target)
             return published(contents)
@@ -239,8 +242,9 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
     with reporting(kept):
         if call.as_json:
             checked: dict[str, Any] = {"would_change": done.changes} if call.check else {}
+            rest = {"rest": call.rest} if call.cut else {}
             checked |= {"diff": [json_of(entry) for entry in done.differences]} if call.diff else {}
-            text = json.dumps({**report.as_dict(), "output": call.target, **checked}, indent=2)
+            text = json.dumps({**report.as_dict(), "output": call.target, **rest, **checked}, indent=2)
             click.echo(text, err=piped)
         elif call.quiet:
             pass

@@ -57,9 +57,9 @@ def dependencies(original: Model, model: str, given: Mapping[str, Any]) -> list[
     return list(dict.fromkeys(found))
 
 
-def rules(target: str, sources: list[str]) -> bytes:
-    """Return the rule `target: sources`, and an empty rule for each source, so that make goes on when one is deleted."""
-    rule = f"{_escaped(target)}: {' '.join(map(_escaped, sources))}\n"
+def rules(targets: list[str], sources: list[str]) -> bytes:
+    """Return the rule `targets: sources`, and an empty rule for each source, so that make goes on when one is deleted."""
+    rule = f"{' '.join(map(_escaped, targets))}: {' '.join(map(_escaped, sources))}\n"
     phony = "".join(f"{_escaped(source)}:\n" for source in sources)
     return os.fsencode(rule + phony)
 

@@ -36,6 +36,7 @@ class Call:
     as_json: bool
     verbose: bool
     quiet: bool
+    cut: bool = False
 
     @cached_property
     def target(self) -> str | None:
@@ -72,7 +73,23 @@ class Call:
     @property
     def files(self) -> list[str]:
         """The files that the result may be written to: the model, and its weights."""
-        return [] if self.target in (None, STREAM) else [str(self.target), f"{self.target}.data"]
+        if self.target in (None, STREAM):
+            return []
+        return [file for model in self.models for file in (model, f"{model}.data")]
+
+    @property
+    def models(self) -> list[str]:
+        """The models that the result is written to: OUTPUT, and with --cut what is behind it."""
+        return [str(self.target), *filter(None, [self.rest])]
+
+    @property
+    def rest(self) -> str | None:
+        """Where the second part of a model that is cut is written, None without one."""
+        if not self.cut or self.target in (None, STREAM):
+            return None
+        from onnx_migrate.files import rest_path
+
+        return rest_path(str(self.target))
 
     @property
     def beside(self) -> list[str]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 
 from onnx_migrate.cli.output.streams import STREAM
-from onnx_migrate.messages import remark
-from onnx_migrate.safe_open.paths import exists, real_path
+from onnx_migrate.safe_open.paths import real_path
 
 __all__ = ["SideFile", "check_path_conflicts", "published"]
 
@@ -67,122 +64,12 @@ class SideFile:
         return target
 
 
-@contextmanager
-def published(contents: Mapping[SideFile, Iterable[bytes]]) -> Iterator[None]:
-    """Write files, let all take their names when all are complete, and put back what they replaced if the block raises.
+def published(contents: Mapping[SideFile, Iterable[bytes]]) -> AbstractContextManager[None]:
+    """Return a context in which all these files take their names, as in `files.published`. Raises SaveError."""
+    from onnx_migrate.files.published import NewContent
+    from onnx_migrate.files.published import published as all_published
 
-    Raises SaveError; then no file has changed.
-    """
-    from onnx_migrate.errors import saving
-    from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
-    from onnx_migrate.process.signals import STOPS, blocked
-
-    with ExitStack() as files:
-        written = []
-        for side, pieces in contents.items():
-            target = side.check()
-            with saving(side.path):
-                remove_leftovers(target)
-                written.append((side.path, files.enter_context(NewFile(target, pieces))))
-        replaced: list[_Replaced] = []
-        try:
-            with blocked(*STOPS):
-                for path, new in written:
-                    with saving(path):
-                        replaced.append(_Replaced(path, new.target))
-                        new.put()
-            yield
-        except BaseException as error:
-            with blocked(*STOPS):
-                _put_back(replaced, error)
-            raise
-        with blocked(*STOPS):
-            for item in replaced:
-                item.drop()
-
-
-class _Replaced:
-    """The file at `target` as it was before, kept under a hidden name until that is known to be over."""
-
-    def __init__(self, path: str, target: Path) -> None:
-        from onnx_migrate.files.atomic_file import temporary_name
-
-        self.path = path
-        self._target = target
-        self._kept: Path | None = None
-        self._lock: int | None = None
-        if exists(target):
-            self._lock = _locked(target)
-            self._kept = temporary_name(target)
-            try:
-                _link_or_copy(target, self._kept)
-            except OSError:
-                self.drop()
-                raise
-
-    def put_back(self) -> None:
-        """Make the target as it was. Raises OSError."""
-        if self._kept is None:
-            self._target.unlink(missing_ok=True)
-        elif not _is_same(self._kept, self._target):
-            try:
-                os.replace(self._kept, self._target)
-            except OSError:  # nothing can be renamed any more: the old content is written over the new
-                shutil.copyfile(self._kept, self._target)
-        self.drop()
-
-    def drop(self) -> None:
-        """Remove what was kept; where that fails, the next write of the target does."""
-        if self._kept is not None:
-            try:
-                self._kept.unlink(missing_ok=True)
-            except OSError as error:
-                remark(f"{self._kept} could not be removed: {error.strerror or error}")
-        if self._lock is not None:
-            with suppress(OSError):
-                os.close(self._lock)
-            self._lock = None
-
-
-def _is_same(kept: Path, target: Path) -> bool:
-    """Return whether the target has not been replaced; also False if that cannot be found out."""
-    try:
-        return os.path.samefile(kept, target)
-    except OSError:
-        return False
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without hard links
-        shutil.copy2(source, target)
-
-
-def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds a lock, so that no other process takes a second name of the file for a leftover."""
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return descriptor
-
-
-def _put_back(replaced: Iterable[_Replaced], error: BaseException) -> None:
-    """Put files back as they were. Raises SaveError, which says what is written, where that fails."""
-    from onnx_migrate.errors import SaveError
-
-    left = []
-    for item in replaced:
-        try:
-            item.put_back()
-        except OSError as failure:  # noqa: PERF203
-            left.append(f"{item.path} is written and could not be put back: {failure.strerror or failure}")
-    if left and isinstance(error, Exception):
-        raise SaveError("; ".join([str(error), *left])) from error
+    return all_published([NewContent(side.path, side.check, pieces) for side, pieces in contents.items()])
 
 
 def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | None] = ()) -> None:

@@ -77,6 +77,26 @@ class Feeds:
         first = self.sets[0]
         return {name: np.shape(value) for name, value in _named(first.inputs, names, first.name).items()}
 
+    def cover(self, model: onnx.ModelProto) -> bool:
+        """Return whether each set of inputs has as many as a model reads by position, or those that it reads by name."""
+        names = [value.name for value in fed_inputs(model.graph)]
+        positions = {f"#{place}" for place in range(len(names))}
+        return all(set(feed.inputs) >= set(names) or set(feed.inputs) == positions for feed in self.sets)
+
+    def of_part(self, whole: onnx.ModelProto, part: onnx.ModelProto) -> Feeds:
+        """Return the inputs of a part of a model: those that it reads of the whole's; if these are others, all as they are."""
+        names, read = ([value.name for value in fed_inputs(model.graph)] for model in (whole, part))
+        if not self.cover(whole) or not set(read) <= set(names):
+            return self
+        outputs = [value.name for value in whole.graph.output]
+        kept = {value.name for value in part.graph.output}
+        found = []
+        for feed in self.sets:
+            given, expected = _named(feed.inputs, names, feed.name), _named(feed.expected, outputs, feed.name)
+            recorded = {name: value for name, value in expected.items() if name in kept}
+            found.append(Feed(feed.name, {name: given[name] for name in read}, recorded))
+        return Feeds(tuple(found))
+
     def in_types_of(self, model: onnx.ModelProto) -> Feeds:
         """Return the inputs in the types that a model declares, which has another precision or int32; no expected outputs."""
         inputs = fed_inputs(model.graph)

@@ -1,0 +1,110 @@
+"""Where a model is cut so that runtimes take what is before: at the first nodes that they do not take, found by trying."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import onnx
+
+from onnx_migrate.errors import CannotMigrate, MigrateError
+from onnx_migrate.model.graphs import (
+    fed_inputs,
+    names_read,
+    names_read_by_each,
+    nested_nodes,
+    node_label,
+    output_names,
+)
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.options import Options, pipeline_of
+from onnx_migrate.rewrite.change_log import ChangeLog
+
+__all__ = ["Split", "split_for"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Values at which a model is cut, the first node behind them, and how many nodes there are on both sides."""
+
+    outputs: tuple[str, ...]
+    label: str = ""
+    operator: str = ""
+    before: int = 0
+    behind: int = 0
+
+
+def split_for(model: Model, options: Options) -> Split:
+    """Return where to cut a model so that the runtimes of `options` take what is before; no outputs where they take it whole.
+
+    Raises what refuses the model where nothing would be left, or no node is to blame.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.proto)
+    sort_model(proto)
+    graph = proto.graph
+    options = replace(options, cut=False, simplify=False)
+    behind: set[int] = set()
+    outputs: tuple[str, ...] = ()
+    while True:
+        options = replace(options, outputs=outputs)
+        try:
+            pipeline_of(options).run(model, ChangeLog())
+        except CannotMigrate as error:
+            gone = _not_taken(model, options, error)
+            known = len(behind)
+            behind |= _places(graph, {name for node in graph.node for name in node.output if name in gone})
+            outputs = _outputs(graph, behind)
+            if len(behind) == known or not outputs:
+                raise
+        else:
+            break
+    if not behind:
+        return Split(())
+    first = graph.node[min(behind)]
+    count = len(graph.node)
+    return Split(outputs, node_label(first), first.op_type, count - len(behind), len(behind))
+
+
+def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]:
+    """Return the values that nodes which the runtimes do not take compute, and what depends on these, in the migrated model."""
+    labels = {error.where.node} if error.where else set()
+    log, result = ChangeLog(), model
+    with suppress(MigrateError):  # else the node that the refusal names is looked for in the model as it is
+        result = pipeline_of(replace(options, best_effort=True)).run(model, log).model
+    labels |= {note.subject for note in log.notes if note.code == "not-fitted"}
+    found: set[str] = set()
+    for graph in (result.proto.graph, model.proto.graph):
+        heads = {
+            name
+            for node in graph.node
+            if any(node_label(inner) in labels for inner in nested_nodes([node]))
+            for name in node.output
+        }
+        places = _places(graph, heads)
+        found |= {name for at in places for name in graph.node[at].output if name}
+    return found
+
+
+def _places(graph: onnx.GraphProto, values: Collection[str]) -> set[int]:
+    """Return the places of the nodes of a sorted graph that compute these values, and of all that need them."""
+    gone, found = set(values), set()
+    for at, (node, read) in enumerate(zip(graph.node, names_read_by_each(graph.node), strict=True)):
+        if not gone.isdisjoint(read) or not gone.isdisjoint(node.output):
+            found.add(at)
+            gone.update(filter(None, node.output))
+    return found
+
+
+def _outputs(graph: onnx.GraphProto, behind: Collection[int]) -> tuple[str, ...]:
+    """Return the values that depend on inputs, and that nodes before compute and nodes behind, or callers, read."""
+    reached = {value.name for value in fed_inputs(graph)}
+    before: set[str] = set()
+    for at, node in enumerate(graph.node):
+        if at not in behind and not reached.isdisjoint(names_read(node)):
+            reached.update(filter(None, node.output))
+            before.update(filter(None, node.output))
+    read = [name for at in sorted(behind) for name in names_read(graph.node[at])]
+    return tuple(dict.fromkeys(name for name in (*read, *output_names(graph)) if name in before))

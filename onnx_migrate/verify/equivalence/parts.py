@@ -1,0 +1,110 @@
+"""Proves that the parts of a model compute what the whole does, each from what the one before it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.process import mark
+from onnx_migrate.verdicts import Kind, Verdict
+from onnx_migrate.verify.compare.comparison import bit_difference, coarsest_eps, is_quantized
+from onnx_migrate.verify.equivalence.findings import Findings
+from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
+from onnx_migrate.verify.model_traits import random_outputs, with_fixed_numbers
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["PARTS", "Chain", "prove_parts"]
+
+PARTS = "onnx_migrate.verify.equivalence.parts:prove_parts"
+"""What runs in the child process."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A model, its parts in the order of computing, and what became of the first; None where that need not be run."""
+
+    whole: Runnable
+    parts: tuple[Runnable, ...]
+    result: Runnable | None = None
+
+
+def prove_parts(chain: Chain, settings: Settings) -> Verdict:
+    """Run the whole and then its parts, without optimisation, and return whether every value is bit for bit the same.
+
+    A part reads what the parts before it computed; what none did, and no input of the whole is, it reads from the whole. With a
+    `result`, that and the parts behind it are run too, and the outputs compared as those of any result.
+    """
+    if random_outputs(chain.whole.model):
+        chain = Chain(
+            with_fixed_numbers(chain.whole),
+            tuple(map(with_fixed_numbers, chain.parts)),
+            chain.result and with_fixed_numbers(chain.result),
+        )
+    try:
+        run = run_original(chain.whole, chain.whole, settings)
+        inner = [name for part in chain.parts for name in (*_inputs(part), *_outputs(part))]
+        mark("original: running, values where it is cut")
+        exposed = open_model(chain.whole, UNOPTIMIZED, inner)
+    except EvaluationError as error:
+        return Verdict(
+            Kind.UNVERIFIED, f"the whole model does not {error.failed_to}: {error}", comparable=False
+        )
+    mark("result: loading the parts")
+    try:
+        parts = [open_model(part, UNOPTIMIZED) for part in chain.parts]
+        for feed in run.feeds:
+            expected = exposed.run(feed.inputs)
+            values = _run(parts, chain.parts, {**expected, **feed.inputs})
+            for part in chain.parts:
+                for name in _outputs(part):
+                    if difference := bit_difference(name, expected[name], values[name]):
+                        return Verdict(
+                            Kind.DIFFERS, f"a part does not compute what the whole does: {difference}"
+                        )
+        on = f"on {count_of(len(run.feeds), 'set')} of inputs"
+        if len(parts) > 1:
+            note = f"the two parts, one after the other, compute bit for bit what the whole model does, {on}"
+        else:
+            note = f"the part computes bit for bit what the whole model does there, {on}"
+        if chain.result is None:
+            return Verdict(Kind.VERIFIED, notes=(note,), exact=True)
+        found = _joined(chain, chain.result, run, settings)
+    except EvaluationError as error:
+        return Verdict(Kind.DIFFERS, f"a part does not {error.failed_to}: {error}", node=error.node)
+    joined = f"the result with the rest behind it, compared with the whole model: {found.summary}"
+    return replace(found, notes=(note, joined))
+
+
+def _joined(chain: Chain, result: Runnable, run: OriginalRun, settings: Settings) -> Verdict:
+    """Return how the result, with the parts behind it, compares with the whole."""
+    mark("result: running, with the parts behind it")
+    joined = (result, *chain.parts[1:])
+    models = [open_model(part, UNOPTIMIZED) for part in joined]
+    original = chain.whole.model
+    tolerance = replace(settings.tolerance, eps=coarsest_eps(original), quantum=is_quantized(original))
+    findings = Findings(run, tolerance, {})
+    for index, feed in enumerate(run.inputs(run.first)):
+        values = _run(models, joined, feed)
+        findings.compare(run.first, index, values)
+    return findings.verdict(models[0].name)
+
+
+def _run(models: Sequence[Evaluator], parts: Sequence[Runnable], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs of all parts, each run on what those before it computed, and on what is given."""
+    computed: dict[str, Any] = {}
+    for model, part in zip(models, parts, strict=True):
+        known = {**given, **computed}
+        computed.update(model.run({name: known[name] for name in _inputs(part)}))
+    return computed
+
+
+def _inputs(part: Runnable) -> list[str]:
+    return [value.name for value in fed_inputs(part.model.graph)]
+
+
+def _outputs(part: Runnable) -> list[str]:
+    return [value.name for value in part.model.graph.output]
