@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
+
+import onnx
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel, require_onnxruntime
-from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.model.interface import Interface, Port, port_named
 from onnx_migrate.model.model import Model, Segment
+from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import Kind, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
+from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
@@ -41,6 +45,7 @@ def compare(
     *,
     exact: bool = False,
     cast: bool = False,
+    names: Mapping[str, str] | None = None,
     input_data: InputData | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -58,8 +63,9 @@ def compare(
     Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
     ONNX Runtime runs both without optimisations. With `cast` their floating-point types may differ: every value of a narrow
     type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
-    (docs/precision.md). `prove_in` names further runtimes to run both in, of which one where
-    `other` does not run right makes them differ. The other arguments are those of `migrate`.
+    (docs/precision.md). `names` maps names of inputs and outputs of `original` to those of `other`. Where the numbers differ,
+    `Verdict.first_difference` is the first value that does, with its nodes. `prove_in` names further runtimes to run both in, of
+    which one where `other` does not run right makes them differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
     not fit the models, and where ONNX Runtime is not installed. Whether nodes are as their schemas say is asked only of a
@@ -69,14 +75,15 @@ def compare(
     require_onnxruntime("a comparison", "both models are run in it")
     asked, libraries = asked_for(prove_in), libraries_of(ort_library)
     with transfers_within(timeout):
-        models = _valid(original), _valid(other)
+        one, two = _valid(original), _valid(other)
+    models = one, _with_names(two, names or {}, one)
     segment, result = Segment(*models, models[1], exact), models[1]
     interfaces = [Interface.of(model.proto) for model in models]
     if cast:
         interfaces = [_without_precision(interface) for interface in interfaces]
     difference = interfaces[0].difference(interfaces[1])
     if difference:
-        return Verdict(Kind.DIFFERS, difference)
+        return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}")
     reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
     with stoppable(cancel):
         reporter.stage("verify")
@@ -93,6 +100,11 @@ def compare(
             if cast and any(is_narrow(model.proto) for model in models):
                 return _closeness(prover, segment.original, result, settings)
             verdict = prover.verify(segment, strict=exact, by_value=True)
+            if verdict.kind is Kind.DIFFERS and verdict.comparisons:
+                first = prover.first_counterpart(segment.original, result)
+                if first is not None:
+                    first = replace(first, value=(names or {}).get(first.value, first.value))
+                verdict = replace(verdict, first_difference=first)
             if not _ran_in_onnxruntime(verdict):
                 for model in (segment.original, result):
                     if not prover.loads(model):
@@ -110,6 +122,44 @@ def compare(
     elif failing and verdict.kind is Kind.VERIFIED:
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=proofs_text(failing))
     return replace(verdict, proved_in=proofs)
+
+
+def _with_names(other: Model, names: Mapping[str, str], original: Model) -> Model:
+    """Return a model whose inputs and outputs have the names that those of the original have. Raises UsageError."""
+    if not names:
+        return other
+    interfaces = map(Interface.of, (original.proto, other.proto))
+    ports = [{port.name: port for port in (*it.inputs, *it.outputs)} for it in interfaces]
+    for ours, theirs in names.items():
+        port_named(ours, ports[0])
+        port_named(theirs, ports[1])
+    fresh = Names(other.proto)
+    renamed = {theirs: ours for ours, theirs in names.items()}
+    for ours in names:
+        if (
+            ours not in renamed and fresh.fresh(ours) != ours
+        ):  # another value of the second model is called so
+            renamed[ours] = fresh.fresh(f"{ours}_of_the_second")
+    result = other.copy()
+    if other.as_given is not None:
+        result.as_given = onnx.ModelProto.FromString(other.as_given.SerializeToString())
+    for proto in (result.proto, result.as_given):
+        if proto is not None:
+            rename_values(proto, renamed)
+    return result
+
+
+def _as_mapped(one: Interface, other: Interface) -> str:
+    """Return the options with which models are compared whose inputs or outputs have other names, "" where that is not all."""
+    if [len(one.inputs), len(one.outputs)] != [len(other.inputs), len(other.outputs)]:
+        return ""
+    pairs = list(zip((*one.inputs, *one.outputs), (*other.inputs, *other.outputs), strict=True))
+    if any(ours.kind != theirs.kind for ours, theirs in pairs):
+        return ""
+    options = " ".join(
+        f"--map {ours.name}={theirs.name}" for ours, theirs in pairs if ours.name != theirs.name
+    )
+    return f"; {options} compares them in their order" if options else ""
 
 
 def _without_precision(interface: Interface) -> Interface:

@@ -10,7 +10,7 @@ import onnx.parser
 import pytest
 
 from onnx_migrate.comparison import compare
-from onnx_migrate.errors import InvalidModel, LoadError
+from onnx_migrate.errors import InvalidModel, LoadError, UsageError
 from onnx_migrate.report.json_form import json_of
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.prover import Prover
@@ -175,3 +175,28 @@ def convert_float(source: onnx.ModelProto) -> onnx.ModelProto:
         array = onnx.numpy_helper.to_array(tensor).astype("float16")
         tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
     return result
+
+
+def test_inputs_and_outputs_of_other_names_are_mapped() -> None:
+    other = model(
+        TEXT.replace("(float[2,3] x)", "(float[2,3] pixel_values)").replace(
+            "(x, x)", "(pixel_values, pixel_values)"
+        )
+    )
+    refused = compare(model(), other, isolated=False)
+
+    assert (
+        refused.reason
+        == "the inputs were x and became pixel_values; --map x=pixel_values compares them in their order"
+    )
+    assert compare(model(), other, names={"x": "pixel_values"}, isolated=False).verified
+    with pytest.raises(UsageError, match="no input or output 'pixel'"):
+        compare(model(), other, names={"x": "pixel"}, isolated=False)
+
+
+def test_an_inner_value_of_a_mapped_name_is_another() -> None:
+    other = model(
+        """<ir_version: 8, opset_import: ["":17]> g (float[2,3] p) => (float[2,3] y) { x = Add(p, p)  y = Relu(x) }"""
+    )
+
+    assert compare(model(), other, names={"x": "p"}, isolated=False).verified

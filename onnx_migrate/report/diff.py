@@ -12,6 +12,7 @@ import onnx
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import Body, function_key, function_path, subgraph_path, subgraphs
+from onnx_migrate.model.matching import match_nodes
 from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines, node_changes
 from onnx_migrate.report.diff_values import (
     constant_tensor,
@@ -20,7 +21,6 @@ from onnx_migrate.report.diff_values import (
     shape_changes,
     weight_changes,
 )
-from onnx_migrate.report.matching import match_nodes
 
 __all__ = ["DiffEntry", "diff_entries", "diff_lines"]
 

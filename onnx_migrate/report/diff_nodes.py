@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto
 
+from onnx_migrate.model.matching import Matching, attribute_key
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.report.matching import Matching, attribute_key
 from onnx_migrate.report.tensor_text import same_tensor, tensor_text
 from onnx_migrate.rewrite.change_log import attribute_text
 from onnx_migrate.rewrite.operator_counts import operator_name

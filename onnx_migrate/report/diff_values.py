@@ -11,9 +11,9 @@ from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.model.graphs import Body
 from onnx_migrate.model.interface import Port
+from onnx_migrate.model.matching import Matching
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines
-from onnx_migrate.report.matching import Matching
 from onnx_migrate.report.tensor_text import same_tensor, tensor_text, type_text
 from onnx_migrate.standard.schema import is_onnx
 

@@ -195,6 +195,9 @@ def _verification(verdict: Verdict | None, writer: _Writer) -> None:
         writer.line(f"  {GRADES[verdict.grade]}{base}")
     else:
         writer.head(f"[yellow]{verdict.kind.value}[/]: {markup_of(verdict.reason)}")
+        if verdict.first_difference is not None:
+            writer.line(f"  {markup_of(str(verdict.first_difference))}")
+            writer.line(f"    {markup_of(verdict.first_difference.problem)}")
     for item in verdict.comparisons:
         shape = "×".join(map(str, item.shape_after or ())) or "scalar"
         if item.problem:

@@ -88,6 +88,7 @@ class Verdict:
     was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
     stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
     what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
+    `first_difference` is the first value that differs of two models that were compared, None where none is found.
     """
 
     kind: Kind
@@ -106,6 +107,7 @@ class Verdict:
     compared_with: str = ""
     proved_in: tuple[RuntimeProof, ...] = ()
     given_tolerance: bool = False
+    first_difference: FirstDifference | None = None
 
     @property
     def verified(self) -> bool:
@@ -188,7 +190,8 @@ class FirstDifference:
 
     `passes` are several where a model between them could not be compared. `node` and `operator` are "" where the values
     of the model before and after could not be compared one by one; `value` is the one that differs, and `problem` by how
-    much, both models computing it from the same values of the nodes before.
+    much, both models computing it from the same values of the nodes before. Of two models that were compared, without `passes`,
+    the node is that of the second, and `original_node`, `original_operator` and `original_value` are those of the first.
     """
 
     passes: tuple[str, ...]
@@ -196,7 +199,14 @@ class FirstDifference:
     operator: str = ""
     value: str = ""
     problem: str = ""
+    original_node: str = ""
+    original_operator: str = ""
+    original_value: str = ""
 
     def __str__(self) -> str:
+        if not self.passes:
+            here = f"{self.value!r} of {self.node!r} ({self.operator})"
+            there = f"{self.original_value!r} of {self.original_node!r} ({self.original_operator})"
+            return f"the first value that differs is {here}{f', {there} in the original' if there != here else ''}"
         node = f", at node {self.node!r} ({self.operator})" if self.node else ""
         return f"the numbers first differ after pass {' or '.join(map(repr, self.passes))}{node}"

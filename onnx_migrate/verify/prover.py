@@ -23,6 +23,7 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
+from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART
 from onnx_migrate.verify.equivalence.parts import PARTS, Chain
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.load_check import check_loads
@@ -155,6 +156,12 @@ class Prover:
         runnables = map(self.runnable, (original, result))
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
+
+    def first_counterpart(self, original: Model, other: Model) -> FirstDifference | None:
+        """Return the first value of any other model that differs from its counterpart in the original; None if none is found."""
+        runnables = map(self.runnable, (original, other))
+        ending = self.settings.alone.call(FIRST_COUNTERPART, *runnables, self.settings.for_child)
+        return ending.value if isinstance(ending, process.Returned) and ending.value.value else None
 
     def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.

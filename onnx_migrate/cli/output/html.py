@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from onnx_migrate.report.data import ReportData
     from onnx_migrate.report.failure import Failure
     from onnx_migrate.report.html.contents import Row
+    from onnx_migrate.verdicts import Verdict
 
-__all__ = ["BatchPage", "html_option", "model_page", "page_at", "write_failure_page"]
+__all__ = ["BatchPage", "comparison_page", "html_option", "model_page", "page_at", "write_failure_page"]
 
 _LENIENT = "backslashreplace"
 """How a byte of a file name that is not UTF-8 is shown."""
@@ -41,6 +42,14 @@ def model_page(report: ReportData | Failure, *, output: str | None) -> Iterator[
     from onnx_migrate.report.html.render import model_page as render
 
     yield render(report, output).encode("utf-8", _LENIENT)
+
+
+def comparison_page(original: str, other: str, verdict: Verdict) -> Iterator[bytes]:
+    """Yield the page of two models that were compared: their figures, the nodes that differ first, and what was found."""
+    from onnx_migrate.files import load
+    from onnx_migrate.report.html.render import comparison_page as render
+
+    yield render(load(original), load(other), verdict).encode("utf-8", _LENIENT)
 
 
 def write_failure_page(path: str, error: MigrateError, model: str) -> None:

@@ -127,7 +127,8 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
 def verdict_text(verdict: Verdict) -> str:
     """Return the reason of a verdict, what ran the models, and how alike the outputs are."""
     evaluator = f"with {verdict.evaluator}" if verdict.evaluator else ""
-    text = " ".join(filter(None, (verdict.reason, evaluator)))
+    first = f"({verdict.first_difference})" if verdict.first_difference else ""
+    text = " ".join(filter(None, (verdict.reason, first, evaluator)))
     grade = GRADES.get(verdict.grade, "")
     if grade and verdict.compared_with:
         grade += f", compared with {verdict.compared_with} and not with the original"

@@ -9,21 +9,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import onnx
+
 from onnx_migrate._version import __version__
-from onnx_migrate.errors import UsageError
+from onnx_migrate.errors import UsageError, Where
+from onnx_migrate.model.graphs import node_label, producers
+from onnx_migrate.model.model import Model
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.report.data import ReportData
+from onnx_migrate.report.data import ModelSummary, ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html import contents
 from onnx_migrate.report.html.contents import Row, anchor
 from onnx_migrate.report.html.grouping import grouped
 from onnx_migrate.report.html.node_diagram import draw_blocked
 from onnx_migrate.report.request import tool_versions
+from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.verdicts import FirstDifference, Verdict
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["batch_page", "check_available", "model_page", "model_part"]
+__all__ = ["batch_page", "check_available", "comparison_page", "model_page", "model_part"]
 
 _LISTED = 2_000
 """Largest number of nodes listed for one drawing on the page of one model."""
@@ -42,6 +50,48 @@ def model_page(report: ReportData | Failure, output: str | None = None) -> str:
     macros = _macros()
     page = macros.alone(report.model, report.outcome, output, report, _LISTED)
     return f"{macros.top(report.model)}\n{page}\n{macros.bottom(__version__)}\n"
+
+
+def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
+    """Return the page of two models that were compared; the nodes of the first value that differs are beside each other."""
+    macros, name = _macros(), f"{original.name} and {other.name}"
+    report = ReportData(
+        name,
+        ModelSummary.of(original.proto),
+        ModelSummary.of(other.proto),
+        (),
+        tuple(_first_nodes(original.proto, other.proto, verdict.first_difference)),
+        (),
+        verdict,
+    )
+    page = macros.alone(name, "compared", None, report, _LISTED)
+    return f"{macros.top(name)}\n{page}\n{macros.bottom(__version__)}\n"
+
+
+def _first_nodes(
+    original: onnx.ModelProto, other: onnx.ModelProto, first: FirstDifference | None
+) -> Iterator[Change]:
+    """Yield the two nodes of the first value that differs as a change of the one to the other."""
+    if first is None:
+        return
+    before = producers(original.graph).get(first.original_value)
+    after = producers(other.graph).get(first.value)
+    if before is not None and after is not None:
+        nodes = [node.SerializeToString() for node in (before, after)]
+        versions = [_version(model, node) for model, node in ((original, before), (other, after))]
+        where = Where("graph", node_label(before), before.op_type)
+        yield Change(
+            "verify", where, nodes[0], versions[0], nodes[1], versions[1], (), f"{first}: {first.problem}"
+        )
+
+
+def _version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
+    if is_onnx(node.domain):
+        opset = onnx_opset(model.opset_import, ir_version=model.ir_version) or 1
+    else:
+        opset = imported(model.opset_import, node.domain) or 1
+    form = signature_at(node.domain, node.op_type, opset)
+    return form.since_version if form is not None else opset
 
 
 def model_part(report: ReportData | Failure | None, model: str, outcome: str, output: str | None) -> str:

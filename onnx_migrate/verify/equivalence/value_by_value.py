@@ -37,6 +37,7 @@ __all__ = [
     "explained",
     "first_difference",
     "first_value",
+    "stored",
 ]
 
 
@@ -99,15 +100,20 @@ def _floats(node: onnx.NodeProto, model: onnx.ModelProto) -> dict[str, float]:
     return found
 
 
-def _tensors(model: onnx.ModelProto) -> dict[str, TensorProto]:
-    """Return the float tensors with data of their own, by the names of initializers and of Constant's outputs."""
+def stored(model: onnx.ModelProto) -> dict[str, TensorProto]:
+    """Return the tensors of the main graph's initializers and Constants, by the names of their values."""
     found = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "Constant" and is_onnx(node.domain):
             found.update(zip(node.output, (a.t for a in node.attribute if a.name == "value"), strict=False))
+    return found
+
+
+def _tensors(model: onnx.ModelProto) -> dict[str, TensorProto]:
+    """Return the float tensors with data of their own, by the names of initializers and of Constant's outputs."""
     return {
         name: tensor
-        for name, tensor in found.items()
+        for name, tensor in stored(model).items()
         if tensor.data_type in _FLOATS and tensor.data_location != TensorProto.EXTERNAL
     }
 
@@ -182,7 +188,7 @@ def first_difference(
     both = Reads(original.model, cuts), Reads(result.model, cuts)
     followed = {read for name in problems for reads in both for read in reads.by([name])} & problems.keys()
     if followed:
-        problems = dict(differences([name for name in cuts if name not in followed]))
+        problems = dict(differences([name for name in cuts if name not in followed])) or problems
     return next(iter(problems.items()), ("", ""))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +154,23 @@ def test_a_runtime_that_is_not_there_is_wrong_usage(cli: Run) -> None:
     ended = cli("verify", "small.onnx", "small.onnx", "--in", "nowhere")
     assert ended.code == 2
     assert "nothing can be run in 'nowhere' here" in ended.err
+
+
+def test_the_first_value_that_differs_is_named_and_drawn(cli: Run, folder: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["":17]> g (float[2,3] x) => (float[2,3] y) { [act] a = Sigmoid(x) y = Neg(a) }'
+    onnx.save(onnx.parser.parse_model(text), folder / "one.onnx")
+    other = text.replace("(float[2,3] x)", "(float[2,3] pixels)").replace(
+        "[act] a = Sigmoid(x)", "[other] b = Tanh(pixels)"
+    )
+    onnx.save(onnx.parser.parse_model(other.replace("Neg(a)", "Neg(b)")), folder / "two.onnx")
+    ended = cli("verify", "one.onnx", "two.onnx", "--map", "x=pixels", "--html", "page.html")
+
+    assert ended.code == 3
+    assert (
+        "the first value that differs is 'b' of 'other' (Tanh), 'a' of 'act' (Sigmoid) in the original"
+        in ended.out
+    )
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert {"Sigmoid", "Tanh", "pixels"} <= set(re.findall(r"\w+", page))
+    assert cli("verify", "one.onnx", "two.onnx", "--map", "x").code == 2
+    assert cli("verify", "one.onnx", "two.onnx", "--map", "x=q").code == 2

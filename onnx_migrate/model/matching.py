@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import onnx
 from onnx import AttributeProto
 
-__all__ = ["Matching", "attribute_key", "match_nodes"]
+__all__ = ["Matching", "attribute_key", "match_changed", "match_nodes"]
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
@@ -74,6 +74,69 @@ def match_nodes(
             if partner in free:
                 _pair(found, free, before, node, place, partner)
     return found
+
+
+def match_changed(
+    before: Sequence[onnx.NodeProto],
+    after: Sequence[onnx.NodeProto],
+    known: Mapping[str, str],
+    constants: tuple[Set[str], Set[str]],
+) -> Matching:
+    """Match the nodes of two sorted bodies of which some are changed, whatever their values are called. Linear in the nodes.
+
+    `known` has the names before of values from outside, by their names after; `constants` are those of both that are constant. A
+    node is one that reads the same values, with the same operator, attributes and constants; else with the same
+    operator; else with another that is missing after. Of several the one of the same name, else the first.
+    """
+    found = Matching(renamed=dict(known))
+    free = dict.fromkeys(range(len(before)))
+    by_key: dict[Hashable, list[int]] = defaultdict(list)
+    for place, node in enumerate(before):
+        for key in _keys(node, {}, constants[0], old=True):
+            by_key[key].append(place)
+    missing = Counter(map(_kind, before))
+    missing.subtract(map(_kind, after))
+    by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
+    for place, node in enumerate(after):
+        named = by_output.get(_first(node), -1)
+        for rank, key in enumerate(_keys(node, found.renamed, constants[1], old=False)):
+            places = by_key.get(key, [])
+            while places and places[0] not in free:
+                places.pop(0)
+            same = [
+                at for at in places[:_TRIED] if at in free and (rank < 2 or missing[_kind(before[at])] > 0)
+            ]
+            if same:
+                _pair(found, free, before, node, place, named if named in same else same[0])
+                # What has the same name stands for the same value too.
+                found.renamed.update(
+                    (name, name) for name in node.output if name and name not in found.renamed
+                )
+                break
+    return found
+
+
+_TRIED = 16
+"""How many nodes that read the same values are looked at for one of the same name."""
+
+
+def _keys(
+    node: onnx.NodeProto, renamed: Mapping[str, str], constants: Set[str], *, old: bool
+) -> Iterator[Hashable]:
+    """Yield what a node is known by: all of it, its operator and the values that it reads, and these alone."""
+    read = tuple(
+        "" if not name else _CONSTANT if name in constants else name if old else renamed.get(name, f"{name}?")
+        for name in node.input
+    )
+    whole = tuple(name if old else renamed.get(name, name) for name in node.input)
+    attributes = b"".join(sorted(map(attribute_key, node.attribute)))
+    yield "all", _kind(node), whole, hashlib.blake2b(attributes, digest_size=16).digest(), len(node.output)
+    if set(read) - {"", _CONSTANT}:
+        yield "operator", _kind(node), read, len(node.output)
+        yield "values", tuple(name for name in read if name not in ("", _CONSTANT)), len(node.output)
+
+
+_CONSTANT = "\0"
 
 
 def attribute_key(attribute: AttributeProto) -> bytes:

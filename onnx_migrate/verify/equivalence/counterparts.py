@@ -1,0 +1,178 @@
+"""Which value of one model is which of another, whatever they are called, so that both can be compared value by value."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import starmap
+from typing import Any
+
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from onnx_migrate.model.graphs import fed_inputs, initializer_names, node_label, producers, subgraphs
+from onnx_migrate.model.matching import attribute_key, match_changed
+from onnx_migrate.model.names import Names
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verdicts import FirstDifference
+from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.equivalence.common_values import ValueTypes, common_cuts
+from onnx_migrate.verify.equivalence.inner_values import Reads
+from onnx_migrate.verify.equivalence.value_by_value import first_value, stored
+from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["FIRST_COUNTERPART", "Counterparts", "first_counterpart", "rename_values"]
+
+FIRST_COUNTERPART = "onnx_migrate.verify.equivalence.counterparts:first_counterpart"
+"""What runs in the child process."""
+
+
+@dataclass(frozen=True)
+class Counterparts:
+    """A model whose values have the names that they have in another, and its own names by these."""
+
+    model: onnx.ModelProto
+    own: Mapping[str, str]
+
+    @classmethod
+    def of(cls, model: onnx.ModelProto, other: onnx.ModelProto) -> Counterparts:
+        """Return a copy of `model` with the names of `other`; a value that is none of the other's has a name that is not, too."""
+        named, first = onnx.ModelProto(), onnx.ModelProto()
+        named.CopyFrom(model)
+        first.CopyFrom(other)
+        for proto in (named, first):
+            sort_model(proto)
+        constants = _constants(first), _constants(named)
+        known = {value.name: value.name for value in fed_inputs(named.graph)}
+        by_content = {content: name for name, content in constants[0].items() if content}
+        for name, content in constants[1].items():
+            known[name] = by_content.get(content, name) if constants[0].get(name) != content else name
+        found = match_changed(
+            first.graph.node, named.graph.node, known, (constants[0].keys(), constants[1].keys())
+        )
+        computed = {name for node in named.graph.node for name in node.output if name} - constants[1].keys()
+        fixed = {output.name for output in named.graph.output}
+        wanted = {
+            name: new
+            for name, new in found.renamed.items()
+            if name in computed and (name == new or not {name, new} & fixed)
+        }
+        taken = {name for node in first.graph.node for name in node.output} | initializer_names(first.graph)
+        names = Names(first)
+        for name in sorted(computed - wanted.keys() - fixed):
+            wanted[name] = names.fresh(f"{name}_of_the_second") if name in taken else name
+        held = set(wanted.values())
+        for name in constants[1]:  # a constant of the second model may have the name of a value of the first
+            if name in held:
+                wanted[name] = names.fresh(f"{name}_of_the_second")
+        changed = {name: new for name, new in wanted.items() if name != new}
+        rename_values(named, changed)
+        return cls(named, {new: name for name, new in changed.items()})
+
+
+def rename_values(proto: onnx.ModelProto, renamed: Mapping[str, str]) -> None:
+    """Rename values of the main graph, in place, where they are made, read and declared."""
+    if renamed:
+        _rename_in(proto.graph, renamed)
+
+
+def _rename_in(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
+    declared: Any = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    for item in [*declared, *(sparse.values for sparse in graph.sparse_initializer)]:
+        if item.name in renamed:
+            item.name = renamed[item.name]
+    for node in graph.node:
+        for names in (node.input, node.output):
+            for place, name in enumerate(names):
+                if name in renamed:
+                    names[place] = renamed[name]
+        for _, _, inner in subgraphs(node):
+            _rename_in(inner, renamed)
+
+
+def _constants(proto: onnx.ModelProto) -> dict[str, bytes]:
+    """Return the constants of the main graph by name, each with a digest of what the structure holds of it."""
+    graph = proto.graph
+    fed = {value.name for value in graph.input}
+    found = {tensor.name: _digest(tensor) for tensor in graph.initializer if tensor.name not in fed}
+    found |= {sparse.values.name: b"" for sparse in graph.sparse_initializer}
+    found |= {tensor.name: b"" for tensor in graph.initializer if tensor.name in fed}
+    for node in graph.node:
+        if node.op_type == "Constant" and is_onnx(node.domain):
+            tensors = [attribute.t for attribute in node.attribute if attribute.name == "value"]
+            found[node.output[0]] = _digest(tensors[0]) if tensors else node.attribute[0].SerializeToString()
+    return found
+
+
+def _digest(tensor: TensorProto) -> bytes:
+    """Return what tells a tensor from others of the same model; b"" for one whose data are elsewhere."""
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return b""
+    copy = TensorProto()
+    copy.CopyFrom(tensor)
+    copy.ClearField("name")
+    return hashlib.blake2b(copy.SerializeToString(deterministic=True), digest_size=16).digest()
+
+
+def first_counterpart(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference:
+    """Return the first value of any other model that differs from its counterpart, and the nodes of both.
+
+    Values are matched by `Counterparts`. Where several nodes compute the value from those at which both are cut, the first
+    whose operator, attributes or constants differ is named. Runs the models in this process.
+    """
+    counterparts = Counterparts.of(other.model, original.model)
+    named = other.with_structure(counterparts.model)
+    found = first_value(original, named, settings)
+    if not found.value:
+        return found
+    models, own = (original.model, named.model), counterparts.own
+    cuts = set(common_cuts(*models, ValueTypes(original.model, {})))
+    between = {
+        found.value,
+        *(name for name in Reads(named.model, cuts).all_by([found.value]) if name not in cuts),
+    }
+    made, unlike = [producers(model.graph) for model in models], _Unlike(original, named)
+    computed = (name for node in named.model.graph.node for name in node.output if name in between)
+    value = next((name for name in computed if unlike.at(*(of.get(name) for of in made))), found.value)
+    one, two = (of.get(value) for of in made)
+    labels = [node_label(node) if node is not None else "" for node in (one, two)]
+    operators = [node.op_type if node is not None else "" for node in (one, two)]
+    first, second = zip(labels, operators, strict=True)
+    return FirstDifference(
+        (), own.get(second[0], second[0]), second[1], own.get(value, value), found.problem, *first, value
+    )
+
+
+@dataclass(frozen=True)
+class _Unlike:
+    """Whether nodes of two models are written differently, or read other constants."""
+
+    original: Runnable
+    other: Runnable
+
+    def at(self, one: onnx.NodeProto | None, other: onnx.NodeProto | None) -> bool:
+        """Return whether the nodes differ in more than names."""
+        if one is None or other is None:
+            return one is not other
+        forms = [
+            (node.op_type, node.domain, len(node.input), sorted(map(attribute_key, node.attribute)))
+            for node in (one, other)
+        ]
+        return forms[0] != forms[1] or any(
+            starmap(self._other_data, zip(one.input, other.input, strict=True))
+        )
+
+    def _other_data(self, one: str, other: str) -> bool:
+        ours, theirs = self._tensors[0].get(one), self._tensors[1].get(other)
+        if ours is None or theirs is None:
+            return ours is not theirs
+        arrays = self.original.inlined(ours), self.other.inlined(theirs)
+        return bool(bit_difference(one, *map(numpy_helper.to_array, arrays)))
+
+    @cached_property
+    def _tensors(self) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:
+        return stored(self.original.model), stored(self.other.model)
