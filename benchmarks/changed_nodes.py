@@ -80,8 +80,7 @@ def renamed(model: onnx.ModelProto) -> None:
 
 
 def pairs(paths: list[str], count: int) -> Iterator[tuple[str, str, onnx.ModelProto, onnx.ModelProto, str]]:
-    """Yield models, a changed copy of each, how it was changed, and the name of the node."""
-    found = 0
+    """Yield models, how a copy was changed, the model, that copy, and the name of the node, for three times as many turns."""
     for turn in range(3 * count):
         path = paths[turn % len(paths)]
         kind, shape = KINDS[(turn + turn // len(paths)) % 3], SHAPES[(turn // 3 + turn // len(paths)) % 3]
@@ -98,9 +97,6 @@ def pairs(paths: list[str], count: int) -> Iterator[tuple[str, str, onnx.ModelPr
             own = next(item.version for item in copy.opset_import if item.domain in ("", "ai.onnx"))
             copy = convert_version(copy, own + 2)
         yield path, f"{kind}, {shape}", model, copy, name
-        found += 1
-        if found == count:
-            return
 
 
 def main() -> None:
@@ -111,6 +107,8 @@ def main() -> None:
     given = parser.parse_args()
     right = seen = 0
     for path, how, model, copy, name in pairs(given.models, given.pairs):
+        if seen == given.pairs:
+            break
         try:
             verdict = compare(model, copy, isolated=False)
         except MigrateError as error:

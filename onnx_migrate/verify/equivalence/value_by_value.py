@@ -188,7 +188,7 @@ def first_difference(
     both = Reads(original.model, cuts), Reads(result.model, cuts)
     followed = {read for name in problems for reads in both for read in reads.by([name])} & problems.keys()
     if followed:
-        problems = dict(differences([name for name in cuts if name not in followed])) or problems
+        problems = dict(differences([name for name in cuts if name not in followed]))
     return next(iter(problems.items()), ("", ""))
 
 
