@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from onnx_migrate.process.progress import Progress
     from onnx_migrate.report import ModelSummary, PartialReport, Report
     from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
+    from onnx_migrate.session import Session
     from onnx_migrate.verdicts import Comparison, DynamicProof, Kind, RuntimeProof, Verdict
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "Report",
     "RuntimeProof",
     "SaveError",
+    "Session",
     "Summary",
     "UsageError",
     "Verdict",
@@ -98,6 +100,7 @@ _MODULES = {
     "process.progress": ("Progress",),
     "report": ("ModelSummary", "PartialReport", "Report"),
     "rewrite.change_log": ("Change", "ChangeLog", "Note"),
+    "session": ("Session",),
     "verdicts": ("Comparison", "DynamicProof", "Kind", "RuntimeProof", "Verdict"),
 }
 """Where a public name is from; the others are in `errors`."""

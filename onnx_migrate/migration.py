@@ -224,7 +224,7 @@ class _Run:
         with ExitStack() as stack:
             settings = self.settings
             if self.ready:
-                settings = replace(settings, worker=stack.enter_context(ready_worker(settings.limits)))
+                settings = replace(settings, worker=stack.enter_context(ready_worker(settings)))
             result = self.pipeline.run(
                 original, log, require_optional=self.simplified, strict=self.strict, stage=self.clock
             )

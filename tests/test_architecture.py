@@ -16,12 +16,13 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching comparison explanation inspection migration options engine report rewrite
+    __init__   -> batching session comparison explanation inspection migration options engine report rewrite
     cli -> batching comparison explanation inspection compatibility migration report options engine
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options engine verify report files model standard
     inspection -> remedies compatibility options engine report files rewrite facts model standard
+    session    -> comparison migration files model
     comparison -> engine verify files model
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model

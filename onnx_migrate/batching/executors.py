@@ -6,7 +6,6 @@ Crashes, time-outs and lost jobs become outcomes.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -14,26 +13,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from onnx_migrate.batching.job import Job, Outcome
-from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
+from onnx_migrate.batching.pool import LocalPool, WorkerEndedError, call_worker
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.process import Limits
+from onnx_migrate.process import Limits, current_workers
 from onnx_migrate.url import is_url
 
 __all__ = ["Submitter", "run_warm", "submitting"]
 
 _STAGES = 3
 """How many time limits a model may take when its native stages run in child processes, each with the time limit."""
-
-_IDLE_SECONDS = 60.0
-"""How long a child process is kept without a job."""
-
-_waiting: defaultdict[int | None, list[LocalPool]] = defaultdict(list)
-"""Pools of one child each that have no job, by their limit of memory."""
-
-if hasattr(os, "register_at_fork"):
-    # A fork has the pools of its parent, not their threads.
-    os.register_at_fork(after_in_child=_waiting.clear)
 
 
 class Submitter:
@@ -52,7 +41,7 @@ class Submitter:
         """Return what runs jobs in a pool, each for so many seconds at most."""
 
         def submit(job: Job) -> Future[Outcome]:
-            return pool.schedule(run_job, job, timeout=timeout * _STAGES if job.isolated else timeout)
+            return pool.schedule(run_job, job, timeout=_seconds(job, timeout))
 
         return cls(submit, retries=True)
 
@@ -102,21 +91,25 @@ def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
     """
     if memory_limit is None:
         memory_limit = _memory_share(os.cpu_count() or 1)
-    waiting = _waiting[memory_limit]
+    submit = Submitter(lambda job: _ended(job, timeout, memory_limit), retries=True)
+    for isolated in (False, True):
+        attempt = replace(job, isolated=isolated)
+        outcome = submit.outcome(attempt, submit(attempt))
+        if outcome is not None:
+            return outcome
+    raise AssertionError("an isolated job has an outcome")
+
+
+def _ended(job: Job, timeout: float, memory: int | None) -> Future[Outcome]:
+    """Run a job in a kept child process, and return how it ended."""
+    future: Future[Outcome] = Future()
     try:
-        pool = waiting.pop()
-    except IndexError:
-        pool = LocalPool(1, memory_limit=memory_limit, threads_each=1, idle=_IDLE_SECONDS)
-    submit = Submitter.to_pool(pool, timeout)
-    try:
-        for isolated in (False, True):
-            attempt = replace(job, isolated=isolated)
-            outcome = submit.outcome(attempt, submit(attempt))
-            if outcome is not None:
-                return outcome
-        raise AssertionError("an isolated job has an outcome")
-    finally:
-        waiting.append(pool)
+        seconds = _seconds(job, timeout)
+        ended = call_worker(current_workers(), run_job, job, seconds=seconds, memory=memory, threads=1)
+        future.set_result(ended)
+    except Exception as error:  # which the submitter tells
+        future.set_exception(error)
+    return future
 
 
 @contextmanager
@@ -143,6 +136,10 @@ def submitting(
         yield Submitter.to_pool(pool, timeout)
     finally:
         pool.shutdown(at_once=True)  # every job has ended, or the batch stops at once
+
+
+def _seconds(job: Job, timeout: float) -> float:
+    return timeout * _STAGES if job.isolated else timeout
 
 
 def _memory_share(processes: int) -> int | None:

@@ -77,6 +77,16 @@ class Outcome:
     loadable: bool = False
     left: int = 0
 
+    @classmethod
+    def of(cls, source: str, output: str | None, kind: str, report: ReportData) -> Outcome:
+        """Return the outcome of a migration that was done."""
+        verdict = report.verification
+        known = NOT_VERIFIED if verdict is None else verdict.kind.value
+        doubt = verdict.reason if verdict is not None and known == UNVERIFIED else ""
+        return cls(
+            source, output, kind, report=report, verification=known, doubt=doubt, left=len(report.left)
+        )
+
     @property
     def done(self) -> bool:
         """Whether the model was migrated or needed no change."""

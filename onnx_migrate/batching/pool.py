@@ -3,62 +3,36 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from onnx_migrate.process import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut, Worker
+from onnx_migrate.process import Crashed, OutOfMemory, Raised, Returned, TimedOut, Workers
 
-__all__ = ["LocalPool", "WorkerEndedError"]
+__all__ = ["LocalPool", "WorkerEndedError", "call_worker"]
 
 
 class WorkerEndedError(Exception):
     """A call's worker process ended before the call did."""
 
-    def __init__(self, ending: Crashed | OutOfMemory) -> None:
-        self.ending = ending
+    def __init__(self, ending: Crashed | OutOfMemory, *, started: bool = True) -> None:
+        self.ending, self.started = ending, started
         last = ending.log.strip().rpartition("\n")[2]
         super().__init__(f"{ending}: {last}" if last else str(ending))
-
-
-@dataclass(frozen=True)
-class _Call:
-    future: Future[Any]
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    seconds: float | None
 
 
 class LocalPool:
     """`jobs` workers, started when there is work. A call that crashes its worker or takes too long ends no other.
 
-    `memory_limit` is in bytes of private writable memory, for each worker. The workers divide the processor's cores, or have
-    `threads_each`. One that has no work for `idle` seconds is ended.
+    `memory_limit` is in bytes of private writable memory, for each call. The workers divide the processor's cores.
     """
 
-    def __init__(
-        self,
-        jobs: int,
-        *,
-        memory_limit: int | None = None,
-        threads_each: int | None = None,
-        idle: float | None = None,
-    ) -> None:
+    def __init__(self, jobs: int, *, memory_limit: int | None = None) -> None:
         self._memory_limit = memory_limit
-        self._idle = idle
-        self._threads_each = threads_each or max(1, (os.cpu_count() or 1) // max(1, jobs))
-        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
-        self._workers: set[Worker] = set()
-        self._lock = threading.Lock()  # of the fields below and of `_workers`
+        self._threads_each = max(1, (os.cpu_count() or 1) // max(1, jobs))
+        self._workers = Workers(most=jobs)
+        self._threads = ThreadPoolExecutor(jobs, "onnx-migrate-batch")
         self._refusal = ""
-        self._cancelled = False
-        self._workers_start = True
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(jobs)]
-        for thread in self._threads:
-            thread.start()
 
     def __enter__(self) -> LocalPool:
         return self
@@ -72,84 +46,54 @@ class LocalPool:
         The future raises TimeoutError past it, and WorkerEndedError when the worker ends. Raises RuntimeError after
         `shutdown`, and when workers end before they take a call, as with too little memory.
         """
-        future: Future[Any] = Future()
-        with self._lock:
-            if self._refusal:
-                raise RuntimeError(self._refusal)
-            self._calls.put(_Call(future, fn, args, timeout))
-        return future
+        if self._refusal:
+            raise RuntimeError(self._refusal)
+        return self._threads.submit(self._called, fn, args, timeout)
 
     def shutdown(self, *, at_once: bool = False) -> None:
         """End the workers: when all is done, or at once, whatever they do."""
-        with self._lock:
-            self._refusal = self._refusal or "cannot schedule new calls after shutdown"
-            self._cancelled = self._cancelled or at_once
-            for worker in self._workers if at_once else ():
-                worker.kill()
-            for _ in self._threads:
-                self._calls.put(None)
-        for thread in self._threads:
-            thread.join()
+        if at_once:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._workers.close()
+        self._threads.shutdown()
+        self._workers.close()
 
-    def _work(self) -> None:
-        """Pass calls to a worker that this thread starts, and replaces when it has ended."""
-        worker: Worker | None = None
-        while True:
-            try:
-                call = self._calls.get(timeout=self._idle if worker else None)
-            except Empty:
-                self._end(worker)
-                worker = None
-                continue
-            if call is None:
-                break
-            if self._cancelled:
-                call.future.cancel()
-            if not call.future.set_running_or_notify_cancel():
-                continue
-            try:
-                if self._refusal and not self._workers_start:
-                    raise RuntimeError(self._refusal)
-                worker = worker or self._start()
-                _settle(call, self._ending(worker, call))
-            except Exception as error:  # arguments that do not pickle, or no process can be started
-                call.future.set_exception(error)
-            if worker is not None and not worker.alive:
-                self._end(worker)
-                worker = None
-        self._end(worker)
-
-    def _start(self) -> Worker:
-        worker = Worker(self._memory_limit, threads=self._threads_each)
-        with self._lock:
-            self._workers.add(worker)
-            if self._cancelled:
-                worker.kill()
-        return worker
-
-    def _end(self, worker: Worker | None) -> None:
-        if worker is not None:
-            with self._lock:
-                self._workers.remove(worker)
-            worker.close()
-
-    def _ending(self, worker: Worker, call: _Call) -> Ending:
+    def _called(self, fn: Callable[..., Any], args: tuple[Any, ...], seconds: float | None) -> Any:
         """Make a call. Raises RuntimeError, for this and all later calls, where a worker does not even start."""
-        ending = worker.call(call.function, *call.args, seconds=call.seconds)
-        if isinstance(ending, (Crashed, OutOfMemory)) and not worker.started and not self._cancelled:
-            with self._lock:
-                self._workers_start = False
-                self._refusal = f"worker processes end as they start: {WorkerEndedError(ending)}"
+        if self._refusal:
             raise RuntimeError(self._refusal)
-        return ending
+        try:
+            return call_worker(
+                self._workers,
+                fn,
+                *args,
+                seconds=seconds,
+                memory=self._memory_limit,
+                threads=self._threads_each,
+            )
+        except WorkerEndedError as error:
+            if error.started or self._workers.closed:
+                raise
+            self._refusal = f"worker processes end as they start: {error}"
+            raise RuntimeError(self._refusal) from error
 
 
-def _settle(call: _Call, ending: Ending) -> None:
+def call_worker(
+    workers: Workers,
+    fn: Callable[..., Any],
+    *args: Any,
+    seconds: float | None,
+    memory: int | None,
+    threads: int,
+) -> Any:
+    """Call a function in one of these workers and return what it returns; raises as futures of `LocalPool` do."""
+    with workers.borrowed(memory, threads=threads) as worker:
+        ending = worker.call(fn, *args, seconds=seconds)
+        started = worker.started
     if isinstance(ending, Returned):
-        call.future.set_result(ending.value)
-    elif isinstance(ending, Raised):
-        call.future.set_exception(ending.error or RuntimeError(str(ending)))
-    elif isinstance(ending, TimedOut):
-        call.future.set_exception(TimeoutError(str(ending)))
-    else:
-        call.future.set_exception(WorkerEndedError(ending))
+        return ending.value
+    if isinstance(ending, Raised):
+        raise ending.error or RuntimeError(str(ending))
+    if isinstance(ending, TimedOut):
+        raise TimeoutError(str(ending))
+    raise WorkerEndedError(ending, started=started)

@@ -14,10 +14,8 @@ from onnx_migrate.batching.job import (
     FAILED,
     INVALID,
     MIGRATED,
-    NOT_VERIFIED,
     REFUSED,
     UNCHANGED,
-    UNVERIFIED,
     Job,
     Outcome,
 )
@@ -114,12 +112,8 @@ def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
     flags = [*job.flags]
     flags += ["--save-as-external-data"] if job.external else []
     flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
-    report = migration.report.saved(None if job.in_place else job.output, *flags)
-    verdict = migration.report.verification
-    known = NOT_VERIFIED if verdict is None else verdict.kind.value
-    doubt = verdict.reason if verdict is not None and known == UNVERIFIED else ""
-    return Outcome(
-        job.source, job.output, kind, report=report, verification=known, doubt=doubt, left=len(report.left)
+    return Outcome.of(
+        job.source, job.output, kind, migration.report.saved(None if job.in_place else job.output, *flags)
     )
 
 

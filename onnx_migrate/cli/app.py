@@ -23,6 +23,7 @@ from onnx_migrate.cli.options.panels import format_help_text, in_panels
 from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
 from onnx_migrate.cli.stop_signals import PROGRAM, code_of_stop, end_on_signals, stop_on_signals
 from onnx_migrate.messages import printable
+from onnx_migrate.process import current_workers
 from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.process.temporary import remove_all
 
@@ -134,6 +135,7 @@ def _stoppable(callback: Any) -> Any:
             raise click.Abort from None
         finally:
             with blocked(*STOPS):
+                current_workers().clear()
                 remove_all()
                 end_on_signals()
 

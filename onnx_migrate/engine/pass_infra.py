@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar
 
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
@@ -207,7 +210,7 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     if callable(given):
         takes_graph(given)
         return UserPass(given, getattr(given, "__name__", type(given).__name__))
-    installed = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    installed = _points()
     try:
         if given in installed:
             return _named(installed[given].load(), given)
@@ -235,5 +238,21 @@ def _named(loaded: Any, name: str) -> Pass:
 
 def installed_passes() -> list[Pass]:
     """Return the passes of other distributions, from the entry-point group `onnx_migrate.passes`, by name."""
-    names = sorted({point.name for point in entry_points(group=ENTRY_POINT_GROUP)})
-    return [as_pass(name) for name in names]
+    return [as_pass(name) for name in sorted(_points())]
+
+
+def _points() -> dict[str, EntryPoint]:
+    """Return the entry points of installed passes by name; looked for again where a folder of sys.path has changed."""
+    folders = []
+    for entry in sys.path:
+        with suppress(OSError):
+            folders.append((entry, os.stat(entry or ".").st_mtime_ns))
+    return _points_in(entry_points, tuple(folders))
+
+
+@lru_cache(maxsize=1)
+def _points_in(
+    search: Callable[..., Iterable[EntryPoint]], folders: tuple[tuple[str, int], ...]
+) -> dict[str, EntryPoint]:
+    """Return the entry points; `folders` are only what they depend on, as each search reads all installed packages."""
+    return {point.name: point for point in search(group=ENTRY_POINT_GROUP)}

@@ -8,7 +8,8 @@ from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, R
 from onnx_migrate.process.forked import call_in_fork
 from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.supervised import Program
-from onnx_migrate.process.worker import Worker, run
+from onnx_migrate.process.worker import Worker
+from onnx_migrate.process.workers import Workers, current_workers, run, using
 
 __all__ = [
     "CancelToken",
@@ -22,11 +23,14 @@ __all__ = [
     "Returned",
     "TimedOut",
     "Worker",
+    "Workers",
     "call_in_fork",
     "captured_output",
     "check_cancelled",
+    "current_workers",
     "mark",
     "run",
     "say",
     "stoppable",
+    "using",
 ]

@@ -22,11 +22,12 @@ from typing import Any, BinaryIO
 
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.process.endings import Ending, OutOfMemory, Raised, Returned, names_lack_of_memory
-from onnx_migrate.process.limits import limit_memory
+from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
 
 __all__ = [
     "BOOT",
     "ENDED",
+    "LEFT",
     "READY",
     "SAID",
     "STAGE",
@@ -46,8 +47,8 @@ BOOT = "import sys; sys.path[:] = sys.argv[4:]; from onnx_migrate.process.child 
 
 `__main__` of the parent is not imported, so scripts need no guard."""
 
-READY, STAGE, SAID, ENDED = "ready", "stage", "said", "ended"
-"""The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name, a text or the `Ending`."""
+READY, STAGE, SAID, LEFT, ENDED = "ready", "stage", "said", "left", "ended"
+"""The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name, a text, bytes or the `Ending`."""
 
 Function = str | Callable[..., Any]
 """A function that pickles, or "package.module:name"."""
@@ -131,8 +132,8 @@ def _raised(error: Exception) -> Ending:
     return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
 
 
-def pack(request: tuple[Function, tuple[Any, ...]]) -> bytes:
-    """Return a call as the bytes that `serve` reads. Raises what pickle raises."""
+def pack(request: tuple[Function, tuple[Any, ...], int | None]) -> bytes:
+    """Return a call and its limit of memory as the bytes that `serve` reads. Raises what pickle raises."""
     data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(data)) + data
 
@@ -148,6 +149,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
+    inherited = memory_limit()
     if memory:
         limit_memory(int(memory))
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -162,16 +164,22 @@ def serve(parent: str, memory: str, modules: str) -> None:
     for module in filter(None, modules.split(",")):
         with contextlib.suppress(Exception):  # the call that needs it raises it again
             importlib.import_module(module)
+    fresh = data_size()
     while True:
         data = waiting.get()
         _current.stage = ""
+        left = max(0, data_size() - fresh)
         try:
-            function, args = pickle.loads(data)  # from the parent, which only this user can be
+            function, args, most = pickle.loads(data)  # from the parent, which only this user can be
+            limit_memory(
+                inherited if most is None else most + left
+            )  # what calls before left is not this one's
             ending = call(function, args, lambda text: send(SAID, text))
         except Exception as error:
             ending = _raised(error)
         sys.stdout.flush()
         sys.stderr.flush()
+        send(LEFT, data_size() - fresh)
         try:
             send(ENDED, ending)
         except MemoryError:

@@ -46,7 +46,7 @@ class Supervised:
         *,
         in_folder: bool = False,
     ) -> None:
-        self._memory = memory
+        self.memory = memory
         self._timed_out = False
         self._temporary = TemporaryFolder()
         self.folder = self._temporary.path
@@ -131,7 +131,7 @@ class Supervised:
         if self._timed_out:
             return TimedOut(seconds or 0.0, log, stage)
         if -code == getattr(signal, "SIGKILL", 9) or names_lack_of_memory(log):
-            return OutOfMemory(self._memory, log, stage)
+            return OutOfMemory(self.memory, log, stage)
         return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}", log, stage)
 
 

@@ -15,44 +15,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from onnx_migrate.process.child import BOOT, ENDED, READY, SAID, STAGE, Function, Listener, call, pack
+from onnx_migrate.process.child import BOOT, ENDED, LEFT, READY, SAID, STAGE, Function, Listener, pack
 from onnx_migrate.process.copied import CopiedProcess, may_copy
 from onnx_migrate.process.endings import Ending, OutOfMemory
-from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.supervised import Supervised
 
-__all__ = ["Worker", "run"]
+__all__ = ["Worker", "setting"]
 
 
-def run(
-    function: str,
-    *args: object,
-    limits: Limits | None = None,
-    isolated: bool = True,
-    listen: Listener | None = None,
-    worker: Worker | None = None,
-) -> Ending:
-    """Call `function` ("package.module:name") with `args` in a child process of its own and return how it ended.
-
-    Arguments and the returned value must pickle. With `isolated=False` the call is made in this process: the same
-    endings, without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates.
-    `listen` gets what the function says on the way (`say`). If `worker` is alive, it takes the call, under its own limit of
-    memory.
-    """
-    if not isolated:
-        return call(function, args, listen)
-    limits = limits or Limits()
-    if worker is not None and worker.alive:
-        return worker.call(function, *args, seconds=limits.seconds, listen=listen)
-    with Worker(limits.memory) as worker:
-        return worker.call(function, *args, seconds=limits.seconds, listen=listen)
+def setting(threads: int | None = None) -> tuple[dict[str, str], str, list[str]]:
+    """Return what a worker takes over from this process as it starts: variables, working folder and search path."""
+    threads_of = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
+    folder = os.getcwd()
+    return {**threads_of, **os.environ}, folder, [entry or folder for entry in sys.path]
 
 
 class Worker(Supervised):
     """A child process for one call after another, until it is closed, or ends because of one.
 
-    `memory` limits its private writable memory in bytes. `modules` are imported before the first call. `threads`
-    is how many of them its numerical libraries shall use, unless the user says so (OMP_NUM_THREADS). Must be closed by the
+    `memory` limits its private writable memory in bytes, for each call. `modules` are imported before the first call. `threads`
+    is how many of them its numerical libraries shall use, unless the user says so (OMP_NUM_THREADS). On Linux it ends with the
     thread that made it.
     """
 
@@ -61,12 +43,16 @@ class Worker(Supervised):
     ) -> None:
         self.started = False
         """Whether the child has begun to take calls."""
+        self.calls = 0
+        """How many calls it has been given."""
+        self.left = 0
+        """How many bytes of memory it had more after the last call than before the first."""
+        self._sound = True
         self._modules, self._copied = modules, threads is None and may_copy()
-        search = [entry or os.getcwd() for entry in sys.path]
-        threads_of = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
+        environment, _, search = self.setting = setting(threads)
         super().__init__(
             [sys.executable, "-c", BOOT, str(os.getpid()), str(memory or ""), ",".join(modules), *search],
-            {**threads_of, **os.environ},
+            environment,
             memory,
         )
 
@@ -75,13 +61,18 @@ class Worker(Supervised):
     ) -> subprocess.Popen[bytes] | CopiedProcess:
         if self._copied:
             with self._log.open("ab") as log:
-                return CopiedProcess(log.fileno(), self.folder, self._memory, self._modules)
+                return CopiedProcess(log.fileno(), self.folder, self.memory, self._modules)
         return super()._start(command, environment, in_folder=in_folder)
 
     @property
     def alive(self) -> bool:
         """Whether the worker can take another call."""
         return self._process.poll() is None and not self._timed_out
+
+    @property
+    def sound(self) -> bool:
+        """Whether another call would find the worker as the first one did: the last one ended well, if there was one."""
+        return self._sound and self.alive
 
     def call(
         self,
@@ -97,9 +88,10 @@ class Worker(Supervised):
 
         Raises what pickle raises for arguments that do not pickle.
         """
-        request = pack((function, args))
+        request = pack((function, args, self.memory))
         # Before the first call, why it does not start may stand there already.
         printed, stage = self._log_size() if self.started else 0, ""
+        self.calls, self._sound = self.calls + 1, False
         with self._killed_after(seconds):
             try:
                 self._write(request)
@@ -111,10 +103,13 @@ class Worker(Supervised):
                         stage = value
                     elif kind == SAID and listen is not None:
                         listen(value)
+                    elif kind == LEFT:
+                        self.left = value
                     elif kind == ENDED:
                         ending: Ending = value
+                        self._sound = not isinstance(ending, OutOfMemory)
                         if isinstance(ending, OutOfMemory):
-                            return replace(ending, limit=self._memory, log=ending.log or self._tail(printed))
+                            return replace(ending, limit=self.memory, log=ending.log or self._tail(printed))
                         return ending
             except (EOFError, pickle.UnpicklingError, OSError):
                 return self._ended(seconds, printed, stage)

@@ -63,6 +63,7 @@ class Settings:
             isolated=self.isolated,
             listen=self.listen,
             worker=self.worker,
+            keep=not self.libraries,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from onnx import TensorProto
@@ -60,7 +59,7 @@ def find_islands(original: Model, graph: Frame, kind: int, convert: Converting, 
     Then nodes are given back that need not be kept. `graph` is the original's main graph. What has been found is checked on
     inputs that the search has not seen. Returns the closest that was found, which may not be close enough.
     """
-    with ready_worker(settings.limits) if settings.isolated else nullcontext() as worker:
+    with ready_worker(settings) as worker:
         return _Search(original, graph, kind, convert, replace(settings, worker=worker)).run()
 
 

@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnx_migrate import files, process
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate, PassError, require_package
+from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_package
 from onnx_migrate.facts.onnx_inference import cannot_propagate
 from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
@@ -139,7 +139,11 @@ class Simplify(Pass):
     def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
         """Return what onnxsim makes of a model, from which `hidden` bytes of weights were taken. Raises PassError."""
         source, result = folder / "model.onnx", folder / "simplified.onnx"
-        files.save(skeleton, source)
+        try:
+            with source.open("wb") as file:  # not `save`, which waits for the disk
+                files.write(skeleton, file)
+        except OSError as error:
+            raise SaveError(f"{source}: cannot be written: {error.strerror or error}") from error
         size = _bytes_on_disk(source)
         allowed = int((size + hidden) * 1.1) + self.budget
         ending = process.run(
@@ -148,6 +152,7 @@ class Simplify(Pass):
             str(result),
             allowed - hidden,
             self.fuse,
+            self.isolated,
             limits=self.limits,
             isolated=self.isolated,
         )

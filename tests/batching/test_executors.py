@@ -6,10 +6,8 @@ import os
 import re
 import signal
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ import pytest
 from onnx_migrate.batching import executors
 from onnx_migrate.batching.executors import Submitter, run_warm, submitting
 from onnx_migrate.batching.job import FAILED, MIGRATED, Job, Outcome
-from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
+from onnx_migrate.batching.pool import WorkerEndedError
 from onnx_migrate.batching.work import run_job
-from onnx_migrate.process import Crashed
+from onnx_migrate.process import Crashed, Workers
 from tests.cli.running import SMALL
 
 PASS = """
@@ -43,15 +41,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     (tmp_path / "own.py").write_text(PASS.format(ledger=str(tmp_path / "ledger")))
     monkeypatch.syspath_prepend(str(tmp_path))
-    kept: defaultdict[int | None, list[LocalPool]] = defaultdict(list)
-    monkeypatch.setattr(executors, "_waiting", kept)
+    kept = Workers(idle=60.0)
     for name, text in (("a", ""), ("b", ""), ("crash", "crash"), ("slow", "30"), ("brief", "0.5")):
         model = onnx.parser.parse_model(SMALL)
         model.graph.doc_string = text
         onnx.save(model, tmp_path / f"{name}.onnx")
+    monkeypatch.setattr(executors, "current_workers", lambda: kept)
     yield tmp_path
-    for pool in chain(*kept.values()):
-        pool.shutdown()
+    kept.close()
 
 
 def job(folder: Path, name: str) -> Job:
@@ -93,7 +90,8 @@ def test_jobs_at_the_same_time_have_children_of_their_own(folder: Path) -> None:
 
 
 def test_a_child_without_work_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_IDLE_SECONDS", 0.2)
+    kept = Workers(idle=0.2)
+    monkeypatch.setattr(executors, "current_workers", lambda: kept)
     run_warm(job(folder, "a"), 60.0, None)
     child = int(processes(folder)[0])
     deadline = time.monotonic() + 20

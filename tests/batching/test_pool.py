@@ -14,6 +14,7 @@ import pytest
 from onnx_migrate.batching import pool as pool_module
 from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
 from onnx_migrate.process import Worker
+from onnx_migrate.process import workers as workers_module
 
 
 def test_a_worker_takes_many_calls_and_is_replaced_when_it_ends() -> None:
@@ -80,11 +81,11 @@ def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Worker] = []
 
     class Counted(Worker):
-        def __init__(self, memory: int | None = None, **options: Any) -> None:
-            super().__init__(memory, **options)
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
             started.append(self)
 
-    monkeypatch.setattr(pool_module, "Worker", Counted)
+    monkeypatch.setattr(workers_module, "Worker", Counted)
     with LocalPool(8) as pool:
         assert pool.schedule(math.sqrt, 4.0).result() == 2.0
     assert len(started) == 1
@@ -92,15 +93,14 @@ def test_workers_start_only_for_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "jobs", "each", "threads"),
-    [("", 1, None, "6"), ("", 4, None, "1"), ("", 9, None, "1"), ("5", 4, None, "5"), ("", 1, 1, "1")],
+    ("given", "jobs", "threads"), [("", 1, "6"), ("", 4, "1"), ("", 9, "1"), ("5", 4, "5")]
 )
 def test_workers_divide_the_cores_unless_told_how_many_threads(
-    monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, each: int | None, threads: str
+    monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, threads: str
 ) -> None:
     monkeypatch.setattr(pool_module.os, "cpu_count", lambda: 6)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if given:
         monkeypatch.setenv("OMP_NUM_THREADS", given)
-    with LocalPool(jobs, threads_each=each) as pool:
+    with LocalPool(jobs) as pool:
         assert pool.schedule(os.getenv, "OMP_NUM_THREADS").result() == threads

@@ -19,7 +19,7 @@ import onnx_migrate
 from onnx_migrate.batching import Job, Outcome
 from onnx_migrate.batching.run import Watcher
 from onnx_migrate.report import Report
-from tests.cli.running import SMALL, large, snapshot
+from tests.cli.running import SMALL, large, leftovers, snapshot
 from tests.support.paths import ROOT
 
 QUICK = {"simplify": False, "verify": False}
@@ -74,10 +74,6 @@ def named(folder: Path, name: str) -> None:
     proto = onnx.parser.parse_model(SMALL)
     proto.graph.name = name
     onnx.save(proto, folder / f"{name}.onnx")
-
-
-def leftovers(folder: Path) -> list[str]:
-    return [path.name for path in (folder.parent / "tmp").iterdir() if path.name != ".ses"]
 
 
 def test_results_are_those_of_the_single_call(models: Path, tmp_path: Path) -> None:

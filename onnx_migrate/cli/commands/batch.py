@@ -12,14 +12,17 @@ from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.cluster import cluster
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
+from onnx_migrate.cli.output.ci import ci_options, followers
 from onnx_migrate.cli.output.html import html_option
 from onnx_migrate.cli.output.side_files import check_path_conflicts
+from onnx_migrate.cli.output.streams import STREAM, with_listed
 from onnx_migrate.cli.standard_streams import reporting
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from onnx_migrate.batching import Summary
+    from onnx_migrate.cli.output.json_lines import JsonLines
     from onnx_migrate.errors import MigrateError
 
 __all__ = ["batch"]
@@ -74,16 +77,24 @@ __all__ = ["batch"]
     "--json-lines", type=click.Path(), metavar="FILE",
     help="Write one JSON object per line to FILE (- is stdout): the report of each model, then the totals.",
 )  # fmt: skip
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object with the reports of all models and the totals.",
+)
 @html_option
+@ci_options
 @config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors, and a line for each unverified result.")
 @model_options
 def batch(**options: Any) -> int:
     """Migrate many models.
 
-    Each SRC is a file, a folder or a glob pattern, as a path or a URL. Each model is migrated in a worker process with
-    a time and a memory limit, so that a model that crashes or hangs does not affect the others. --out-dir also holds a
-    journal, from which --resume continues after an interruption.
+    Each SRC is a file, a folder or a glob pattern, as a path or a URL; - reads a list of these from stdin, one in each
+    line. Each model is migrated in a worker process with a time and a memory limit, so that a model that crashes or
+    hangs does not affect the others. --out-dir also holds a journal, from which --resume continues after an
+    interruption.
 
     \b
     Exit codes:
@@ -98,6 +109,9 @@ def batch(**options: Any) -> int:
         raise click.UsageError("choose one of --out-dir DIR, --in-place, and --check, which writes nothing")
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume needs --out-dir, where the journal of the earlier run is")
+    if options["as_json"] and options["json_lines"] == STREAM:
+        raise click.UsageError("--json and --json-lines - both print to standard output; choose one")
+    options["sources"] = with_listed(options["sources"])
     arguments(options)  # options that contradict each other are reported before any work
     gc.enable()
     from onnx_migrate.batching.journal import NAME as JOURNAL
@@ -112,10 +126,15 @@ def batch(**options: Any) -> int:
         journal = (
             None if folder is None or is_url(folder) else os.path.join(resolve_file_url(folder), JOURNAL)
         )
-        check_path_conflicts(
-            (options["json_lines"], options["html"]), (options["input_data"], options["config"], journal)
+        written = [options["json_lines"], options["html"], options["junit"]]
+        check_path_conflicts(written, (options["input_data"], options["config"], journal))
+        progress = BatchProgress(
+            lines=_lines(options),
+            quiet=options["quiet"],
+            html=options["html"],
+            more=followers(options["junit"], options["annotations"], check=options["check"]),
+            written=list(filter(None, (options["json_lines"], options["junit"]))),
         )
-        progress = BatchProgress(lines=options["json_lines"], quiet=options["quiet"], html=options["html"])
         with cluster(options["scheduler"]) as executor, progress:
             _run(options, progress, executor)
     except (UsageError, SaveError) as error:
@@ -131,6 +150,15 @@ def batch(**options: Any) -> int:
         return 130
     wrong = not summary.ok or (options["check"] and summary.outcomes["migrated"])
     return 1 if wrong else 0
+
+
+def _lines(options: dict[str, Any]) -> JsonLines | None:
+    """Return what the reports are written to as JSON. Raises UsageError or SaveError."""
+    from onnx_migrate.cli.output.json_lines import JsonLines, WholeJson
+
+    if options["as_json"]:
+        return WholeJson()
+    return None if options["json_lines"] is None else JsonLines(options["json_lines"])
 
 
 def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> Summary:

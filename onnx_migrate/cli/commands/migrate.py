@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
+from onnx_migrate.cli.output.ci import Follower, ci_options, finish_all, followers
 from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
 from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
@@ -74,6 +75,7 @@ __all__ = ["migrate"]
     help="Write a dependency file for make or ninja, which lists the files that OUTPUT was made from.",
 )
 @html_option
+@ci_options
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every changed node and every operator.")
@@ -82,7 +84,8 @@ __all__ = ["migrate"]
 )
 def migrate(
     model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
-    depfile: str | None, html: str | None, config: str | None, as_json: bool, verbose: bool, quiet: bool, **options: Any,
+    depfile: str | None, html: str | None, junit: str | None, annotations: str, config: str | None, as_json: bool,
+    verbose: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Bring MODEL to an opset and write it to OUTPUT.
 
@@ -108,7 +111,7 @@ def migrate(
         5  standard output could not be written whole; files are
     """
     call = Call(
-        model, output, output_option, in_place, check, dry_run, diff, depfile, html, config, as_json, verbose, quiet,
+        model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
     )  # fmt: skip
     options = configured(options, model)
     call = replace(call, cut=bool(options["cut"]))
@@ -130,7 +133,7 @@ def migrate(
 
         import onnx_migrate.report.text  # noqa: F401
     find_own_passes(options)
-    page = None
+    page, told = None, []
     with (
         ProgressLine(call.quiet or call.as_json) as progress,
         transfers_within(given["timeout"]),
@@ -138,15 +141,18 @@ def migrate(
     ):
         try:
             sides = _side_files(call, given)
+            told = followers(call.junit, annotations, check=check)
             page = call.html
             done = _run(call, given, sides, progress, external=external)
         except MigrateError as error:
             progress("")
-            return _failed(error, call, page)
+            code = _failed(error, call, page)
+            return max(code, _follow(told, call, error))
         finally:
             print_remarks(remarks, call.model)
+    failed = _follow(told, call, done)
     _tell(call, done, f"the model is written to {target}" if call.files else "")
-    return 1 if done.changes or done.report.left else 0
+    return 1 if failed or done.changes or done.report.left else 0
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,33 @@ class _Done:
     report: Report
     changes: bool
     differences: list[DiffEntry]
+
+
+def _follow(told: Sequence[Follower], call: Call, ended: _Done | MigrateError) -> int:
+    """Tell those that follow a run how it ended; return the exit code, not 0 where they cannot write."""
+    if not told:
+        return 0
+    from onnx_migrate.batching.job import MIGRATED, UNCHANGED, Job, Outcome, Summary
+    from onnx_migrate.batching.work import refused
+    from onnx_migrate.cli.output.failure import fail
+    from onnx_migrate.errors import MigrateError
+
+    model = "<stdin>" if call.model == STREAM else call.model
+    if isinstance(ended, MigrateError):
+        outcome = refused(Job(model, call.target), ended)
+    else:
+        kind = (MIGRATED if ended.changes else UNCHANGED) if call.check else ended.report.outcome
+        outcome = Outcome.of(model, call.target, kind, ended.report)
+        outcome = replace(outcome, seconds=sum(ended.report.seconds.values()))
+    totals = Summary(models=1, seconds=outcome.seconds, complete=True)
+    totals.add(outcome)
+    for follower in told:
+        follower.add(outcome)
+    try:
+        finish_all(told, totals.as_dict())
+    except MigrateError as error:
+        return fail(error, model, as_json=False)
+    return 0
 
 
 def _side_files(call: Call, given: dict[str, Any]) -> tuple[SideFile | None, SideFile | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 import rich_click as click
@@ -22,6 +22,7 @@ from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
 from onnx_migrate.batching.job import MIGRATED, UNVERIFIED
+from onnx_migrate.cli.output.ci import Follower, finish_all
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.cli.output.json_lines import JsonLines
@@ -42,17 +43,25 @@ _COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "invalid"
 class BatchProgress(Watcher):
     """Prints a line for each failure on stderr and, on a terminal, the running models, the rate and the time left.
 
-    Reports are written to `lines` as JSON lines ("-" is stdout), and to `html` as a page. Raises UsageError or SaveError
-    if these cannot be written.
+    Reports are written to `lines`, to `html` as a page, and to `more`; `written` are the other paths of these. Raises UsageError
+    or SaveError if they cannot be written.
     """
 
-    def __init__(self, *, lines: str | None, quiet: bool, html: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        lines: JsonLines | None,
+        quiet: bool,
+        html: str | None = None,
+        more: Sequence[Follower] = (),
+        written: Sequence[str] = (),
+    ) -> None:
         self.summary = Summary()
-        self._written = [name for name in (lines, html) if name is not None]
+        self._written = [*written, *([] if html is None else [html])]
         self._quiet = quiet
-        self._lines = None if lines is None else JsonLines(lines)
+        self._lines = lines
         self._console = Console(stderr=True)
-        self._page = None if html is None else BatchPage(html)
+        self._followers = [*([] if html is None else [BatchPage(html)]), *more]
         self._running: dict[str, None] = {}
         self._would_change: list[str] = []
         self._stack = ExitStack()
@@ -71,8 +80,8 @@ class BatchProgress(Watcher):
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
-        if self._page is not None:
-            self._page.close()
+        for follower in self._followers:
+            follower.close()
         if self._lines is not None:
             self._lines.close()
 
@@ -101,8 +110,8 @@ class BatchProgress(Watcher):
         self._progress.advance(self._task)
         if self._lines is not None:
             self._lines.write(outcome.as_dict())
-        if self._page is not None:
-            self._page.add(outcome)
+        for follower in self._followers:
+            follower.add(outcome)
         if outcome.output is None and isinstance(outcome.report, ReportData) and outcome.kind == MIGRATED:
             self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
         if not outcome.done:
@@ -119,14 +128,13 @@ class BatchProgress(Watcher):
             click.echo(text, err=True)
 
     def finished(self, summary: Summary) -> None:
-        """Write the JSON line of the totals, and the page. Raises SaveError."""
+        """Write the JSON line of the totals, and what else is written at the end. Raises SaveError."""
         self.summary = summary
         try:
             if self._lines is not None:
                 self._lines.write(summary.as_dict())
         finally:
-            if self._page is not None:
-                self._page.finish(summary.as_dict())
+            finish_all(self._followers, summary.as_dict())
 
     def summarise(self, summary: Summary) -> None:
         """Print the models that --check found to change, and a table of outcomes and reasons.

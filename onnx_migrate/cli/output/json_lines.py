@@ -1,4 +1,4 @@
-"""`--json-lines FILE`: one JSON object per line, each written whole as soon as it is known."""
+"""`--json-lines FILE`: one JSON object per line, each written whole as soon as it is known; and `--json`, one object of all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from onnx_migrate.cli.output.side_files import SideFile
 from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.destination import open_descriptor
+from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.url import resolve_file_url
 
-__all__ = ["JsonLines"]
+__all__ = ["JsonLines", "WholeJson"]
 
 _OPEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -54,7 +55,7 @@ class JsonLines:
 
     def write(self, value: Mapping[str, Any]) -> None:
         """Write an object. Of a file, a line that cannot be written whole is removed again."""
-        line = json.dumps(value, separators=(",", ":")) + "\n"
+        line = self._text(value)
         if self.to_stdout:
             sys.stdout.write(line)
             sys.stdout.flush()
@@ -71,6 +72,9 @@ class JsonLines:
                 raise self._failure(error) from error
             self._written += len(line)
 
+    def _text(self, value: Mapping[str, Any]) -> str:
+        return json.dumps(value, separators=(",", ":")) + "\n"
+
     def close(self) -> None:
         """Wait until a file is on the disk."""
         descriptor, self._fd = self._fd, None
@@ -84,6 +88,22 @@ class JsonLines:
 
     def _failure(self, error: OSError) -> SaveError:
         return SaveError(f"{self._path}: cannot be written: {error.strerror or error}")
+
+
+class WholeJson(JsonLines):
+    """The same objects on standard output as one: `models`, in the order in which they end, and `totals`."""
+
+    def __init__(self) -> None:
+        super().__init__(STREAM)
+        self._begun = False
+
+    def _text(self, value: Mapping[str, Any]) -> str:
+        before = "," if self._begun else f'{{"kind": "batch", "schema_version": {SCHEMA_VERSION}, "models": ['
+        self._begun = True
+        text = json.dumps(value, separators=(",", ":"))
+        if value["kind"] == "totals":
+            return f'{before.removesuffix(",")}\n], "totals":\n{text}}}\n'
+        return f"{before}\n{text}"
 
 
 def _is_stream(path: str) -> bool:

@@ -32,6 +32,7 @@ class Call:
     diff: bool
     depfile: str | None
     html: str | None
+    junit: str | None
     config: str | None
     as_json: bool
     verbose: bool
@@ -94,7 +95,7 @@ class Call:
     @property
     def beside(self) -> list[str]:
         """The files that are written beside the result."""
-        return list(filter(None, [self.depfile, self.html]))
+        return list(filter(None, [self.depfile, self.html, self.junit]))
 
     @property
     def saving(self) -> tuple[str, ...]:

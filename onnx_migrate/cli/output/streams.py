@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from onnx_migrate.files import Beside, Source
     from onnx_migrate.migration import Migration
 
-__all__ = ["STREAM", "error_with_stdin_name", "read_source", "to_stdout", "with_stdin_name"]
+__all__ = ["STREAM", "error_with_stdin_name", "read_source", "to_stdout", "with_listed", "with_stdin_name"]
 
 STREAM = "-"
 _CHUNK = 1 << 20
@@ -43,6 +44,24 @@ def read_source(model: str) -> Source:
         return read_model(sys.stdin.buffer.read, _NAME)
     except OSError as error:
         raise LoadError(f"stdin cannot be read: {error.strerror}") from error
+
+
+def with_listed(sources: Iterable[str]) -> list[str]:
+    """Return names of models and folders, with the lines of stdin in place of `-`. Raises click.UsageError."""
+    found: list[str] = []
+    for source in sources:
+        if source != STREAM:
+            found.append(source)
+            continue
+        if sys.stdin is None or sys.stdin.isatty():
+            raise click.UsageError(
+                "- reads a list of models from stdin; pipe one into it, or name ./- for a file"
+            )
+        lines = os.fsdecode(sys.stdin.buffer.read()).splitlines()
+        found += [line for line in lines if line.strip()]
+        if not found:
+            raise click.UsageError("stdin lists no models; write one path into each line")
+    return found
 
 
 def error_with_stdin_name(error: MigrateError) -> MigrateError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 import onnx
@@ -14,7 +14,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
-from onnx_migrate.process import Limits, Worker
+from onnx_migrate.process import Worker, current_workers
 from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.standard.schema import versions
 from onnx_migrate.verdicts import Kind, Verdict
@@ -171,10 +171,16 @@ _CRASHES = 6
 """How often the original may crash, as on lengths that are too short for it, before the verification gives up."""
 
 
-def ready_worker(limits: Limits) -> Worker:
-    """Start a child process that gets ready to verify, on another core if one is free: its imports take a third of a second."""
+def ready_worker(settings: Settings) -> AbstractContextManager[Worker | None]:
+    """Provide a child process that is ready to verify, or gets so on another core: its imports take a third of a second.
+
+    Where the settings have custom operators, whose native code may change what it likes, it is not kept afterwards.
+    """
+    if not settings.isolated:
+        return nullcontext()
     versions("", "Constant")  # the table of all operators, which a copy of this process would make anew
-    return Worker(limits.memory, [CHECK.partition(":")[0], "onnxruntime"])
+    modules = [CHECK.partition(":")[0], "onnxruntime"]
+    return current_workers().borrowed(settings.limits.memory, modules, keep=not settings.libraries)
 
 
 def verify(

@@ -66,6 +66,8 @@ class OnnxRuntime(Evaluator):
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
         options.intra_op_num_threads = _threads()
         options.inter_op_num_threads = 1
+        # Threads that wait in a loop take a core from other work, and gain little.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.use_deterministic_compute = True
         options.log_severity_level = 2
         # A value that is kept would keep the arena that it is in, with all that its session allocated.

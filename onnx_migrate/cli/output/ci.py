@@ -1,0 +1,191 @@
+"""What continuous integration reads of a run: a JUnit report; GitHub's annotations, summary of a job, outputs of a step."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from xml.etree import ElementTree
+
+import rich_click as click
+
+from onnx_migrate.cli.output.failure import line
+from onnx_migrate.cli.output.side_files import SideFile, published
+from onnx_migrate.messages import count_of, printable
+
+if TYPE_CHECKING:
+    from onnx_migrate.batching import Outcome
+
+__all__ = ["Follower", "ci_options", "finish_all", "followers"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_LISTED = 200
+"""How many models a summary names: GitHub shows 1 MB."""
+
+_OUTPUTS = ("migrated", "unchanged", "refused", "invalid", "failed")
+
+
+class Follower(Protocol):
+    """What is told of each model of a run, and of the totals at its end."""
+
+    def add(self, outcome: Outcome) -> None:
+        """Take a model that has ended."""
+
+    def finish(self, totals: Mapping[str, Any]) -> None:
+        """Write what is written at the end. Raises SaveError."""
+
+    def close(self) -> None:
+        """Give up what was not written."""
+
+
+def ci_options(command: F) -> F:
+    """Give a command the options for continuous integration."""
+    command = click.option(
+        "--annotations", type=click.Choice(["auto", "github", "off"]), default="auto", show_default=True,
+        help="Print an ::error line for each model that is refused, fails or would change, append a table to the file that "
+        "GITHUB_STEP_SUMMARY names, and counts to that of GITHUB_OUTPUT. auto: in a workflow of GitHub alone.",
+    )(command)  # fmt: skip
+    return click.option(
+        "--junit", type=click.Path(), metavar="FILE",
+        help="Write a JUnit report to FILE, with a test case for each model.",
+    )(command)  # fmt: skip
+
+
+def followers(junit: str | None, annotations: str, *, check: bool) -> list[Follower]:
+    """Return what these options ask for; with `check` a model that would change is a failure. Raises UsageError, SaveError."""
+    found: list[Follower] = []
+    if junit is not None:
+        found.append(_JUnit(junit, check=check))
+    if annotations == "github" or (annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
+        found.append(_GitHub(check=check))
+    return found
+
+
+def finish_all(to_tell: Sequence[Follower], totals: Mapping[str, Any]) -> None:
+    """Let each of them finish, also where another cannot. Raises SaveError."""
+    with ExitStack() as stack:
+        for follower in reversed(to_tell):
+            stack.callback(follower.finish, totals)
+
+
+def _trouble(outcome: Outcome, *, check: bool) -> tuple[str, str, str] | None:
+    """Return "failure" or "error", a code and a message for a model that is not as it should be."""
+    if not outcome.done:
+        return "failure" if outcome.kind == "refused" else "error", outcome.code, outcome.reason
+    if outcome.left:
+        left = f"{count_of(outcome.left, 'thing')} that --best-effort left as it is"
+        return "failure", "not-fitted", left
+    if check and outcome.kind == "migrated":
+        return "failure", "would-change", "a migration would change the model"
+    return None
+
+
+class _JUnit:
+    def __init__(self, path: str, *, check: bool) -> None:
+        self._file = SideFile("--junit", path, "a JUnit report", lambda head: b"<testsuites" in head[:200])
+        self._file.check()
+        self._check = check
+        self._cases: dict[str, ElementTree.Element] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        name = printable(outcome.source)
+        case = ElementTree.Element(
+            "testcase", name=name, classname="onnx-migrate", file=name, time=f"{outcome.seconds:.3f}"
+        )
+        trouble = _trouble(outcome, check=self._check)
+        if trouble is not None:
+            tag, code, message = trouble
+            ElementTree.SubElement(case, tag, type=code, message=printable(message)).text = printable(message)
+        elif outcome.verification:
+            said = f"{outcome.kind}, {outcome.verification}: {outcome.doubt}".removesuffix(": ")
+            ElementTree.SubElement(case, "system-out").text = printable(said)
+        self._cases[name] = case
+
+    def finish(self, totals: Mapping[str, Any]) -> None:
+        cases = [self._cases[name] for name in sorted(self._cases)]
+        counts = {
+            "tests": str(len(cases)),
+            **{
+                f"{tag}s": str(sum(case.find(tag) is not None for case in cases))
+                for tag in ("failure", "error")
+            },
+            "time": f"{totals['seconds']:.3f}",
+        }
+        root = ElementTree.Element("testsuites", counts)
+        ElementTree.SubElement(root, "testsuite", counts, name="onnx-migrate").extend(cases)
+        ElementTree.indent(root)
+        text = (
+            '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+        )
+        with published({self._file: [text.encode("utf-8", "backslashreplace")]}):
+            pass
+
+    def close(self) -> None:
+        self._cases.clear()
+
+
+class _GitHub:
+    def __init__(self, *, check: bool) -> None:
+        self._check = check
+        self._rows: list[str] = []
+
+    def add(self, outcome: Outcome) -> None:
+        trouble = _trouble(outcome, check=self._check)
+        level = "error"
+        if trouble is None and outcome.doubt:
+            level, trouble = "warning", ("failure", "unverified", outcome.doubt)
+        if trouble is None:
+            return
+        _, code, message = trouble
+        place = f"file={_escaped(outcome.source, ':,')},title={_escaped(f'onnx-migrate: {code}', ':,')}"
+        click.echo(f"::{level} {place}::{_escaped(message)}", err=True)
+        cells = (outcome.source, outcome.kind, f"{code}: {message}")
+        self._rows.append("| " + " | ".join(map(_cell, cells)) + " |")
+
+    def finish(self, totals: Mapping[str, Any]) -> None:
+        counts = {**totals["outcomes"], **totals["verification"]}
+        told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+        lines = [
+            f"### onnx-migrate: {count_of(totals['models'], 'model')}",
+            "",
+            told or "nothing was migrated",
+            "",
+        ]
+        if self._rows:
+            more = len(self._rows) - _LISTED
+            lines += ["| model | outcome | why |", "|---|---|---|", *sorted(self._rows)[:_LISTED], ""]
+            lines += [f"and {more:,} more", ""] if more > 0 else []
+        _append("GITHUB_STEP_SUMMARY", lines)
+        outcomes = {"models": totals["models"], **{kind: totals["outcomes"][kind] for kind in _OUTPUTS}}
+        verified = {kind: totals["verification"][kind] for kind in ("verified", "unverified")}
+        _append("GITHUB_OUTPUT", [f"{name}={count}" for name, count in {**outcomes, **verified}.items()])
+
+    def close(self) -> None:
+        self._rows.clear()
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Return a text as commands of a workflow write it (`more`: also these characters, in a property)."""
+    for character in "%\r\n" + more:
+        text = text.replace(character, f"%{ord(character):02X}")
+    return printable(text)
+
+
+def _cell(text: str) -> str:
+    return html.escape(printable(" ".join(text.split())), quote=False).replace("|", "&#124;")
+
+
+def _append(variable: str, lines: Sequence[str]) -> None:
+    """Append lines to the file that a variable names, if it names one; a line tells of one that cannot be written."""
+    path = os.environ.get(variable)
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write("\n".join(lines) + "\n")
+    except OSError as error:
+        reason = f"the file that {variable} names cannot be written: {error.strerror or error}"
+        click.echo(line(code="untidy", model=path, message=reason), err=True)
