@@ -250,9 +250,9 @@ class Options:
         text="""modules to import that register steps for operators of custom domains (`onnx_migrate.plugins`), besides those
         that are imported already and those of installed packages; `opset` may then name these domains.""",
     )
-    without: Sequence[str] = option(
+    without: str | Sequence[str] = option(
         (), "--without", panel=REWRITING, multiple=True, metavar="NAME", shell_complete="pass_names",
-        help="Leave this pass out; onnx-migrate passes lists them.",
+        help="Leave this pass out, or several with commas between; onnx-migrate passes lists them.",
         text="names of passes to leave out.",
     )
     pipeline: Pipeline | None = option(
@@ -367,7 +367,8 @@ def pipeline_of(options: Options) -> Pipeline:
     last = next((item.name for item in pipeline if item.for_targets or item.optional), None)
     for item in options.passes:
         pipeline = pipeline.add(item, before=last)
-    return pipeline.without(*options.without)
+    given = [options.without] if isinstance(options.without, str) else options.without
+    return pipeline.without(*(name.strip() for names in given for name in names.split(",")))
 
 
 @KeywordsOf(Options)

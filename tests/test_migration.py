@@ -22,6 +22,7 @@ from onnx_migrate import (
     Pass,
     PassError,
     SaveError,
+    Session,
     UsageError,
     VerificationFailed,
     compare,
@@ -152,7 +153,7 @@ def test_the_report_lists_what_changed() -> None:
     assert {"load", "migrate_opset", "cleanup"} <= set(report.seconds)
 
 
-def test_the_process_that_verifies_is_started_before_the_passes_and_ended_with_them(
+def test_the_process_that_verifies_is_started_before_the_passes_and_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started: list[Worker] = []
@@ -162,7 +163,12 @@ def test_the_process_that_verifies_is_started_before_the_passes_and_ended_with_t
     )
     seen: list[tuple[str, int]] = []
 
-    migrate(small(), simplify=False, progress=lambda event: seen.append((event.stage, len(started))))
+    with Session() as session:
+        for _ in range(2):
+            session.migrate(
+                small(), simplify=False, progress=lambda event: seen.append((event.stage, len(started)))
+            )
+        assert started[0].alive
 
     assert seen[0] == ("load", 0)
     assert {count for _, count in seen[1:]} == {1}, "before the first pass, and no other to verify"

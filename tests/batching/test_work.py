@@ -22,6 +22,7 @@ import onnx_migrate
 from onnx_migrate.batching.job import FAILED, INVALID, MIGRATED, REFUSED, UNCHANGED, Job, Outcome, Summary
 from onnx_migrate.batching.work import run_job
 from onnx_migrate.errors import LoadError, MigrateError, UsageError
+from onnx_migrate.process import current_workers
 from onnx_migrate.report import Report
 from onnx_migrate.report.failure import Failure
 from tests.cli.running import SMALL, large, snapshot
@@ -139,6 +140,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     found.put("in", "/in", recursive=True)
     yield found
     gc.collect()
+    current_workers().clear()
     assert not list((tmp_path / "tmp").iterdir())
 
 

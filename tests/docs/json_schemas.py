@@ -114,7 +114,7 @@ SCHEMAS: dict[str, Schema] = {
         ],
     },
     "batch": {
-        "title": "a line of onnx-migrate batch --json-lines",
+        "title": "a line of onnx-migrate batch --json-lines, and what --json prints",
         "anyOf": [
             record({**_DONE, **_OF_BATCH}, "A model that is done; one that an earlier run did has no report.", may_lack=_CACHED),
             record({**_FAILED, **_OF_BATCH}, "A model that was refused or failed."),
@@ -127,6 +127,13 @@ SCHEMAS: dict[str, Schema] = {
                     "left": {**WHOLE, "description": "results of which --best-effort left something as it is"},
                 },
                 "The last line.",
+            ),
+            record(
+                {
+                    "kind": {"const": "batch"}, "schema_version": VERSION, "models": schema_of(list[dict[str, Any]]),
+                    "totals": {"type": "object"},
+                },
+                "What --json prints: the lines of the models, and the last one.",
             ),
         ],
     },

@@ -112,6 +112,11 @@ def test_the_python_build_step(work: Path) -> None:
     assert "failed     models/text.onnx" in run(work, sys.executable, script, "models", "build", code=1)
 
 
+def called(hook: dict[str, str], *args: str) -> list[str]:
+    """Return what pre-commit runs, before the names: with `args`, where a configuration has these."""
+    return [*hook["entry"].split(), *(args or hook["args"].strip("[]").split())]
+
+
 def hooks() -> dict[str, dict[str, str]]:
     """Read the hooks' file, which is simple enough to need no YAML library."""
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
@@ -128,11 +133,12 @@ def test_the_hooks(work: Path) -> None:
     names = ["models/large.onnx", "models/small.onnx"]
     assert all(re.search(entry["files"], name) for entry in (check, mend) for name in names)
 
-    run(work, *check["entry"].split(), *names, code=1)
+    run(work, *called(check), *names, code=1)
     assert set(opsets(work / "models").values()) == {11}
-    run(work, *mend["entry"].split(), *names)
+    run(work, *called(mend), *names)
     assert opsets(work / "models") == DONE
-    run(work, *check["entry"].split(), *names)
+    run(work, *called(check), *names)
+    run(work, *called(check, "--opset", "18"), *names, code=1)
 
 
 def steps() -> list[str]:
@@ -149,12 +155,19 @@ def test_the_action(work: Path, target: str) -> None:
     install, migrate = steps()
     assert install == 'python -m pip install --quiet "${WANTED:-${OWN}[all]}"'
 
+    (work / "outputs").write_text("before=1\n")
+
     printed = run(
         work, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", migrate, code=0 if target else 1,
         MODELS="models/small.onnx\nmodels/la*.onnx\n", OUT_DIR=target, OPTIONS="--opset=18\n--no-verify",
+        GITHUB_ACTIONS="true", GITHUB_OUTPUT=str(work / "outputs"),
     )  # fmt: skip
 
     assert "2 of 2 models" in printed
+    outputs = dict(line.split("=") for line in (work / "outputs").read_text().splitlines())
+    action = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert outputs.keys() - {"before"} == set(re.findall(r"steps\.migrate\.outputs\.(\w+)", action))
+    assert (outputs["models"], outputs["migrated"], outputs["failed"]) == ("2", "2", "0")
     if target:
         assert opsets(work / target) == {"large.onnx": 18, "small.onnx": 18}
 

@@ -146,7 +146,9 @@ def test_an_idle_worker_is_ended_and_waited_for() -> None:
     workers = Workers(idle=0.1)
     with using(workers):
         pid = value("os:getpid")
-        assert eventually(lambda: not Path(f"/proc/{pid}").exists())  # where one that has ended stands until then
+        assert eventually(
+            lambda: not Path(f"/proc/{pid}").exists()
+        )  # where one that has ended stands until then
         assert value("os:getpid") != pid
     workers.close()
 

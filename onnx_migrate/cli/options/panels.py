@@ -79,7 +79,7 @@ _GROUPS = (
         "Where the results go",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
-            "--html", "--json-lines", "--json", "--verbose", "--quiet",
+            "--html", "--junit", "--annotations", "--json-lines", "--json", "--verbose", "--quiet",
         ),
         {
             "migrate": "model.onnx out.onnx --html report.html",
@@ -141,6 +141,8 @@ class Command(click.RichCommand):
                 message = message.replace(words, meant)
             if message.startswith("Got unexpected extra argument"):
                 message = f"{message.rstrip('.')}: {_too_many(ctx)}"
+            if isinstance(error, click.NoSuchOption) and error.option_name in _INSTEAD:
+                message = f"No such option '{error.option_name}': {_INSTEAD[error.option_name]}"
             if message == said:
                 raise
             raise click.UsageError(message, ctx) from error
@@ -148,6 +150,38 @@ class Command(click.RichCommand):
 
 _WORDS = {"a valid float range": "a number", "a valid integer range": "a whole number"}
 """What click calls the values of options, and what readers do."""
+
+
+_FIX = "--fix INPUT:SIZES sets a shape, as in --fix x:1,3,224,224, and --fix NAME=SIZE a dim"
+_DYNAMIC = "--dynamic INPUT:DIMS makes dims dynamic, as in --dynamic x:N,3,H,W, and --dynamic-batch the first of each input"
+_RENAME = "nothing is renamed; a function of your own can, with --pass MODULE:FUNCTION"
+_EXTERNAL = "--save-as-external-data writes the weights beside the model, which over 2 GB is done anyway"
+
+_INSTEAD = {
+    **dict.fromkeys(
+        ("--input-shape", "--input-shapes", "--overwrite-input-shape", "--override-input-shapes", "--shapes", "--input-dim",
+         "--input-size", "--input-size-list", "--dim-param", "--dim-value", "--batch-size", "--batch"), _FIX),
+    **dict.fromkeys(("--dynamic-axes", "--dynamic-shapes", "--dynamic-dims", "--dynamic-input-shape"), _DYNAMIC),
+    **dict.fromkeys(
+        ("--rename", "--rename-inputs", "--rename-outputs"), _RENAME),
+    **dict.fromkeys(
+        ("--fp16", "--half", "--float16", "--convert-to-fp16", "--compress-to-fp16", "--dtype", "--bf16", "--data-type"),
+        "--precision fp16, or bf16 or fp32, converts what a model computes in"),
+    **dict.fromkeys(("--int8", "--quantize"), "nothing is quantised; --quantized qdq or float rewrites what is"),
+    **dict.fromkeys(("--target", "--backend", "--runtime", "--platform", "--deploy-backend"), "it is --for RUNTIME==VERSION"),
+    **dict.fromkeys(("--opset-version", "--target-opset-version", "--onnx-opset", "--opversion"), "it is --opset N"),
+    **dict.fromkeys(("--external-data", "--save-external-data", "--large-model", "--use-external-data-format"), _EXTERNAL),
+    **dict.fromkeys(("--skip-optimization", "--skip-optimizations", "--no-optimize", "--no-optimization"),
+                    "--no-simplify leaves the simplifier out"),
+    **dict.fromkeys(("--skip-verify", "--no-check", "--skip-check"), "--no-verify leaves the comparison out"),
+    **dict.fromkeys(("--check-n", "--model-check"), "the result is run and compared anyway; --input-data says on which inputs"),
+    **dict.fromkeys(("--ir", "--target-ir"), "it is --ir-version N"),
+    **dict.fromkeys(("--input", "--model", "-i"), "MODEL stands by itself, as in onnx-migrate model.onnx out.onnx"),
+    **dict.fromkeys(("--overwrite", "--inplace", "-f", "--force"), "--in-place replaces MODEL; any OUTPUT is replaced"),
+    **dict.fromkeys(("--skip-pass", "--disable", "--skip-fusion-patterns"), "--without NAME leaves a pass out"),
+    **dict.fromkeys(("--debug", "--log-level"), "--verbose shows every changed node"),
+}  # fmt: skip
+"""What an option of another tool is called here, or what there is in its place."""
 
 
 def _too_many(ctx: click.Context) -> str:

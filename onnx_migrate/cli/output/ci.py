@@ -74,7 +74,11 @@ def finish_all(to_tell: Sequence[Follower], totals: Mapping[str, Any]) -> None:
 def _trouble(outcome: Outcome, *, check: bool) -> tuple[str, str, str] | None:
     """Return "failure" or "error", a code and a message for a model that is not as it should be."""
     if not outcome.done:
-        return "failure" if outcome.kind == "refused" else "error", outcome.code, outcome.reason
+        return (
+            "failure" if outcome.kind == "refused" else "error",
+            outcome.code,
+            " ".join(outcome.reason.split()),
+        )
     if outcome.left:
         left = f"{count_of(outcome.left, 'thing')} that --best-effort left as it is"
         return "failure", "not-fitted", left

@@ -13,6 +13,7 @@ import pytest
 
 from onnx_migrate.batching import Outcome, Summary
 from onnx_migrate.cli.output.batch_progress import BatchProgress
+from onnx_migrate.cli.output.json_lines import JsonLines
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.errors import LoadError, SaveError, UsageError, Where
 from onnx_migrate.process.progress import Progress as Event
@@ -76,7 +77,7 @@ def test_the_summary_lists_changes_and_counts_outcomes(capsys: pytest.CaptureFix
 
 def test_json_lines_are_written_as_models_end(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    progress = BatchProgress(lines=str(path), quiet=True)
+    progress = BatchProgress(lines=JsonLines(str(path)), quiet=True)
 
     with progress:
         progress.planned(1)
@@ -90,7 +91,9 @@ def test_lines_and_page_are_not_written_where_a_result_will_be(tmp_path: Path) -
     for given in ({"lines": "a.onnx", "html": None}, {"lines": None, "html": "out/../b.onnx.data"}):
         (tmp_path / "out").mkdir(exist_ok=True)
         paths = {name: path and str(tmp_path / path) for name, path in given.items()}
-        progress = BatchProgress(lines=paths["lines"], html=paths["html"], quiet=True)
+        lines = paths["lines"] and JsonLines(paths["lines"])
+        written = list(filter(None, [paths["lines"]]))
+        progress = BatchProgress(lines=lines or None, written=written, html=paths["html"], quiet=True)
         progress.placed([str(tmp_path / "c.onnx")])
         with pytest.raises(UsageError, match=r"given twice|the same file"), progress:
             progress.placed(str(tmp_path / name) for name in ("a.onnx", "b.onnx"))
@@ -98,7 +101,7 @@ def test_lines_and_page_are_not_written_where_a_result_will_be(tmp_path: Path) -
 
 def test_the_page_is_written_where_the_lines_cannot_be(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    progress = BatchProgress(lines="/dev/full", html=str(page), quiet=True)
+    progress = BatchProgress(lines=JsonLines("/dev/full"), written=["/dev/full"], html=str(page), quiet=True)
     with progress:
         progress.planned(1)
         with pytest.raises(SaveError, match="No space left"):

@@ -1,0 +1,167 @@
+"""What continuous integration reads: JUnit, GitHub's annotations, summary and outputs; lists from stdin, one JSON object."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from onnx_migrate.batching import Outcome, Summary
+from onnx_migrate.cli.output.ci import finish_all, followers
+from tests.cli.running import Run
+
+OUTCOMES = (
+    Outcome("b.onnx", None, "migrated", verification="verified", seconds=1.25),
+    Outcome("a.onnx", None, "unchanged", verification="unverified", doubt="out of\nmemory"),
+    Outcome("dir/c,1.onnx", None, "refused", "no-adapter", "node 'x\x01': 50% of\nit <b>"),
+    Outcome("d.onnx", None, "invalid", "bad-node", "broken"),
+    Outcome("e.onnx", "e.out", "migrated", verification="verified", left=2),
+)
+
+
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, check: bool = False) -> tuple[str, str]:
+    """Return the summary of the job and the outputs of the step of these outcomes, with a JUnit report in junit.xml."""
+    for name in ("summary", "output"):
+        variable = {"summary": "GITHUB_STEP_SUMMARY", "output": "GITHUB_OUTPUT"}[name]
+        monkeypatch.setenv(variable, str(tmp_path / name))
+    to_tell = followers(str(tmp_path / "junit.xml"), "github", check=check)
+    totals = Summary(models=len(OUTCOMES), seconds=2.5)
+    for outcome in OUTCOMES:
+        totals.add(outcome)
+        for follower in to_tell:
+            follower.add(outcome)
+    finish_all(to_tell, totals.as_dict())
+    return (tmp_path / "summary").read_text(), (tmp_path / "output").read_text()
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_junit_report_has_a_case_for_each_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: bool
+) -> None:
+    told(tmp_path, monkeypatch, check=check)
+
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    suite = root.find("testsuite")
+    assert suite is not None
+    cases = suite.findall("testcase")
+    found = [
+        (case.get("name"), child.tag, child.get("type"))
+        for case in cases
+        for child in case
+        if child.tag != "system-out"
+    ]
+    changed = [("b.onnx", "failure", "would-change")] if check else []
+    assert found == [
+        *changed,
+        ("d.onnx", "error", "bad-node"),
+        ("dir/c,1.onnx", "failure", "no-adapter"),
+        ("e.onnx", "failure", "not-fitted"),
+    ]
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "time")}
+    assert counts == {"tests": "5", "failures": str(2 + check), "errors": "1", "time": "2.500"}
+    failure = cases[3].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "node 'x\\x01': 50% of it <b>"
+
+
+def test_github_shows_each_trouble_at_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary, outputs = told(tmp_path, monkeypatch)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "::warning file=a.onnx,title=onnx-migrate%3A unverified::out of%0Amemory",
+        "::error file=dir/c%2C1.onnx,title=onnx-migrate%3A no-adapter::node 'x\\x01': 50%25 of it <b>",
+        "::error file=d.onnx,title=onnx-migrate%3A bad-node::broken",
+        "::error file=e.onnx,title=onnx-migrate%3A not-fitted::2 things that --best-effort left as it is",
+    ]
+    assert summary.startswith("### onnx-migrate: 5 models\n\n2 migrated, 1 unchanged, 1 refused, 1 invalid")
+    assert "| dir/c,1.onnx | refused | no-adapter: node 'x\\x01': 50% of it &lt;b&gt; |\n" in summary
+    assert dict(line.split("=") for line in outputs.splitlines()) == {
+        "models": "5", "migrated": "2", "unchanged": "1", "refused": "1", "invalid": "1", "failed": "0",
+        "verified": "2", "unverified": "1",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("annotations", "inside", "expected"),
+    [("auto", "true", 1), ("auto", "", 0), ("github", "", 1), ("off", "true", 0)],
+)
+def test_annotations_are_github_s_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch, annotations: str, inside: str, expected: int
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", inside)
+    assert len(followers(None, annotations, check=False)) == expected
+
+
+QUICK = ("--no-simplify", "--no-verify")
+
+
+def test_a_batch_of_a_list_prints_one_object(
+    folder: Path, cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    listed = tmp_path / "list"
+    listed.write_text("small.onnx\n\nnone.onnx\n")
+    with listed.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        done = cli("batch", "-", "--check", "--json", "--junit", "junit.xml", *QUICK)
+
+    whole: dict[str, Any] = json.loads(done.out)
+    assert done.code == 1
+    assert {model["model"]: model["outcome"] for model in whole["models"]} == {
+        "small.onnx": "migrated",
+        "none.onnx": "failed",
+    }
+    assert (whole["kind"], whole["totals"]["models"]) == ("batch", 2)
+    assert len(ElementTree.parse(folder / "junit.xml").getroot().findall(".//failure")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("batch", "-", "--check"), "stdin lists no models"),
+        (("batch", "small.onnx", "--check", "--json", "--json-lines", "-"), "choose one"),
+        (("batch", "small.onnx", "--check", "--junit", "small.onnx"), "is not a JUnit report"),
+        (("small.onnx", "out.onnx", "--junit", "out.onnx"), "are the same file"),
+        (("small.onnx", "out.onnx", "--input-shape", "x:1"), "--fix INPUT:SIZES sets a shape"),
+        (("small.onnx", "out.onnx", "--fp16"), "--precision fp16"),
+        (("batch", "small.onnx", "--rename", "x"), "nothing is renamed"),
+    ],
+)
+def test_wrong_usage_is_told(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "empty").touch()
+    with (tmp_path / "empty").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        done = cli(*arguments)
+    assert done.code in (1, 2)
+    assert said.replace("are the same file", "out.onnx") in done.err
+
+
+def test_a_single_migration_has_them_too(
+    folder: Path, cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (folder / "bad.onnx").write_bytes(b"no model")
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    options = ("--junit", "junit.xml", "--annotations", "github", *QUICK)
+    assert cli("small.onnx", "out.onnx", *options).code == 0
+    assert ElementTree.parse(folder / "junit.xml").getroot().get("failures") == "0"
+    assert cli("small.onnx", "--check", *options).code == 1
+    assert ElementTree.parse(folder / "junit.xml").getroot().get("failures") == "1"
+
+    refused = cli("bad.onnx", "out.onnx", *options)
+
+    assert refused.code == 4
+    assert "::error file=bad.onnx,title=onnx-migrate%3A " in refused.err
+    assert ElementTree.parse(folder / "junit.xml").getroot().get("errors") == "1"
+    assert (tmp_path / "output").read_text().count("models=1\n") == 3
+
+
+def test_several_passes_are_left_out_at_once(cli: Run) -> None:
+    done = cli("small.onnx", "out.onnx", "--json", "--without", "cleanup,declared_shapes", *QUICK)
+    assert not {"cleanup", "declared_shapes"} & set(json.loads(done.out)["passes"])
+    assert cli("small.onnx", "out.onnx", "--without", "cleanup,nothing", *QUICK).code == 2
