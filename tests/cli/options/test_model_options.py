@@ -21,7 +21,18 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
     names = [[item.name for item in app.commands[command].params] for command in ("migrate", "batch")]
 
     shared = [[name for name in own if name in set(names[0]) & set(names[1])] for own in names]
-    own = {"in_place", "check", "timeout", "memory_limit", "html", "config", "trust_config", "quiet"}
+    own = {
+        "in_place",
+        "check",
+        "timeout",
+        "memory_limit",
+        "html",
+        "junit",
+        "annotations",
+        "config",
+        "trust_config",
+        "quiet",
+    }
     assert [name for name in shared[0] if name not in own] == [name for name in shared[1] if name not in own]
     assert {"opset", "dynamic", "simplify", "verify", "resize_form", "rtol", "without"} <= set(shared[0])
 
