@@ -29,6 +29,7 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
         "html",
         "junit",
         "annotations",
+        "as_json",
         "config",
         "trust_config",
         "quiet",
