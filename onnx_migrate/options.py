@@ -184,6 +184,13 @@ class Options:
         "'/head/*'. Repeat it for more.",
         text="""with `precision`, operators, or names of nodes as patterns of fnmatch ("/head/*"), that keep their type.""",
     )
+    int32: bool | Literal["io", "require"] = option(
+        False, "--int32", panel=REACH, is_flag=False, flag_value="yes", type=("yes", "io", "require"), metavar="[=io|require]",
+        help="Compute in int32 what is int64, where ranges prove that nothing overflows; what may overflow is named and left. "
+        "With =io inputs and outputs become int32 too; with =require what may overflow is an error. See docs/static.md.",
+        text="""compute in int32 what is int64, where ranges prove that nothing overflows; "io" for inputs and outputs too, and
+        "require" refuses what may overflow, code `int32-overflow` (docs/static.md).""",
+    )
     resize_form: ResizeForm | None = option(
         None, "--resize-form", panel=REWRITING, type=("auto", "scales", "sizes"),
         help="Write each Resize with scales or with sizes, where that computes the same. auto, the default unless --for "

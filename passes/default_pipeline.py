@@ -19,6 +19,7 @@ from .declared_shapes import DeclaredShapes
 from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
 from .dynamic_dims import DynamicDims
 from .input_dims import FixDims, OpenDims
+from .integers import Int32, Int32Ports
 from .ir_version import IrVersion
 from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
@@ -65,6 +66,9 @@ def default_pipeline(options: Options) -> list[Pass]:
     passes += [*_lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     passes += [*_static(options), *_widening(options), *_rewrites_for(options), *_precision(options)]
+    passes += _integers(options)
+    if options.int32 == "io":
+        passes.append(Int32Ports(ports=True))
     if options.targets:
         passes.append(RuntimeLimits(targets=options.targets, best_effort=options.best_effort))
     if simplified:
@@ -112,6 +116,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.dynamic,
         options.fix,
         options.static or None,
+        options.int32 or None,
         options.standard or None,
         options.quantized,
         options.precision,
@@ -161,6 +166,22 @@ def _static(options: Options) -> list[Pass]:
     if not options.static and not any(target.row.static for target in options.targets or ()):
         return []
     return [StaticShapes(lenient=not options.static or options.best_effort)]
+
+
+def _integers(options: Options) -> list[Pass]:
+    """Return the pass that computes in int32, if that is asked for, or a target computes in nothing wider."""
+    if options.int32 not in (True, False, "yes", "io", "require"):
+        raise UsageError(f"int32={options.int32!r} is not known", hint='it is True, "io" or "require"')
+    narrow = any(target.row.integer == "int32" for target in options.targets or ())
+    if not options.int32 and not narrow:
+        return []
+    return [
+        Int32(
+            ports=options.int32 == "io",
+            required=options.int32 == "require",
+            targets=options.targets,
+        )
+    ]
 
 
 def _widening(options: Options) -> list[Pass]:
@@ -234,7 +255,7 @@ def _simplify(options: Options, *, always: bool) -> Simplify:
         isolated=options.isolated,
         always=always,
         fuse=targets is None,
-        fittings=tuple(_rewrites_for(options)),
+        fittings=(*_rewrites_for(options), *_integers(options)),
         unlist=targets is not None and "initializers_as_inputs" in targets.write,
     )
 

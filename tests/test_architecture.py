@@ -45,6 +45,7 @@ ARROWS = """
     cli/commands -> options output
     cli/output -> options
 
+    passes/integers -> precision
     passes/targets -> ir_version resize
     passes/steps -> resize
     passes/dynamic_dims/repair/control_flow -> domain

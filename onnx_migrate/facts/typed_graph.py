@@ -10,6 +10,7 @@ from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import BodyKey, subgraphs
+from onnx_migrate.standard.element_types import CONSTANT_TYPES
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.retyping import derived_types
 from onnx_migrate.standard.schema import is_onnx, signature_at
@@ -156,14 +157,16 @@ class _Reader:
         return form.since_version if form is not None else 1
 
     def _constant(self, node: onnx.NodeProto) -> TensorProto | None:
-        """Return the numbers of a Constant of floats, which are a tensor, or are written as one."""
+        """Return the numbers of a Constant, which are a tensor, or are written as one."""
         if node.op_type != "Constant" or not is_onnx(node.domain):
             return None
         for attribute in node.attribute:
             if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
                 return attribute.t
-            if attribute.name in ("value_float", "value_floats"):
-                numbers = [attribute.f] if attribute.name == "value_float" else list(attribute.floats)
-                dims = [] if attribute.name == "value_float" else [len(numbers)]
-                return onnx.helper.make_tensor("", TensorProto.FLOAT, dims, numbers)
+            kind = CONSTANT_TYPES.get(attribute.name)
+            if kind in (TensorProto.FLOAT, TensorProto.INT64):
+                value = onnx.helper.get_attribute_value(attribute)
+                listed = attribute.name.endswith("s")
+                dims = [len(value)] if listed else []
+                return onnx.helper.make_tensor("", kind, dims, list(value) if listed else [value])
         return None

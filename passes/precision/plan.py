@@ -16,7 +16,7 @@ from onnx_migrate.standard.targets import Target, Targets
 
 from .stored import StoredNumbers
 
-__all__ = ["CONTROL_FLOW", "Plan", "plan_of"]
+__all__ = ["CONTROL_FLOW", "Plan", "plan_of", "refusing_target"]
 
 CONTROL_FLOW = ("If", "Loop", "Scan")
 """Operators whose sub-graphs take part in the change; those inside any other node keep their types."""
@@ -159,7 +159,7 @@ def _by_itself(
         return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
     if plan.narrows and (step.domain, operator) in _AS_THEY_ARE:
         return None, _AS_THEY_ARE[step.domain, operator]
-    refusing = _refusing(step, plan)
+    refusing = refusing_target(step, plan)
     if refusing is not None:
         return None, f"{refusing} does not take it in {type_name(plan.target)}"
     change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
@@ -168,8 +168,8 @@ def _by_itself(
     return _unless_lost(step, change, plan, stored)
 
 
-def _refusing(step: Step, plan: Plan) -> Target | None:
-    """Return the first runtime that does not take a node in the new type, by what is known of it."""
+def refusing_target(step: Step, plan: Plan) -> Target | None:
+    """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
     kind = type_name(plan.target)
     for runtime in plan.runtimes or ():
         if runtime.row.types and kind not in runtime.row.types:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import onnx
 from onnx import AttributeProto, TensorProto
@@ -15,12 +16,18 @@ from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 
 from .plan import CONTROL_FLOW, Plan
-from .stored import StoredNumbers
 
-__all__ = ["Written", "write"]
+__all__ = ["Stored", "Written", "write"]
 
 _TWICE = 1024
 """Bytes up to which a constant that is read in two types is stored in both, instead of cast."""
+
+
+class Stored(Protocol):
+    """What converts constants."""
+
+    def convert(self, tensor: TensorProto, weights: Weights) -> None:
+        """Give a tensor the new type, in place; `weights` gets the reference to its data if that is large."""
 
 
 @dataclass
@@ -32,7 +39,7 @@ class Written:
 
 
 def write(
-    frames: list[Frame], plan: Plan, names: Names, stored: StoredNumbers, weights: Weights, *, interface: bool
+    frames: list[Frame], plan: Plan, names: Names, stored: Stored, weights: Weights, *, interface: bool
 ) -> Written:
     """Write the bodies in place, with the types of the plan; with `interface` inputs and outputs get the new type too.
 
@@ -47,7 +54,7 @@ def write(
 class _Writer:
     plan: Plan
     names: Names
-    stored: StoredNumbers
+    stored: Stored
     weights: Weights
     interface: bool
     written: Written = field(default_factory=Written)

@@ -168,6 +168,8 @@ class ReleaseRow:
     """The element types of the model's outputs that are taken; () is all."""
     static: bool = False
     """Whether all dims of the model's inputs must be numbers."""
+    integer: Literal["int64", "int32"] = "int64"
+    """The widest type of integers that it computes in; "int32" brings models there, as far as ranges prove that they fit."""
     rank: int | None = None
     """The largest number of axes of a value."""
 

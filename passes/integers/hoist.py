@@ -1,0 +1,106 @@
+"""Casts moved in front of what only moves elements, so that numbers beyond int32 are moved in the type in which they are read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.model.names import Names
+from onnx_migrate.standard.element_types import type_name
+
+from .ranges import Ranges, fits
+
+__all__ = ["hoist_casts"]
+
+_MOVERS = (
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Identity",
+    "Reshape",
+    "Slice",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+)
+"""Operators whose output holds elements of input 0, unchanged: a Cast before them gives what it gives behind them."""
+
+
+def hoist_casts(frames: list[Frame], ranges: Ranges, names: Names) -> int:
+    """Move Casts of what may be beyond int32 in front of what moves it, in place, and return how many nodes then move less.
+
+    A mask of a model, Unsqueeze, Expand and a Cast to float: the input is cast, and floats are moved. The bits are the same.
+    """
+    return sum(_Hoist(frame, ranges, names).run() for frame in frames)
+
+
+@dataclass
+class _Hoist:
+    frame: Frame
+    ranges: Ranges
+    names: Names
+    casts: dict[tuple[Value, int], str] = field(default_factory=dict)
+    first: list[onnx.NodeProto] = field(default_factory=list)
+    behind: dict[Step, list[onnx.NodeProto]] = field(default_factory=lambda: defaultdict(list))
+    gone: set[Step] = field(default_factory=set)
+
+    def run(self) -> int:
+        """Move the Casts of a body, from its end, so that one passes all that moves; return past how many nodes."""
+        count = sum(self._pass(step) for step in reversed(self.frame.steps))
+        if count:
+            nodes = list(self.first)
+            for step in self.frame.steps:
+                nodes += [] if step in self.gone else [step.node]
+                nodes += self.behind.get(step, [])
+            copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+            del self.frame.body.node[:]
+            self.frame.body.node.extend(copies)
+        return count
+
+    def _pass(self, step: Step) -> bool:
+        if not step.is_a(*_MOVERS) or not step.inputs or not step.outputs:
+            return False
+        source, moved = step.inputs[0], step.outputs[0]
+        if source is None or moved is None or moved.is_output or source.dtype != TensorProto.INT64:
+            return False
+        kinds = {_kind(reader) if reader.frame is self.frame else 0 for reader, _ in moved.readers}
+        if len(kinds) != 1 or not (kind := kinds.pop()) or fits(self.ranges.of(moved) or (0, 0)):
+            return False
+        if source.frame is not self.frame:
+            return False
+        readers = [reader for reader, _ in moved.readers]
+        made = readers[0].node.output[0]
+        for reader in readers[1:]:
+            reader.node.op_type = "Identity"
+            del reader.node.attribute[:]
+            reader.node.input[0] = made
+        self.gone.add(readers[0])
+        step.node.output[0] = made
+        step.node.input[0] = self._cast(step, source, kind)
+        return True
+
+    def _cast(self, step: Step, source: Value, kind: int) -> str:
+        """Return the name of a value cast right where it is made; it counts as a reader of the value in place of `step`."""
+        name = self.casts.get((source, kind))
+        source.readers.remove((step, 0))
+        if name is None:
+            name = self.casts[source, kind] = self.names.fresh(f"{source.name}_{type_name(kind)}")
+            node = onnx.helper.make_node(
+                "Cast", [source.name], [name], self.names.fresh(f"{name}_cast"), to=kind
+            )
+            (self.first if source.maker is None else self.behind[source.maker]).append(node)
+            made = Step(node, self.frame, step.index, step.version, [source], [None])
+            source.readers.append((made, 0))
+        return name
+
+
+def _kind(reader: Step) -> int:
+    """Return the type that a Cast gives, 0 for any other node."""
+    if not reader.is_a("Cast"):
+        return 0
+    return next((int(item.i) for item in reader.node.attribute if item.name == "to"), 0)

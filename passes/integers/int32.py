@@ -1,0 +1,253 @@
+"""The pass that computes in int32 what is int64: nodes by their schemas, and by ranges that prove that nothing overflows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.graphs import node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.names import Names
+from onnx_migrate.model.payloads import BufferPayload
+from onnx_migrate.model.tensor_fields import DATA_FIELDS
+from onnx_migrate.model.weights import INLINE_LIMIT, Weights
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.standard.retyping import Retyping, retyping
+from onnx_migrate.standard.targets import Targets
+from onnx_migrate.standard.type_constraints import constraints
+
+from ..precision.plan import Plan, refusing_target
+from ..precision.write import write
+from .hoist import hoist_casts
+from .ranges import Ranges, fits, ranges_of
+
+__all__ = ["Int32", "Int32Ports"]
+
+_SHOWN = 10
+"""How many nodes a note names."""
+
+_CLAMPED = {"Slice": (1, 2)}
+"""Inputs in which a constant beyond int32 means the same as the end of int32: no axis is longer."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class Int32(Pass):
+    """Compute in int32 what is int64, wherever the numbers are proved to fit.
+
+    Ranges follow from constants, sizes, and the arithmetic on them; an input that is an index lies within its axis, or the
+    original fails. What a schema takes in int64 alone stays so: a constant, or a Cast in front. Inputs and outputs keep
+    their types.
+    """
+
+    name: ClassVar[str] = "int32"
+    requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    ports: bool = False
+    """Whether the inputs will be of int32 too, so that they have no other numbers."""
+    required: bool = False
+    """Whether what may overflow is refused, not named."""
+    targets: Targets | None = None
+    """The runtimes that the result is for."""
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Edit `model` in place. Raises CannotMigrate, code `int32-overflow`, where that is asked for."""
+        inline_functions(model)
+        names = Names(model.proto)
+        frames, ranges = self._read(model)
+        hoisted = hoist_casts(frames, ranges, names)
+        if hoisted:
+            frames, ranges = self._read(model)
+        plan = Plan(TensorProto.INT32, frozenset({TensorProto.INT64}), self.targets)
+        steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+        for step in steps:
+            _decide(step, plan, ranges)
+        _keep_edges(steps, plan)
+        if self.required and plan.kept:
+            self._refuse(plan)
+        self._report_kept(plan, log)
+        if hoisted:
+            text = f"Casts were moved in front of {count_of(hoisted, 'node')} that move numbers which may be beyond int32"
+            log.note(self.name, "hoisted-casts", text)
+        if not plan.changes and not self.changes_types:
+            return model
+        written = write(frames, plan, names, _Stored(), model.weights, interface=self.changes_types)
+        log.note(
+            self.name,
+            "int32",
+            f"{count_of(len(plan.changes), 'node')} compute in int32 what was int64; {count_of(written.constants, 'constant')}"
+            f" and {count_of(written.casts, 'Cast')} were written for it",
+        )
+        self._report_assumed(ranges, log)
+        return model
+
+    def _read(self, model: Model) -> tuple[list[Frame], Ranges]:
+        types = TypeTable(model.proto)
+        frames = frames_of(model.proto, types)
+        return frames, ranges_of(frames[0], types, model.weights, ports=self.ports)
+
+    def _refuse(self, plan: Plan) -> None:
+        step, reason = next(iter(plan.kept.items()))
+        others = f"; so do {count_of(len(plan.kept) - 1, 'more node')}" if len(plan.kept) > 1 else ""
+        raise CannotMigrate(
+            f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
+            code="int32-overflow",
+            where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
+            hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
+        )
+
+    def _report_kept(self, plan: Plan, log: ChangeLog) -> None:
+        by_reason: dict[str, list[Step]] = defaultdict(list)
+        for step, reason in plan.kept.items():
+            by_reason[reason].append(step)
+        for reason, steps in by_reason.items():
+            names = ", ".join(repr(node_label(step.node)) for step in steps[:_SHOWN])
+            more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+            log.note(
+                self.name,
+                "kept-int64",
+                f"{count_of(len(steps), 'node')} {'keeps' if len(steps) == 1 else 'keep'} int64, as {reason}: {names}{more}",
+                subject=node_label(steps[0].node),
+                severity="warning",
+            )
+
+    def _report_assumed(self, ranges: Ranges, log: ChangeLog) -> None:
+        assumed = sorted({value.name for value in ranges.assumed})
+        if assumed:
+            names = ", ".join(map(repr, assumed[:_SHOWN]))
+            more = f" and {len(assumed) - _SHOWN} more" if len(assumed) > _SHOWN else ""
+            log.note(
+                self.name,
+                "assumed-indices",
+                f"{count_of(len(assumed), 'value')} that are read as indices were taken to lie within their axis, as the"
+                f" original fails where they do not: {names}{more}",
+            )
+        if self.ports:
+            log.note(
+                self.name,
+                "assumed-int32",
+                "inputs of int64 were taken to have numbers of int32 alone, as asked for",
+            )
+
+
+@register_pass
+@dataclass(frozen=True)
+class Int32Ports(Int32):
+    """Give inputs and outputs of int64 the type int32, behind `int32`, which has left Casts there."""
+
+    name: ClassVar[str] = "int32_ports"
+    changes_numbers: ClassVar[bool] = True
+
+    @property
+    def changes_types(self) -> bool:
+        """Whether inputs and outputs have other types: they do."""
+        return True
+
+    def why_other_numbers(self) -> str:
+        """Return that other types of inputs and outputs were asked for."""
+        return "to inputs and outputs of int32, as it was asked to"
+
+
+def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
+    """Enter what of a node becomes int32, or why nothing does; a node of which the schema forces all stays out."""
+    inputs, outputs = (tuple(map(plan.changes_type, values)) for values in (step.inputs, step.outputs))
+    if not any(inputs) and not any(outputs):
+        return
+    if step.inner:
+        if step.is_a("If") and any(outputs):
+            _enter(step, Retyping((False,) * len(inputs), outputs), plan, ranges)
+        elif step.is_a("Loop", "Scan") and any(outputs):
+            plan.kept[step] = "its states and what it collects keep their type"
+        return
+    change = retyping(step.domain, step.node.op_type, step.version, inputs, outputs, TensorProto.INT32)
+    if change is None:
+        return
+    refusing = refusing_target(step, plan)
+    if refusing is not None:
+        plan.kept[step] = f"{refusing} does not take it in int32"
+    elif _lacks_kernel(step):
+        plan.kept[step] = "ONNX Runtime does not have the operator in int32"
+    else:
+        _enter(step, change, plan, ranges)
+
+
+def _lacks_kernel(step: Step) -> bool:
+    """Return whether ONNX Runtime 1.32 has no kernel of a node for int32, by its `get_all_opkernel_def()`."""
+    if step.is_a("OneHot"):  # int32 with values of float alone
+        return any(value is None or value.dtype != TensorProto.FLOAT for value in step.inputs[2:])
+    return step.is_a("Unique")
+
+
+def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
+    """Enter a change, without the type variables of which a value may be beyond int32."""
+    known = constraints(step.domain, step.node.op_type, step.version)
+
+    def variable(place: int, *, output: bool) -> str:
+        formal = known.formal(place, output=output) if known is not None else None
+        # Outputs of an If are of one variable, and of a type each.
+        return formal.variable if formal is not None and formal.alike else f"{output} {place}"
+
+    ports = [
+        (variable(place, output=output), value)
+        for output, values, flags in (
+            (False, step.inputs, change.inputs),
+            (True, step.outputs, change.outputs),
+        )
+        for place, (value, changes) in enumerate(zip(values, flags, strict=True))
+        if changes and value is not None and not _is_clamped(step, place, value, output=output)
+    ]
+    beyond = {name: value for name, value in ports if not fits(ranges.of(value) or (0, 0))}
+    if beyond:
+        value = next(iter(beyond.values()))
+        low, high = ranges.of(value) or (0, 0)
+        limits = "of any number" if high >= 2**63 - 1 else f"from {low:,} to {high:,}"
+        plan.kept[step] = f"{value.name!r}, {limits}, may be beyond int32"
+    inputs, outputs = (
+        tuple(changes and variable(place, output=output) not in beyond for place, changes in enumerate(flags))
+        for output, flags in ((False, change.inputs), (True, change.outputs))
+    )
+    if any(inputs) or any(outputs):
+        plan.changes[step] = Retyping(inputs, outputs)
+
+
+def _is_clamped(step: Step, place: int, value: Value, *, output: bool) -> bool:
+    places = _CLAMPED.get(step.node.op_type, ()) if not step.domain and not output else ()
+    return place in places and value.tensor is not None
+
+
+def _keep_edges(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep the Casts to int64 that all readers want as they are."""
+    for step in steps:
+        value = step.outputs[0] if step.outputs else None
+        if step.is_a("Cast") and step in plan.changes and value is not None and not value.is_output:
+            wanted = {plan.wanted(reader, place) for reader, place in value.readers}
+            if wanted == {TensorProto.INT64}:
+                del plan.changes[step]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Converts stored int64 numbers; one beyond int32 is the end of a Slice, and becomes the end of int32."""
+
+    def convert(self, tensor: TensorProto, weights: Weights) -> None:
+        """Give a tensor the type int32, in place."""
+        limits = np.iinfo(np.int32)
+        data = np.clip(weights.array(tensor), limits.min, limits.max).astype("<i4").tobytes()
+        for name in (*DATA_FIELDS, "external_data", "data_location"):
+            tensor.ClearField(name)
+        tensor.data_type = TensorProto.INT32
+        if len(data) > INLINE_LIMIT:
+            weights.keep(tensor, BufferPayload(memoryview(data), len(data)))
+        else:
+            tensor.raw_data = data
