@@ -180,6 +180,7 @@ def _integers(options: Options) -> list[Pass]:
             ports=options.int32 == "io",
             required=options.int32 == "require",
             targets=options.targets,
+            fixed_only=not options.int32,
         )
     ]
 

@@ -157,6 +157,7 @@ CODES = {
     "int32": "How many nodes compute in int32 what was int64, and how many constants and Casts were written for it.",
     "kept-int64": "Nodes that keep int64, and why: a value may be beyond int32, its range is given, or the operator does not exist in int32. With --int32=require this is an error.",
     "assumed-indices": "Values that are read as indices were taken to lie within their axis: the original fails where they do not. Their numbers then fit int32.",
+    "assumed-wrapping": "Values may be beyond int32 on the way to one that is not, as a sum of a mask on the way to an index. Their low 32 bits are all that counts there: int32 gives the same where sums and products wrap around, as in ONNX Runtime, and not on hardware that saturates.",
     "assumed-int32": "With --int32=io callers give inputs of int32, so that inputs have no other numbers.",
     "hoisted-casts": "Casts of numbers that may be beyond int32 were moved in front of the nodes that only move them, so that these need no int64. The numbers are the same.",
     "kept-precision": "Nodes that keep their floating-point type, and why: their operator does not take the type asked for, a constant overflows or becomes 0 in it, the numbers would leave the original's, they compute sizes or indices, or what is around them keeps its type.",

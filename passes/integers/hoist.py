@@ -45,19 +45,19 @@ class _Hoist:
     ranges: Ranges
     names: Names
     casts: dict[tuple[Value, int], str] = field(default_factory=dict)
-    first: list[onnx.NodeProto] = field(default_factory=list)
-    behind: dict[Step, list[onnx.NodeProto]] = field(default_factory=lambda: defaultdict(list))
+    behind: dict[Step | None, list[Step]] = field(default_factory=lambda: defaultdict(list))
+    """The Casts to write behind each node, those of inputs behind None."""
     gone: set[Step] = field(default_factory=set)
 
     def run(self) -> int:
         """Move the Casts of a body, from its end, so that one passes all that moves; return past how many nodes."""
         count = sum(self._pass(step) for step in reversed(self.frame.steps))
         if count:
-            nodes = list(self.first)
+            steps = list(self.behind[None])
             for step in self.frame.steps:
-                nodes += [] if step in self.gone else [step.node]
-                nodes += self.behind.get(step, [])
-            copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+                steps += [step, *self.behind.get(step, ())]
+            kept = [step.node for step in steps if step not in self.gone]
+            copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
             del self.frame.body.node[:]
             self.frame.body.node.extend(copies)
         return count
@@ -93,8 +93,8 @@ class _Hoist:
             node = onnx.helper.make_node(
                 "Cast", [source.name], [name], self.names.fresh(f"{name}_cast"), to=kind
             )
-            (self.first if source.maker is None else self.behind[source.maker]).append(node)
             made = Step(node, self.frame, step.index, step.version, [source], [None])
+            self.behind[source.maker].append(made)
             source.readers.append((made, 0))
         return name
 

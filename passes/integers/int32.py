@@ -28,6 +28,7 @@ from onnx_migrate.standard.retyping import Retyping, retyping
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.standard.type_constraints import constraints
 
+from ..input_dims import open_axes
 from ..precision.plan import Plan, refusing_target
 from ..precision.write import write
 from .hoist import hoist_casts
@@ -60,9 +61,13 @@ class Int32(Pass):
     """Whether what may overflow is refused, not named."""
     targets: Targets | None = None
     """The runtimes that the result is for."""
+    fixed_only: bool = False
+    """Whether models with open inputs, of whose sizes little is known, are left as they are."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place. Raises CannotMigrate, code `int32-overflow`, where that is asked for."""
+        if self.fixed_only and open_axes(model.proto.graph):
+            return model
         inline_functions(model)
         names = Names(model.proto)
         frames, ranges = self._read(model)
@@ -89,7 +94,7 @@ class Int32(Pass):
             f"{count_of(len(plan.changes), 'node')} compute in int32 what was int64; {count_of(written.constants, 'constant')}"
             f" and {count_of(written.casts, 'Cast')} were written for it",
         )
-        self._report_assumed(ranges, log)
+        self._report_assumed(plan, ranges, log)
         return model
 
     def _read(self, model: Model) -> tuple[list[Frame], Ranges]:
@@ -122,16 +127,27 @@ class Int32(Pass):
                 severity="warning",
             )
 
-    def _report_assumed(self, ranges: Ranges, log: ChangeLog) -> None:
-        assumed = sorted({value.name for value in ranges.assumed})
-        if assumed:
-            names = ", ".join(map(repr, assumed[:_SHOWN]))
-            more = f" and {len(assumed) - _SHOWN} more" if len(assumed) > _SHOWN else ""
+    def _report_assumed(self, plan: Plan, ranges: Ranges, log: ChangeLog) -> None:
+        if ranges.assumed:
             log.note(
                 self.name,
                 "assumed-indices",
-                f"{count_of(len(assumed), 'value')} that are read as indices were taken to lie within their axis, as the"
-                f" original fails where they do not: {names}{more}",
+                f"{count_of(len(ranges.assumed), 'value')} that are read as indices were taken to lie within their axis, as the"
+                f" original fails where they do not: {_names(ranges.assumed)}",
+            )
+        wrapping = {
+            value
+            for step, change in plan.changes.items()
+            for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
+            if changes and value is not None and not fits(ranges.of(value) or (0, 0))
+            if ranges.reads_low_bits(step, place)
+        }
+        if wrapping:
+            log.note(
+                self.name,
+                "assumed-wrapping",
+                f"{count_of(len(wrapping), 'value')} may be beyond int32 on the way to a number that is not: sums and"
+                f" products were taken to wrap around there, as ONNX Runtime's do: {_names(wrapping)}",
             )
         if self.ports:
             log.note(
@@ -157,6 +173,12 @@ class Int32Ports(Int32):
     def why_other_numbers(self) -> str:
         """Return that other types of inputs and outputs were asked for."""
         return "to inputs and outputs of int32, as it was asked to"
+
+
+def _names(values: Iterable[Value]) -> str:
+    names = sorted({value.name for value in values})
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
 
 
 def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
@@ -199,7 +221,7 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
         return formal.variable if formal is not None and formal.alike else f"{output} {place}"
 
     ports = [
-        (variable(place, output=output), value)
+        (variable(place, output=output), value, not output and ranges.reads_low_bits(step, place))
         for output, values, flags in (
             (False, step.inputs, change.inputs),
             (True, step.outputs, change.outputs),
@@ -207,7 +229,10 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
         for place, (value, changes) in enumerate(zip(values, flags, strict=True))
         if changes and value is not None and not _is_clamped(step, place, value, output=output)
     ]
-    beyond = {name: value for name, value in ports if not fits(ranges.of(value) or (0, 0))}
+    beyond: dict[str, Value] = {}
+    for name, value, wraps in ports:
+        if not wraps and not ranges.in_int32(value):
+            beyond.setdefault(name, value)
     if beyond:
         value = next(iter(beyond.values()))
         low, high = ranges.of(value) or (0, 0)

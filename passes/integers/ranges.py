@@ -16,7 +16,7 @@ from onnx_migrate.model.weights import Weights
 
 from .rules import RULES, Interval, hull, widened
 
-__all__ = ["INT32", "INT64", "Ranges", "fits", "ranges_of"]
+__all__ = ["Ranges", "fits", "ranges_of"]
 
 INT32: Interval = (-(2**31), 2**31 - 1)
 INT64: Interval = (-(2**63), 2**63 - 1)
@@ -34,6 +34,17 @@ _FLOATS: dict[int, float] = {TensorProto.FLOAT: 3e38, TensorProto.DOUBLE: 1e300,
 _INDICES = {"Gather": 0, "GatherElements": 0, "Scatter": 0, "ScatterElements": 0}
 """Operators that fail where input 1 is no index in the axis of input 0 that `axis` says, with the default of that: ONNX Runtime's
 kernels look at each ("indices element out of data bounds")."""
+
+_MODULAR: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "MatMul", "Mul", "Sub"), (0, 1)),
+    **dict.fromkeys(("BitwiseNot", "CumSum", "Gather", "Neg", "ReduceSum", "Slice"), (0,)),
+    **dict.fromkeys(
+        ("Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze"), (0,)
+    ),
+    "Where": (1, 2),
+}
+"""Operators whose low 32 bits hang on the low 32 bits of these inputs alone, so that what wraps around on the way to a number
+that fits int32 does not show."""
 
 _WHOLE = frozenset(
     {"Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
@@ -60,6 +71,8 @@ class Ranges:
     found: dict[Value, Interval] = field(default_factory=dict)
     indices: dict[Value, Interval] = field(default_factory=dict)
     assumed: list[Value] = field(default_factory=list)
+    wrapping: set[Value] = field(default_factory=set)
+    """Values of which only the low 32 bits count, as all that is computed from them fits int32."""
 
     def of(self, value: Value | None) -> Interval | None:
         """Return the range of a value, None for one that may be anything."""
@@ -79,6 +92,16 @@ class Ranges:
         return (
             math.prod(sizes) if sizes is not None and shape is not None and len(sizes) == len(shape) else None
         )
+
+    def in_int32(self, value: Value) -> bool:
+        """Return whether int32 holds a value, or what counts of it."""
+        return value in self.wrapping or fits(self.of(value) or (0, 0))
+
+    def reads_low_bits(self, step: Step, place: int) -> bool:
+        """Return whether only the low 32 bits of what a node reads count, as all that it makes is in int32."""
+        if step.domain or place not in _MODULAR.get(step.node.op_type, ()):
+            return False
+        return all(made is None or self.in_int32(made) for made in step.outputs)
 
     def enter(self, value: Value, known: Interval | None) -> None:
         """Enter the range of a value: what is beyond its type wraps around, and an index lies within its axis."""
@@ -100,7 +123,20 @@ def ranges_of(graph: Frame, types: TypeTable, weights: Weights, *, ports: bool) 
     ranges = Ranges(types, weights, ports)
     _find_indices(graph, ranges)
     _frame(graph, ranges)
+    for step in reversed(graph.steps):
+        _find_wrapping(step.outputs, graph, ranges)
     return ranges
+
+
+def _find_wrapping(values: Iterable[Value | None], graph: Frame, ranges: Ranges) -> None:
+    """Enter those of some values, whose readers are done, of which only the low 32 bits count."""
+    for value in values:
+        if value is None or value.is_output or not value.readers or value.dtype != TensorProto.INT64:
+            continue
+        if not fits(ranges.of(value) or (0, 0)) and all(
+            reader.frame is graph and ranges.reads_low_bits(reader, place) for reader, place in value.readers
+        ):
+            ranges.wrapping.add(value)
 
 
 def _frame(frame: Frame, ranges: Ranges) -> None:
@@ -134,11 +170,13 @@ def _outputs(step: Step, ranges: Ranges) -> Iterable[Interval | None]:
     return rule(step, ranges, attributes_of(step.node))
 
 
-def _stored(value: Value, ranges: Ranges) -> Interval | None:
+def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
     """Return the smallest and the largest number of a constant; of a sparse one nothing is known."""
-    tensor = value.tensor
-    if tensor is None or any(
-        sparse.values.name == value.name for sparse in value.frame.body.sparse_initializer
+    tensor = None if value is None else value.tensor
+    if (
+        value is None
+        or tensor is None
+        or any(sparse.values.name == value.name for sparse in value.frame.body.sparse_initializer)
     ):
         return None
     if tensor.data_type not in _LIMITS and tensor.data_type not in _FLOATS:
@@ -176,6 +214,11 @@ def _find_indices(graph: Frame, ranges: Ranges) -> None:
         if step.node.op_type in _WHOLE:
             for moved in step.inputs if step.is_a("Concat") else step.inputs[:1]:
                 _narrow(moved, known, ranges)
+        elif (
+            step.is_a("Pad")
+            and (pads := _stored(step.inputs[1], ranges) if len(step.inputs) > 1 else None) is not None
+        ):
+            _narrow(step.inputs[0] if pads[0] >= 0 else None, known, ranges)
         elif step.is_a("Add", "Sub"):
             _before_sum(step, known, ranges)
 

@@ -9,6 +9,7 @@ from math import prod
 import onnx
 
 from onnx_migrate.errors import Where
+from onnx_migrate.facts.node_inference import inference_refusal
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.model.graphs import names_read, node_label, subgraphs
@@ -46,19 +47,19 @@ def is_open(known: ValueType) -> bool:
     return not known.container and (known.shape is None or None in known.shape)
 
 
-def open_sizes(scope: Scope) -> Iterator[OpenSize]:
-    """Yield the nodes of the main graph, and of sub-graphs of nodes that are not open, at which sizes become open."""
+def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
+    """Yield the nodes of a body and of the branches in it at which sizes become open; `opset` is that of ai.onnx."""
     for index, node in enumerate(scope.body.node):
         if any(name and is_open(scope.value_type(name)) for name in names_read(node)):
             continue
         inner = [scope.inner(node, index, *found) for found in subgraphs(node)]
-        inside = [item for each in inner for item in open_sizes(each)] if node.op_type == "If" else []
+        inside = [item for each in inner for item in open_sizes(each, opset)] if node.op_type == "If" else []
         yield from inside
         if not inside and any(name and is_open(scope.value_type(name)) for name in node.output):
-            yield OpenSize(Where(scope.path, node_label(node), node.op_type), _bound(node, scope))
+            yield OpenSize(Where(scope.path, node_label(node), node.op_type), _bound(node, scope, opset))
 
 
-def _bound(node: onnx.NodeProto, scope: Scope) -> str:
+def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
     """Return what bounds the size of a node's output, as far as that follows from its inputs."""
     if not is_onnx(node.domain):
         return f"onnx infers nothing for the domain {node.domain}; --standard writes what is known of it with ai.onnx"
@@ -72,6 +73,9 @@ def _bound(node: onnx.NodeProto, scope: Scope) -> str:
         computed = [name for name in node.input[at:] if name and scope.constant_source(name) is None]
         if computed:
             return f"its size is {computed[0]!r}, which is computed; a constant there bounds it"
+    refused = inference_refusal(scope, node, opset)
+    if refused is not None:
+        return f"at these sizes the node {refused}"
     return "onnx infers no shape for it; a declaration in value_info does"
 
 

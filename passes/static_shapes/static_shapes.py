@@ -17,6 +17,7 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.standard.opsets import onnx_opset
 
 from ..input_dims import open_axes
 from .fold import fold_shapes
@@ -84,7 +85,8 @@ class StaticShapes(Pass):
                 "value-info",
                 f"declared the shapes of {count_of(declared, 'value')}, which follow here and which onnx does not infer",
             )
-        return list(open_sizes(_main_scope(model) if declared or changed else inferred))
+        opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 1
+        return list(open_sizes(_main_scope(model) if declared or changed else inferred, opset))
 
     def _judge(self, found: list[OpenSize], log: ChangeLog) -> None:
         if not found:

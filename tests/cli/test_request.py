@@ -23,7 +23,7 @@ ir = 8
         ("--opset", "13", "--dynamic", "x:N,3,H,W", "--no-simplify"),
         ("--for", "onnxruntime", "--for", "tensorrt==8.6", *FAST),
         ("--for", "chip.toml", "--resize-form", "scales", "--save-as-external-data", *FAST),
-        ("--static", *FAST),
+        ("--static", "--int32", *FAST),
         ("--dynamic-batch", "--ir-version", "8", "--seed", "7", "--no-simplify"),
     ],
     ids=str,
