@@ -42,6 +42,9 @@ _SHOWN = 10
 _CLAMPED = {"Slice": (1, 2)}
 """Inputs in which a constant beyond int32 means the same as the end of int32: no axis is longer."""
 
+_STAYING = {"Pad": (3,)}
+"""Inputs that stay int64 though the schema takes int32: onnx's inference reads the axes of Pad as int64 (1.23)."""
+
 
 @register_pass
 @dataclass(frozen=True)
@@ -201,7 +204,9 @@ def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
     elif _lacks_kernel(step):
         plan.kept[step] = "ONNX Runtime does not have the operator in int32"
     else:
-        _enter(step, change, plan, ranges)
+        staying = _STAYING.get(step.node.op_type, ()) if not step.domain else ()
+        taken = tuple(changes and place not in staying for place, changes in enumerate(change.inputs))
+        _enter(step, Retyping(taken, change.outputs), plan, ranges)
 
 
 def _lacks_kernel(step: Step) -> bool:

@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.facts.typed_graph import Step
-
-if TYPE_CHECKING:
-    from .ranges import Ranges
+from onnx_migrate.facts.typed_graph import Step, Value
 
 __all__ = ["RULES", "Interval", "hull", "widened"]
 
 Interval = tuple[float, float]
 """The smallest and the largest number; of integers Python's, which are exact."""
 
-Rule = Callable[[Step, "Ranges", dict[str, Any]], list["Interval | None"]]
+
+class Known(Protocol):
+    """What a rule asks of values, which may be left out."""
+
+    def of(self, value: Value | None) -> Interval | None:
+        """Return the range of a value, None for one that may be anything."""
+
+    def shape(self, value: Value | None) -> tuple[int | None, ...] | None:
+        """Return the shape of a value."""
+
+    def elements(self, value: Value | None) -> int | None:
+        """Return how many elements a value has."""
+
+
+Rule = Callable[[Step, Known, dict[str, Any]], list[Interval | None]]
 
 _SLACK = 2.0**-8
 """By how much of itself a range of floats is widened at each node: more than float16 rounds by."""
@@ -53,7 +64,7 @@ def _corners(a: Interval, b: Interval, function: Callable[[float, float], float]
 def _of(*places: int) -> Rule:
     """The elements of these inputs, or of all, moved, left out or repeated."""
 
-    def rule(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+    def rule(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
         given = (
             [step.inputs[place] for place in places if place < len(step.inputs)] if places else step.inputs
         )
@@ -66,7 +77,7 @@ def _of(*places: int) -> Rule:
 def _elements(function: Callable[..., Interval | None]) -> Rule:
     """An element-wise operator, by its function of ranges."""
 
-    def rule(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+    def rule(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
         known = [ranges.of(value) for value in step.inputs]
         given = [each for each in known if each is not None]
         if len(given) < len(known):
@@ -91,7 +102,7 @@ def _divided(a: Interval, b: Interval) -> Interval | None:
     return _corners(a, b, lambda x, y: x / y)
 
 
-def _remainder(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+def _remainder(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     a, b = map(ranges.of, step.inputs)
     if a is None or b is None:
         return [None]
@@ -114,7 +125,7 @@ def _bits(a: Interval, b: Interval) -> Interval:
     return (0 if min(a[0], b[0]) >= 0 else -(2**width), 2**width - 1)
 
 
-def _sum(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _sum(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     """A sum of some elements of the input, as many as the output has fewer."""
     known, whole, left = (
         ranges.of(step.inputs[0]),
@@ -127,14 +138,14 @@ def _sum(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]
     return [(min(0, known[0] * count), max(0, known[1] * count))]
 
 
-def _mean(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+def _mean(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     """A mean, whose sum must not overflow on the way."""
     summed = _sum(step, ranges, attributes)[0]
     known = ranges.of(step.inputs[0])
     return [None if summed is None or known is None else hull((summed, known))]
 
 
-def _product(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _product(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     a, b, shape = *map(ranges.of, step.inputs[:2]), ranges.shape(step.inputs[0])
     if a is None or b is None or not shape or shape[-1] is None:
         return [None]
@@ -142,7 +153,7 @@ def _product(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | N
     return [(min(0, low * shape[-1]), max(0, high * shape[-1]))]
 
 
-def _cast(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _cast(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     known, made = ranges.of(step.inputs[0]), step.outputs[0]
     if known is None or made is None:
         return [None]
@@ -151,7 +162,7 @@ def _cast(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None
     return [None if made.dtype == TensorProto.BOOL else known]
 
 
-def _clip(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+def _clip(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     known = ranges.of(step.inputs[0])
     if known is None:
         return [None]
@@ -171,7 +182,7 @@ def _clip(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interv
 def _index(place: int) -> Rule:
     """Indices in an axis of the input, as output `place`; before it are numbers of the input."""
 
-    def rule(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+    def rule(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
         shape, axis = ranges.shape(step.inputs[0]), attributes.get("axis", -1 if step.is_a("TopK") else 0)
         size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
         found = None if size is None else (0, max(0, size - 1))
@@ -180,7 +191,7 @@ def _index(place: int) -> Rule:
     return rule
 
 
-def _places(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _places(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     """Indices in any axis of the inputs, or in all elements; Unique gives numbers of the input first."""
     shapes = [shape for shape in map(ranges.shape, step.inputs[:2]) if shape is not None]
     sizes = [size or 2**63 for shape in shapes for size in shape]
@@ -191,13 +202,13 @@ def _places(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | No
     return [(0, max(sizes)) if sizes else None]
 
 
-def _pooled(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _pooled(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     """Indices into all elements, as output 1."""
     count = ranges.elements(step.inputs[0])
     return [None, None if count is None else (0, count)]
 
 
-def _shape(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _shape(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     shape = ranges.shape(step.inputs[0])
     if shape is None or None in shape:
         return [None]
@@ -205,24 +216,24 @@ def _shape(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | Non
     return [(0, math.prod(sizes) if step.is_a("Size") else max(sizes, default=0))]
 
 
-def _filled(step: Step, _: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+def _filled(step: Step, _: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     value = attributes.get("value")
     number = 0.0 if value is None else numpy_helper.to_array(value).reshape(-1)[0].item()
     return [(number, number) if math.isfinite(number) else None]
 
 
-def _with_zero(step: Step, ranges: Ranges, _: dict[str, Any]) -> list[Interval | None]:
+def _with_zero(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     return [hull([ranges.of(step.inputs[0]), (0, 0)])]
 
 
-def _padded(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+def _padded(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     if attributes.get("mode", b"constant") != b"constant":
         return [ranges.of(step.inputs[0])]
     value = step.inputs[2] if len(step.inputs) > 2 else None
     return [hull([ranges.of(step.inputs[0]), (0, 0) if value is None else ranges.of(value)])]
 
 
-def _scattered(step: Step, ranges: Ranges, attributes: dict[str, Any]) -> list[Interval | None]:
+def _scattered(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     if attributes.get("reduction", b"none") not in (b"none", b"min", b"max"):
         return [None]
     return [hull([ranges.of(step.inputs[0]), ranges.of(step.inputs[2])])]
