@@ -42,6 +42,8 @@ WHERE: dict[str, tuple[str, ...]] = {
     "by hand: `.venv/bin/pip install torch onnxscript && .venv/bin/pytest tests/examples -k torch`": (
         r"could not import '(torch|onnxscript)'",
     ),
+    "by hand: `.venv/bin/pip install torch onnxscript 'nvidia-modelopt[onnx]' iree-base-compiler olive-ai && .venv/bin/pytest"
+    " tests/examples/test_adopters.py`": (r"could not import '(modelopt|iree\.compiler|olive)'",),
     "by hand: `ONNX_MIGRATE_TEST_RKNN=PYTHON .venv/bin/pytest tests/verify/evaluators/drivers/test_rknn.py`": (
         r"could not import 'rknn'",
     ),
