@@ -101,7 +101,8 @@ _OF_BATCH: dict[str, Schema] = {
 }  # fmt: skip
 
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
-           "dynamic", "proved_in", "dims", "simplified", "header_only", "seconds", "operators_known")  # fmt: skip
+           "dynamic", "proved_in", "dims", "simplified", "header_only", "seconds", "operators_known",
+           "ranges")  # fmt: skip
 
 SCHEMAS: dict[str, Schema] = {
     "report": {

@@ -91,7 +91,7 @@ _GROUPS = (
     ),
     OptionGroup(
         VERIFICATION,
-        ("--exact", "--cast", ..., "--in", "--prove-in", "--ort-library"),
+        ("--exact", "--cast", "--map", ..., "--in", "--prove-in", "--ort-library"),
         {
             "migrate": "model.onnx out.onnx --verify=require --input-data images.npz",
             "batch": "batch models --out-dir out --prove-in openvino",
