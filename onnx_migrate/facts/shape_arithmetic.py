@@ -7,6 +7,7 @@ first are. `compute` evaluates the elements, and `propagate` the mask of those t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +138,18 @@ _ELEMENTWISE: dict[str, Function] = {
 }
 
 
+def _range(_: dict[str, Any], start: Array, limit: Array, delta: Array) -> Array:
+    """Return the numbers of a Range, if adding up gives the same as multiplying: kernels do either."""
+    count = max(0, math.ceil((limit - start).item() / delta.item()))
+    if count > LARGEST:
+        raise OverflowError
+    multiplied = np.asarray(start + np.arange(count).astype(start.dtype) * delta, start.dtype)
+    added = np.add.accumulate(np.concatenate([start.reshape(1), np.full(count, delta, start.dtype)]))[:count]
+    if not np.array_equal(multiplied, added):
+        raise ValueError
+    return multiplied
+
+
 def _cumulated(attributes: dict[str, Any], x: Array, axis: Array) -> Array:
     if attributes.get("exclusive") or attributes.get("reverse"):
         raise ValueError  # no exporter counts sizes so
@@ -157,7 +170,7 @@ _OTHER: dict[str, Function] = {
     "NonZero": lambda _, x: np.asarray(np.nonzero(np.atleast_1d(x)), np.int64),
     "OneHot": _one_hot,
     "Tile": lambda _, x, repeats: np.tile(x, repeats.tolist()),
-    "Range": lambda _, start, limit, delta: np.asarray(range(int(start), int(limit), int(delta)), start.dtype),
+    "Range": _range,
     "ReduceProd": _reduction(np.prod),
     "ReduceSum": _reduction(np.sum),
     "ReduceMin": _reduction(np.min),

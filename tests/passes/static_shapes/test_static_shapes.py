@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import onnx_migrate
 from onnx_migrate.errors import CannotMigrate, UsageError
@@ -72,6 +73,23 @@ def test_values_of_more_than_1024_elements_stay_computed() -> None:
       s = Shape(x)  n = Gather(s, zero)  f = Cast<to = 1>(n)  r = Range(start, f, delta)  y = Add(x, r) }"""
     assert operators(static(source, fix="N=1024")) == ["Add"]
     assert operators(static(source, fix="N=1025")) == ["Range", "Add"]
+
+
+@pytest.mark.parametrize(
+    ("start", "delta", "folded"), [(0.5, 1.0, True), (2.0, 3.0, True), (6.0, -0.25, True), (0.0, 0.1, False)]
+)
+def test_a_range_of_fractions_is_folded_where_every_kernel_gives_the_same(
+    start: float, delta: float, folded: bool
+) -> None:
+    source = f"""17 (float[N] x, float[A] k) => (float[A] y)
+      <int64 zero = {{0}}, float start = {{{start}}}, float delta = {{{delta}}}> {{
+      s = Shape(x)  n = Gather(s, zero)  f = Cast<to = 1>(n)  r = Range(start, f, delta)  y = Sub(k, r) }}"""
+    numbers = np.arange(start, 5, delta, dtype=np.float32)
+    migration = static(source, fix=["N=5", f"A={numbers.size}"])
+    assert operators(migration) == (["Sub"] if folded else ["Range", "Sub"])
+    feed = {"x": np.zeros(5, np.float32), "k": np.zeros(numbers.size, np.float32)}
+    found: Any = ReferenceEvaluator(migration.model).run(None, feed)
+    np.testing.assert_array_equal(found[0], -numbers)
 
 
 def test_nodes_in_sub_graphs_are_folded_with_what_is_known_around_them() -> None:
