@@ -214,6 +214,30 @@ class Options:
         text="""refuse a model that is not valid by the standard, also where ONNX Runtime loads it; else it is mended as that
         reads it, with notes of the code `mended`.""",
     )
+    control_flow: bool = option(
+        True, "--no-control-flow", panel=REWRITING, is_flag=True,
+        help="Write If, Loop, Scan, sequences and optionals with plain nodes: the branch of a condition that follows from "
+        "constants and fixed dims (--fix), or both branches and Where; the rounds of a Loop whose number is known. What "
+        "depends on data is refused. See docs/control-flow.md.",
+        text="""with False, write If, Loop, Scan, sequences and optionals with plain nodes, or refuse what depends on data
+        (docs/control-flow.md). For a `runtime` whose table says so this is done anyway.""",
+    )
+    unroll_rnn: bool = option(
+        False, "--unroll-rnn", panel=REWRITING, is_flag=True,
+        help="Write LSTM, GRU and RNN of known sequence lengths as MatMuls and activations of each step.",
+        text="write LSTM, GRU and RNN of known sequence lengths as MatMuls and activations of each step.",
+    )
+    unroll_limit: int = option(
+        2000, "--unroll-limit", panel=REWRITING, type="positive", default=2000, show_default=True, metavar="NODES",
+        help="Refuse to write more nodes than this for one node, of a Loop or LSTM that is unrolled.",
+        text="the most nodes that are written for one node, of a Loop or LSTM that is unrolled.",
+    )
+    branch_limit: int = option(
+        1_000_000, "--branch-limit", panel=REWRITING, type="positive", default=1_000_000, show_default=True,
+        metavar="MULTIPLICATIONS",
+        help="Refuse to compute both branches of an If that take more multiplications than this.",
+        text="the most multiplications that both branches of an If may take, where both are computed.",
+    )
     keep: Collection[str] = option(
         (), "--keep", panel=REWRITING, multiple=True, type=("tf_half_pixel_for_nn",),
         help="Keep this value of coordinate_transformation_mode, which ONNX removed in opset 13 and ONNX Runtime still "

@@ -10,10 +10,12 @@ from onnx_migrate.options import Opset, Options
 from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
+from onnx_migrate.standard.targets.rows import CONTROL_FLOW, SEQUENCES
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.settings import libraries_of
 
 from .cleanup import Cleanup
+from .control_flow import RECURRENT, ControlFlow
 from .cut import Cut
 from .declared_shapes import DeclaredShapes
 from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
@@ -65,7 +67,13 @@ def default_pipeline(options: Options) -> list[Pass]:
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*_lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
-    passes += [*_static(options), *_widening(options), *_rewrites_for(options), *_precision(options)]
+    passes += [
+        *_control_flow(options),
+        *_static(options),
+        *_widening(options),
+        *_rewrites_for(options),
+        *_precision(options),
+    ]
     passes += _integers(options)
     if options.int32 == "io":
         passes.append(Int32Ports(ports=True))
@@ -195,6 +203,26 @@ def _widening(options: Options) -> list[Pass]:
     if options.precision is not None or not wide:
         return []
     return [Precision(kind="fp32", interface=True, runtime=str(wide[0]))]
+
+
+def _control_flow(options: Options) -> list[Pass]:
+    """Return the pass that writes control flow, sequences and recurrent operators out, for those that are to go."""
+    targets = options.targets
+    wanted = frozenset() if options.control_flow else CONTROL_FLOW | SEQUENCES
+    wanted |= RECURRENT if options.unroll_rnn else frozenset()
+    if targets is not None:
+        wanted |= {name for name in CONTROL_FLOW | SEQUENCES | RECURRENT if targets.lacks("", name)}
+    if not wanted:
+        return []
+    return [
+        ControlFlow(
+            wanted=wanted,
+            nodes=options.unroll_limit,
+            extra=options.branch_limit,
+            best_effort=options.best_effort,
+            targets=targets,
+        )
+    ]
 
 
 def _resize_form(options: Options) -> Form:

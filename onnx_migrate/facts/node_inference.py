@@ -5,10 +5,10 @@ It runs in another process: it aborts the process for some nodes that are not va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
@@ -18,6 +18,9 @@ from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.value_types import ValueType, value_type_of
 from onnx_migrate.process import Raised, Returned, call_in_fork
 from onnx_migrate.standard.schema import schema_generation
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["infer_node_outputs", "inference_refusal", "is_unknown", "record_outputs"]
 
@@ -47,6 +50,8 @@ class _Question(NamedTuple):
     """Whether each output is there."""
 
 
+Computed = Callable[[str], "np.ndarray[Any, Any] | None"]
+
 _Answer = tuple[ValueType | None, ...] | str
 """The type of each output, None where onnx infers none; or why it refuses the node."""
 
@@ -58,16 +63,19 @@ def is_unknown(known: ValueType, *, dims: bool = False) -> bool:
     return known.shape is None or known.dtype is None or (dims and None in known.shape)
 
 
-def record_outputs(scope: Scope, node: onnx.NodeProto, opset: int, *, dims: bool = False) -> None:
+def record_outputs(
+    scope: Scope, node: onnx.NodeProto, opset: int, *, dims: bool = False, computed: Computed | None = None
+) -> None:
     """Enter the types of a node's outputs that are not known yet into the scope's types; what does not follow stays out.
 
     `opset` is the version of the node's domain whose form the node has; with `dims`, shapes that lack a dim are replaced too.
-    Nodes with sub-graphs are left out.
+    `computed` returns the arrays of values that are no constants of the model and known all the same. Nodes with sub-graphs are
+    left out.
     """
     missing = {name for name in node.output if name and is_unknown(scope.value_type(name), dims=dims)}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
         return
-    found = _inferred(scope, node, opset)
+    found = _inferred(scope, node, opset, computed)
     if isinstance(found, str):
         return
     for name, type_ in zip(node.output, found, strict=True):
@@ -90,13 +98,15 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
     return f"is refused by onnx's inference: {found}" if isinstance(found, str) else None
 
 
-def _inferred(scope: Scope, node: onnx.NodeProto, opset: int) -> _Answer:
+def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed | None = None) -> _Answer:
     question = _Question(
         node.op_type,
         node.domain,
         opset,
         tuple([attribute.SerializeToString() for attribute in node.attribute]),
-        tuple([(_known(scope, name), _constant(scope, name)) if name else None for name in node.input]),
+        tuple(
+            [(_known(scope, name), _constant(scope, name, computed)) if name else None for name in node.input]
+        ),
         tuple([bool(name) for name in node.output]),
     )
     is_small = sum(map(len, question.attributes)) <= _KEPT_BYTES
@@ -149,9 +159,11 @@ def _type(known: ValueType) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(known.dtype, dims)
 
 
-def _constant(scope: Scope, name: str) -> bytes:
+def _constant(scope: Scope, name: str, computed: Computed | None) -> bytes:
     """Return the value of a small constant as a TensorProto, b"" for any other."""
     array = scope.constant(name)
+    if array is None and computed is not None:
+        array = computed(name)
     if array is None or array.size > _SMALL:
         return b""
     return onnx.numpy_helper.from_array(array, name="").SerializeToString()

@@ -153,7 +153,7 @@ class Scope:
         if key in self._shared:
             return self._shared[key]
         self._shared[key] = name = self.names.fresh(hint)
-        self._add(onnx.numpy_helper.from_array(array, name))
+        self.add_tensor(onnx.numpy_helper.from_array(array, name))
         return name
 
     def add_view(self, name: str, dtype: int, dims: tuple[int, ...], hint: str) -> str | None:
@@ -177,7 +177,7 @@ class Scope:
         key = (f"{name} {dtype}", dims, b"")
         if key not in self._shared:
             self._shared[key] = view.name = self.names.fresh(hint)
-            self._add(view)
+            self.add_tensor(view)
             self.record_type(view.name, ValueType(dtype, dims))
         return self._shared[key]
 
@@ -186,11 +186,11 @@ class Scope:
         key = (f"packed {dtype}", dims, data)
         if key not in self._shared:
             self._shared[key] = name = self.names.fresh(hint)
-            self._add(TensorProto(name=name, data_type=dtype, dims=dims, raw_data=data))
+            self.add_tensor(TensorProto(name=name, data_type=dtype, dims=dims, raw_data=data))
             self.record_type(name, ValueType(dtype, dims))
         return self._shared[key]
 
-    def _add(self, tensor: TensorProto) -> None:
+    def add_tensor(self, tensor: TensorProto) -> None:
         """Add a constant with a name of its own to the body."""
         name = tensor.name
         if self.function is None and isinstance(self.body, onnx.GraphProto) and self.may_add_initializers:

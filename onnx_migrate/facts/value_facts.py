@@ -151,7 +151,7 @@ class ValueFacts:
                     dtype = self.scope.value_type(node.input[0]).dtype
                 self.scope.record_type(node.output[0], ValueType(dtype, shape))
                 return
-        record_outputs(self.scope, node, opset, dims=self.all_dims)
+        record_outputs(self.scope, node, opset, dims=self.all_dims, computed=self.value)
 
     def _is_given(self, name: str) -> bool:
         """Return whether onnx's inference of a node is given a shape, so that it finds what -1 and 0 stand for."""

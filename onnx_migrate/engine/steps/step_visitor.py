@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import onnx
 
@@ -49,6 +50,8 @@ class StepVisitor(Visitor):
     domain: str = ""
     """The domain whose nodes are rewritten, "" for ai.onnx."""
     refusals: list[LoweringRefusal] = field(default_factory=list)
+    all_dims: ClassVar[bool] = False
+    """Whether shapes are refined of which a dim is not known."""
 
     def __post_init__(self) -> None:
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
@@ -60,7 +63,7 @@ class StepVisitor(Visitor):
     def enter(self, scope: Scope) -> None:
         """Compute the constants of a body before any of its nodes is rewritten."""
         outer = self._values.get(id(scope.parent.body)) if scope.parent else None
-        values = ValueFacts(scope, self._producers, followed=_FOLLOWED, outer=outer)
+        values = ValueFacts(scope, self._producers, followed=_FOLLOWED, all_dims=self.all_dims, outer=outer)
         values.find_all(None if self.domain else self._opsets.get(scope.function))
         self._values[id(scope.body)] = values
 

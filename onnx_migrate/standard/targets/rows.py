@@ -13,8 +13,10 @@ from onnx_migrate.standard.targets.releases import is_number, key
 from onnx_migrate.standard.toml_rows import WrongRow, toml_key
 
 __all__ = [
+    "CONTROL_FLOW",
     "FORMS",
     "PREDICATES",
+    "SEQUENCES",
     "Bundle",
     "FaultRow",
     "Knowledge",
@@ -69,6 +71,16 @@ FORMS = (
     "global_pools",
 )
 """What `write` of a release may ask for."""
+
+CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
+
+SEQUENCES = frozenset(
+    (
+        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct",
+        "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",
+    )
+)  # fmt: skip
+"""The operators that make or read sequences and optionals."""
 
 PREDICATES = ("pads_only_at_end",)
 """What `when` of a fault may name: conditions on a node that attributes alone do not express."""
@@ -170,8 +182,19 @@ class ReleaseRow:
     """Whether all dims of the model's inputs must be numbers."""
     integer: Literal["int64", "int32"] = "int64"
     """The widest type of integers that it computes in; "int32" brings models there, as far as ranges prove that they fit."""
+    control_flow: bool = True
+    """Whether it takes If, Loop and Scan."""
+    sequences: bool = True
+    """Whether it takes sequences and optionals."""
     rank: int | None = None
     """The largest number of axes of a value."""
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The operators that `control_flow` and `sequences` say it lacks."""
+        return (frozenset() if self.control_flow else CONTROL_FLOW) | (
+            frozenset() if self.sequences else SEQUENCES
+        )
 
     def __post_init__(self) -> None:
         if self.opset is not None and self.oldest is not None and self.opset < self.oldest:

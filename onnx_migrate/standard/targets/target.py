@@ -93,7 +93,7 @@ class Target:
     def has(self, domain: str, operator: str) -> bool:
         """Return whether it has an operator, of whatever version. Domain "ai.onnx" is ""."""
         rows = self.rows_of(domain, operator)
-        if any(row.lacking for row in rows):
+        if any(row.lacking for row in rows) or (domain in ("", "ai.onnx") and operator in self.row.without):
             return False
         if rows or not self.table.listed:
             return True

@@ -1,0 +1,7 @@
+"""Control flow, sequences and optionals of a model, written with plain nodes."""
+
+from __future__ import annotations
+
+from .control_flow import RECURRENT, ControlFlow
+
+__all__ = ["RECURRENT", "ControlFlow"]

@@ -1,0 +1,155 @@
+"""If: the branch of a condition that is known, or both branches and a choice between what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.standard.schema import is_onnx
+
+from .cost import MOVES, multiplications
+from .evaluate import RANDOM, Env, Evaluator, Held, OptionalOf, SequenceOf, handles
+
+_TOTAL = MOVES | frozenset(
+    {
+        "Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "AveragePool",
+        "BatchNormalization", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Ceil", "Celu", "Clip", "ConstantOfShape",
+        "Conv", "ConvInteger", "ConvTranspose", "Cos", "Cosh", "CumSum", "DequantizeLinear", "DynamicQuantizeLinear", "Einsum",
+        "Elu", "Equal", "Erf", "Exp", "EyeLike", "Floor", "GRU", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "Greater",
+        "GreaterOrEqual", "GroupNormalization", "HardSigmoid", "HardSwish", "InstanceNormalization", "IsInf", "IsNaN", "LRN",
+        "LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax", "LpNormalization", "MatMul",
+        "MatMulInteger", "Max", "MaxPool", "Mean", "Min", "Mish", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QLinearConv",
+        "QLinearMatMul", "QuantizeLinear", "RMSNormalization", "RNN", "Range", "Reciprocal", "ReduceL1", "ReduceL2",
+        "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+        "ReduceSumSquare", "Relu", "Resize", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus",
+        "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
+    }
+)  # fmt: skip
+"""Operators that give a result for all values of tensors, once the shapes fit, as they do where those of outputs are known."""
+
+_OF_FLOATS = frozenset(("Div", "Mod"))
+"""Operators that fail for a 0 among integers."""
+
+_INDEXED = {"Gather": 1, "GatherElements": 1}
+"""Operators that fail for an index out of range, with the input that has the indices."""
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
+
+
+@handles("If")
+def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
+    """Take the branch of a condition that is known; compute both of one that is not, and choose."""
+    graphs = {attribute: graph for attribute, _, graph in subgraphs(node)}
+    condition, start = at.number(env, node.input[0]), len(at.rw.preceding)
+    if condition is not None:
+        taken = "then_branch" if condition else "else_branch"
+        with at.inside(node, taken):
+            results = at.body(graphs[taken], env.new_child())
+        at.expanded(f"its condition is always {bool(condition)}: {taken} takes its place", start)
+        return results
+    given = {}
+    for name in ("then_branch", "else_branch"):
+        first = len(at.rw.preceding)
+        with at.inside(node, name):
+            given[name] = at.body(graphs[name], env.new_child())
+        _check_defined(at, at.rw.preceding[first:], name)
+    extra = _extra(at, at.rw.preceding[start:])
+    chosen = at.tensor(env, node.input[0])
+    if at.rw.shape(chosen) != ():
+        chosen = at.name_of(at.op.Reshape(at.value(chosen), np.zeros(0, np.int64)))
+    results = [_choice(at, chosen, one, other) for one, other in zip(*given.values(), strict=True)]
+    at.expanded(
+        f"its condition is of values: both branches are computed, {extra:,} multiplications, and Where chooses",
+        start,
+    )
+    return results
+
+
+def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
+    """Return a value of the first branch where a condition holds, else that of the second."""
+    if one == other:
+        return one
+    if (
+        isinstance(one, SequenceOf)
+        and isinstance(other, SequenceOf)
+        and len(one.elements) == len(other.elements)
+    ):
+        pairs = zip(one.elements, other.elements, strict=True)
+        return SequenceOf(tuple(_choice(at, condition, *pair) for pair in pairs))
+    if isinstance(one, OptionalOf) and isinstance(other, OptionalOf) and one.element and other.element:
+        return OptionalOf(_choice(at, condition, one.element, other.element))
+    if not isinstance(one, str) or not isinstance(other, str):
+        at.refuse(
+            "its branches give sequences of different lengths, or an optional that only one of them fills",
+            code="sequences",
+        )
+    shapes = at.static(one), at.static(other)
+    if None in shapes or shapes[0] != shapes[1]:
+        texts = [
+            str(list(shape)) if shape is not None else "of unknown dims"
+            for shape in map(at.rw.shape, (one, other))
+        ]
+        at.refuse(
+            f"its condition is computed at run time, and a value is {texts[0]} in one branch and {texts[1]} in the other",
+            hint="fix the dims of the model's inputs with --fix" if None in shapes else "",
+        )
+    return at.name_of(at.op.select(at.value(condition), at.value(one), at.value(other)))
+
+
+def _extra(at: Evaluator, nodes: Sequence[onnx.NodeProto]) -> int:
+    """Return the multiplications of both branches; refuse more than the bound."""
+    extra = sum(multiplications(node, at.rw) for node in nodes)
+    if extra > at.bounds.extra:
+        at.refuse(
+            f"its condition is computed at run time, and both branches take {extra:,} multiplications, more than"
+            f" {at.bounds.extra:,}",
+            code="unroll-limit",
+            hint="raise --branch-limit, if both may be computed each time",
+        )
+    return extra
+
+
+def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) -> None:
+    """Refuse a branch that may fail, or draws random numbers, where it is not taken."""
+    for node in nodes:
+        reason = _undefined(at, node)
+        if reason:
+            at.refuse(
+                f"its condition is computed at run time, and {node.op_type} {node.name or node.output[0]!r} of its {name}"
+                f" {reason}, so that both branches cannot be computed",
+                hint=""
+                if node.op_type in RANDOM
+                else "fix the dims of the model's inputs with --fix, if they are open",
+            )
+
+
+def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
+    """Return why a node cannot be run where the model would not run it, "" where it can."""
+    if not is_onnx(node.domain):
+        return f"is of {node.domain}, of which it is not known whether it may fail"
+    if any(at.static(name) is None for name in node.output if name):
+        return "has an output of unknown dims"
+    operator = node.op_type
+    if operator in RANDOM:
+        return "draws random numbers"
+    if operator in _OF_FLOATS:
+        divisor = at.known(node.input[1])
+        whole = at.rw.dtype(node.input[0]) not in _FLOATS
+        return "may divide by 0" if whole and (divisor is None or not divisor.all()) else ""
+    if operator in _INDEXED:
+        indices, shape = at.known(node.input[_INDEXED[operator]]), at.static(node.input[0])
+        axis = next((helper.get_attribute_value(item) for item in node.attribute if item.name == "axis"), 0)
+        if indices is None or shape is None:
+            return "may read out of range"
+        size = shape[axis]
+        inside = bool(((indices >= -size) & (indices < size)).all())
+        return "" if inside else "reads out of range"
+    if operator == "Cast":
+        return "reads numbers from texts" if at.rw.dtype(node.input[0]) in (None, TensorProto.STRING) else ""
+    if operator in ("Reshape", "Expand", "Tile") and at.known(node.input[1]) is None:
+        return "takes a shape that depends on data"
+    return "" if operator in _TOTAL else "is not known to be defined for all inputs"

@@ -1,0 +1,110 @@
+"""If: a known condition takes its branch, others compute both where that cannot fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onnx_migrate.errors import CannotMigrate
+from tests.support.plain_nodes import flattened, header, plain
+
+BRANCHES = "<then_branch = t () => (float[2,3] z) { z = Exp (x) }, else_branch = e () => (float[2,3] w) { w = Neg (x) }>"
+
+
+@pytest.mark.parametrize(("truth", "operator"), [(1, "Exp"), (0, "Neg")])
+def test_a_constant_condition_takes_its_branch(truth: int, operator: str) -> None:
+    found = plain(
+        header("float[2,3] x", "float[2,3] y", constants=f"bool c = {{{truth}}}")
+        + f"{{ y = If (c) {BRANCHES} }}"
+    )
+    assert found == {operator: 1}
+
+
+def test_a_condition_that_follows_from_fixed_dims() -> None:
+    nodes = f"{{ s = Shape (x) d = Gather (s, zero) c = Equal (d, two) y = If (c) {BRANCHES} }}"
+    constants = "int64 zero = {0}, int64 two = {2}"
+    assert plain(header("float[2,3] x", "float[2,3] y", constants=constants) + nodes)["Exp"] == 1
+    with pytest.raises(CannotMigrate, match="computed at run time") as caught:
+        flattened(header("float[N,3] x", "float[N,3] y", constants=constants) + nodes)
+    assert caught.value.code == "control-flow"
+    assert "--fix" in caught.value.hint
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_both_branches_and_a_choice(truth: bool) -> None:
+    feeds = {"x": np.array([[0.0, -0.0, np.nan], [np.inf, -1, 2]], np.float32), "c": np.array(truth)}
+    found = plain(header("float[2,3] x, bool c", "float[2,3] y") + f"{{ y = If (c) {BRANCHES} }}", feeds)
+    assert found["Exp"] == found["Neg"] == 1
+    assert found["Where"]
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_condition_of_one_axis_and_a_scalar_result(truth: bool) -> None:
+    branches = (
+        "<then_branch = t () => (int64 z) { z = Neg (x) }, else_branch = e () => (int64 w) { w = Abs (x) }>"
+    )
+    feeds = {"x": np.array(5), "c": np.array([truth])}
+    plain(header("int64 x, bool[1] c", "int64 y") + f"{{ y = If (c) {branches} }}", feeds)
+
+
+@pytest.mark.parametrize(
+    ("then", "reason"),
+    [
+        ("z = Gather (x, i)", "may read out of range"),
+        ("z = Cast <to = 7> (s)", "reads numbers from texts"),
+        ("z = Div (i, j)", "may divide by 0"),
+        ("z = Reshape (x, j)", "unknown dims"),
+        ("z = RandomNormalLike (x)", "draws random numbers"),
+        ("z = TopKLike (x)", "not known"),
+    ],
+)
+def test_what_may_fail_in_the_branch_not_taken_is_refused(then: str, reason: str) -> None:
+    inputs = "float[4] x, int64[2] i, int64[2] j, string[2] s, bool c"
+    if "TopKLike" in then:
+        then = "z, k = TopK (x, j)".replace("j", "one")
+    nodes = f"""{{ one = Constant <value = int64[1] {{1}}> ()
+      y = If (c) <then_branch = t () => (z) {{ {then} }}, else_branch = e () => (w) {{ w = Identity (x) }}> }}"""
+    with pytest.raises(CannotMigrate, match=reason) as caught:
+        flattened(header(inputs, "y") + nodes)
+    assert caught.value.where is not None
+    assert caught.value.where.operator == "If"
+
+
+def test_branches_of_two_shapes_are_refused() -> None:
+    nodes = """{ y = If (c) <then_branch = t () => (float[1,3] z) { z = Unsqueeze (x, axes) },
+      else_branch = e () => (float[3] w) { w = Neg (x) }> }"""
+    with pytest.raises(CannotMigrate, match=r"\[1, 3\] in one branch and \[3\] in the other"):
+        flattened(header("float[3] x, bool c", "y", constants="int64[1] axes = {0}") + nodes)
+
+
+def test_expensive_branches_are_refused() -> None:
+    source = header("float[2,3] x, bool c", "float[2,3] y") + f"{{ y = If (c) {BRANCHES} }}"
+    with pytest.raises(CannotMigrate, match="12 multiplications, more than 11") as caught:
+        flattened(source, extra=11)
+    assert caught.value.code == "unroll-limit"
+    _, log = flattened(source, extra=12)
+    assert "12 multiplications" in log.notes[0].message
+
+
+def test_an_if_inside_an_if() -> None:
+    inner = """z = If (d) <then_branch = tt () => (float[2,3] p) { p = Relu (x) },
+      else_branch = te () => (float[2,3] q) { q = Floor (x) }>"""
+    nodes = f"""{{ y = If (c) <then_branch = t () => (float[2,3] z) {{ {inner} }},
+      else_branch = e () => (float[2,3] w) {{ w = Neg (x) }}> }}"""
+    for c, d in ((True, True), (True, False), (False, True)):
+        feeds = {"x": np.array([[1.5, -1, 0]] * 2, np.float32), "c": np.array(c), "d": np.array(d)}
+        assert plain(header("float[2,3] x, bool c, bool d", "float[2,3] y") + nodes, feeds)["Floor"] == 1
+    constants = "bool d = {1}"
+    source = header("float[2,3] x, bool c", "float[2,3] y", constants=constants) + nodes
+    assert not plain(source, {"x": feeds["x"], "c": np.array(True)})["Floor"]
+
+
+def test_every_refused_node_is_named() -> None:
+    refused = (
+        "<then_branch = t () => (z) { z = Gather (x, i) }, else_branch = e () => (w) { w = Identity (x) }>"
+    )
+    source = (
+        header("float[4] x, int64[4] i, bool c", "y, v") + f"{{ y = If (c) {refused} v = If (c) {refused} }}"
+    )
+    with pytest.raises(CannotMigrate, match=r"1 more node refused: 'v' \(If\)"):
+        flattened(source)
