@@ -64,7 +64,7 @@ def _variable(name: str, value: Any) -> Any:
     wanted = _NARROWED.get(value.dtype.name, value.dtype.name)
     if wanted not in _TYPES:
         raise TypeError(f"input {name!r} is of {value.dtype}, which MNN does not take")
-    array = np.ascontiguousarray(value, wanted)
+    array = np.array(value, wanted, order="C")  # np.ascontiguousarray would give a scalar an axis
     if value.dtype.kind in "iu" and not np.array_equal(array.astype(value.dtype), value):
         raise TypeError(f"input {name!r} holds integers beyond 32 bits, which MNN does not have")
     return expr.const(array, list(value.shape), expr.NCHW, _TYPES[wanted])

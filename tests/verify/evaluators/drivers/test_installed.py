@@ -89,6 +89,9 @@ def test_mnn_is_handed_integers_of_64_bits_as_32():
         assert evaluator.run({"k": np.array([1, -7])})["z"].tolist() == [2, -14]
         with pytest.raises(EvaluationError, match="beyond 32 bits"):
             evaluator.run({"k": np.array([1, 2**40])})
+    with opened("mnn", "(int64 k, int64[2] n) => (int64[2] z) { z = Add(k, n) }") as evaluator:
+        found = evaluator.run({"k": np.array(5), "n": np.array([1, 2])})
+    assert found["z"].tolist() == [6, 7]  # a scalar stays one, and fits
 
 
 def test_nothing_is_reported_to_the_makers_of_mnn():
