@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,9 @@ from google.protobuf.message import Message
 from onnx import helper
 
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.typed_graph import frames_of
+from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.messages import did_you_mean, listed
 from onnx_migrate.model.graphs import (
@@ -30,6 +32,7 @@ from onnx_migrate.model.graphs import (
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.standard.opsets import onnx_opset
 
 __all__ = ["Parts", "cut", "named_values", "rest_behind"]
 
@@ -73,7 +76,7 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     if unread:
         raise _refusal(f"no output of the part reads {listed(map(repr, unread))}", _outputs_hint(graph))
     _require_dependent(kept, ends, values)
-    names, types = Names(part.proto), _Types(model.proto)
+    names, types = Names(part.proto), _Types(model)
     for node in kept:
         for place, name in enumerate(node.output):
             if name in ends.inputs:  # another output of the node is needed
@@ -218,15 +221,23 @@ def _require_dependent(kept: Iterable[onnx.NodeProto], ends: _Ends, values: _Val
 
 @dataclass
 class _Types:
-    """The types of the values of a model, as inference finds them."""
+    """The types of the values of a model, as inference finds them, and shapes that follow from constants and known dims."""
 
-    proto: onnx.ModelProto
-    _table: TypeTable = field(init=False)
+    model: Model
 
     def __post_init__(self) -> None:
+        self.proto = self.model.proto
         graph = self.proto.graph
         self._own = {value.name: value for value in (*graph.input, *graph.output)}
         self._table = TypeTable(self.proto)
+
+    @cached_property
+    def _refined(self) -> Scope:
+        """The main graph, with shapes that onnx does not infer, as of a Reshape to a computed shape."""
+        version = self.proto.ir_version
+        main = scopes(self.proto, self.model.weights, result_ir_version=version, types=self._table)[0]
+        ValueFacts(main, Producers()).find_all(onnx_opset(self.proto.opset_import, ir_version=version))
+        return main
 
     @cached_property
     def _derived(self) -> dict[str, int | None]:
@@ -239,6 +250,8 @@ class _Types:
         if name in self._own:
             return self._own[name]
         known = self._table.lookup(None, (), name)
+        if known.shape is None and not known.container:  # onnx.checker refuses an output without a rank
+            known = self._refined.value_type(name)
         type_ = _container(known.container) if known.container else None
         if type_ is not None:
             return helper.make_value_info(name, type_)

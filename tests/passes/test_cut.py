@@ -147,6 +147,17 @@ def test_a_value_of_unknown_type_is_refused_by_its_node() -> None:
     assert error.value.code == "untyped-value"
 
 
+def test_a_rank_that_follows_from_computed_shapes_is_declared() -> None:
+    source = model(
+        """11 (float[1,2,3,4] x) => (float[a,b,c] y) <int64[1] zero = {0}, int64[1] two = {2}, int64[1] minus = {-1}> {
+        s = Shape (x) f = Slice (s, zero, two, zero) t = Concat <axis = 0> (f, minus) r = Reshape (x, t) y = Relu (r) }"""
+    )
+    cut_out = migrate(source, opset=11, outputs="r", simplify=False).model
+
+    assert len(cut_out.graph.output[0].type.tensor_type.shape.dim) == 3
+    onnx.checker.check_model(cut_out, full_check=True)
+
+
 def test_a_sequence_can_be_cut_at() -> None:
     source = model(
         "17 (float[2] x) => (float[2] y) <int64 i = {0}> { s = SequenceConstruct (x, x) y = SequenceAt (s, i) }"
