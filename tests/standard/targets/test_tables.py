@@ -252,6 +252,15 @@ def test_onnxjs_has_the_versions_of_operators_that_it_documents() -> None:
     assert found == {"Clip": 6, "MaxPool": 8, "Pad": 2, "Softmax": 11}
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    "request_", ["opencv==4.5", "opencv==4.8", "opencv==4.12", "opencv==5.0", "mnn==3.6"]
+)
+def test_pools_without_padding_are_taken(request_: str, operator: str) -> None:
+    for _, row in resolve([request_]).limits("", operator):
+        assert "VALID" in dict(row.attributes).get("auto_pad", ("VALID",))
+
+
 def test_operators_that_people_miss() -> None:
     def has(request: str, operator: str) -> bool:
         return resolve([request]).members[0].has("", operator)
