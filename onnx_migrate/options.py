@@ -228,12 +228,12 @@ class Options:
         text="write LSTM, GRU and RNN of known sequence lengths as MatMuls and activations of each step.",
     )
     unroll_limit: int = option(
-        2000, "--unroll-limit", panel=REWRITING, type="positive", default=2000, show_default=True, metavar="NODES",
+        2000, "--unroll-limit", panel=REWRITING, type="count", default=2000, show_default=True, metavar="NODES",
         help="Refuse to write more nodes than this for one node, of a Loop or LSTM that is unrolled.",
         text="the most nodes that are written for one node, of a Loop or LSTM that is unrolled.",
     )
     branch_limit: int = option(
-        1_000_000, "--branch-limit", panel=REWRITING, type="positive", default=1_000_000, show_default=True,
+        1_000_000, "--branch-limit", panel=REWRITING, type="count", default=1_000_000, show_default=True,
         metavar="MULTIPLICATIONS",
         help="Refuse to compute both branches of an If that take more multiplications than this.",
         text="the most multiplications that both branches of an If may take, where both are computed.",

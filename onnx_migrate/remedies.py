@@ -68,10 +68,10 @@ def _cut_off(model: Model, targets: Targets) -> str:
     """Return how to cut off the nodes at the end that the targets do not take, if they are fewer than half of them."""
     try:
         found = split_for(model, Options(runtime=targets))
+        if not found.outputs or found.behind > found.before:
+            return ""
         cut(model, found.outputs)
     except MigrateError:
-        return ""
-    if not found.outputs or found.behind > found.before:
         return ""
     nodes = f"the {count_of(found.behind, 'node')} from {found.label!r} ({found.operator}) on"
     return (

@@ -88,6 +88,9 @@ def test_the_pass_and_the_node_are_named() -> None:
         "operator": "Relu",
         "value": "v3",
         "problem": "differs",
+        "original_node": "",
+        "original_operator": "",
+        "original_value": "",
     }
 
 

@@ -104,6 +104,7 @@ _NAMED: dict[str, dict[str, Any]] = {
         "opset": _Opset(),
         "path": click.Path(),
         "positive": click.FloatRange(min=0, min_open=True),
+        "count": click.IntRange(min=1),
         "tolerance": _Tolerance(min=0),
     },
     "shell_complete": {"evaluators": _evaluators, "pass_names": _pass_names, "runtimes": _runtimes},
