@@ -118,21 +118,27 @@ def _is_simplified(simplify: bool | str) -> bool:
 
 def _asks_for_ir_version_alone(options: Options) -> bool:
     """Return whether nothing but the IR version is to change."""
-    others = (
+    values = (
         options.opset,
         options.runtime,
         options.dynamic,
         options.fix,
-        options.static or None,
-        options.int32 or None,
-        options.standard or None,
         options.quantized,
         options.precision,
     )
+    wanted = (
+        options.dynamic_batch,
+        options.static,
+        options.standard,
+        options.int32,
+        options.resize_intent,
+        not options.control_flow,
+        options.unroll_rnn,
+    )
     return (
         options.ir_version is not None
-        and all(option is None for option in others)
-        and not (options.dynamic_batch or options.resize_intent)
+        and all(option is None for option in values)
+        and not any(wanted)
         and options.resize_form in (None, "auto")
     )
 

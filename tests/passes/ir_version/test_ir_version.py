@@ -24,7 +24,20 @@ def test_alone_it_is_the_only_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [{"opset": 18}, {"dynamic": "x:N"}, {"dynamic_batch": True}, {"fix": "N=1"}]
+    "option",
+    [
+        {"opset": 18},
+        {"dynamic": "x:N"},
+        {"dynamic_batch": True},
+        {"fix": "N=1"},
+        {"static": True},
+        {"int32": True},
+        {"standard": True},
+        {"quantized": "qdq"},
+        {"precision": "fp16"},
+        {"control_flow": False},
+        {"unroll_rnn": True},
+    ],
 )
 def test_with_another_request_all_passes_run(option: dict[str, object]) -> None:
     found = names(ir_version=8, **option)
