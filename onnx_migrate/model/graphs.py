@@ -44,6 +44,7 @@ __all__ = [
     "stored_weights",
     "subgraph_path",
     "subgraphs",
+    "uncalled_functions",
     "values_read",
     "weight_tensors",
 ]
@@ -83,6 +84,17 @@ def function_key(function: onnx.FunctionProto) -> FunctionKey:
 def called(node: onnx.NodeProto) -> FunctionKey:
     """Return the function a node would call, if there is one of that key."""
     return node.domain, node.op_type, getattr(node, "overload", "")
+
+
+def uncalled_functions(proto: onnx.ModelProto) -> set[FunctionKey]:
+    """Return the local functions that no node of the main graph calls, itself or through other functions."""
+    functions = {function_key(function): function for function in proto.functions}
+    waiting = [called(node) for node in nested_nodes(proto.graph.node)] if functions else []
+    while waiting:
+        function = functions.pop(waiting.pop(), None)
+        if function is not None:
+            waiting += [called(node) for node in nested_nodes(function.node)]
+    return set(functions)
 
 
 def function_path(function: onnx.FunctionProto) -> str:

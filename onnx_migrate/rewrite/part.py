@@ -19,15 +19,14 @@ from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.messages import did_you_mean, listed
 from onnx_migrate.model.graphs import (
     bodies,
-    called,
     fed_inputs,
     function_key,
     initializer_names,
     names_read,
-    nested_nodes,
     node_label,
     output_names,
     producers,
+    uncalled_functions,
 )
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -96,7 +95,10 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
         graph.quantization_annotation, [it for it in graph.quantization_annotation if it.tensor_name in about]
     )
     part.proto.ClearField("training_info")
-    _drop_uncalled(part.proto)
+    uncalled = uncalled_functions(part.proto)
+    _replace(
+        part.proto.functions, [item for item in part.proto.functions if function_key(item) not in uncalled]
+    )
     return part
 
 
@@ -286,19 +288,6 @@ def _container(text: str) -> onnx.TypeProto | None:
     made = {"seq": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}.get(kind)
     element = _container(inner) if made else None
     return made(element) if made and element is not None else None
-
-
-def _drop_uncalled(proto: onnx.ModelProto) -> None:
-    """Remove the local functions that no node of the part calls, in place."""
-    functions = {function_key(function): function for function in proto.functions}
-    needed: set[tuple[str, str, str]] = set()
-    waiting = [called(node) for node in nested_nodes(proto.graph.node)] if functions else []
-    while waiting:
-        key = waiting.pop()
-        if key in functions and key not in needed:
-            needed.add(key)
-            waiting += map(called, nested_nodes(functions[key].node))
-    _replace(proto.functions, [function for key, function in functions.items() if key in needed])
 
 
 def _replace(found: Any, items: Iterable[Message]) -> None:

@@ -17,8 +17,17 @@ from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of, listed
-from onnx_migrate.model.graphs import all_nodes, called, function_key, names_read, nested_nodes, output_names
+from onnx_migrate.model.graphs import (
+    FunctionKey,
+    all_nodes,
+    called,
+    function_key,
+    names_read,
+    nested_nodes,
+    output_names,
+)
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.validity.functions import callees_first
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
@@ -101,13 +110,14 @@ class ControlFlow(Pass):
     def _inlined(self, model: Model, log: ChangeLog) -> Model:
         """Inline the functions that have such nodes, or call those that do."""
         functions = {function_key(function): function for function in model.proto.functions}
-        wanted = {key for key, function in functions.items() if _has(function.node, self.wanted)}
-        while more := {
-            key
+        calls = {
+            key: {called(node) for node in nested_nodes(function.node)} & functions.keys()
             for key, function in functions.items()
-            if key not in wanted and any(called(node) in wanted for node in nested_nodes(function.node))
-        }:
-            wanted |= more
+        }
+        wanted: set[FunctionKey] = set()
+        for key in callees_first(calls):
+            if not calls[key].isdisjoint(wanted) or _has(functions[key].node, self.wanted):
+                wanted.add(key)
         if not wanted:
             return model
         log.note(

@@ -12,14 +12,7 @@ from itertools import chain
 
 import onnx
 
-from onnx_migrate.model.graphs import (
-    FunctionKey,
-    bodies,
-    called,
-    function_key,
-    function_path,
-    nested_nodes,
-)
+from onnx_migrate.model.graphs import bodies, function_key, function_path, nested_nodes, uncalled_functions
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.mending.attributes import mend_attributes
 from onnx_migrate.model.mending.constants import Place, mend_constants
@@ -79,20 +72,10 @@ def uncalled_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
 
 def _uncalled_alone(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model of the functions that no node of the graph leads to."""
-    uncalled = _never_called(proto)
+    uncalled = uncalled_functions(proto)
     alone = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import)
     alone.functions.extend(function for function in proto.functions if function_key(function) in uncalled)
     return alone
-
-
-def _never_called(proto: onnx.ModelProto) -> set[FunctionKey]:
-    functions = {function_key(function): function for function in proto.functions}
-    waiting = [called(node) for node in nested_nodes(proto.graph.node)] if functions else []
-    while waiting:
-        function = functions.pop(waiting.pop(), None)
-        if function is not None:
-            waiting += [called(node) for node in nested_nodes(function.node)]
-    return set(functions)
 
 
 def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
