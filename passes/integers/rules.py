@@ -229,8 +229,8 @@ def _with_zero(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | 
 def _padded(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     if attributes.get("mode", b"constant") != b"constant":
         return [ranges.of(step.inputs[0])]
-    value = step.inputs[2] if len(step.inputs) > 2 else None
-    return [hull([ranges.of(step.inputs[0]), (0, 0) if value is None else ranges.of(value)])]
+    value, number = step.inputs[2] if len(step.inputs) > 2 else None, attributes.get("value", 0)
+    return [hull([ranges.of(step.inputs[0]), (number, number) if value is None else ranges.of(value)])]
 
 
 def _scattered(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
@@ -250,7 +250,7 @@ _RANGES: dict[Rule, str] = {
     _of(
         0
     ): "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity ReduceMax ReduceMin Reshape"
-    " ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Dropout Round",
+    " ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
     _of(0, 1): "Range",
     _of(1, 2): "Where",
     _of(2): "OneHot",
@@ -265,7 +265,7 @@ _RANGES: dict[Rule, str] = {
     _elements(lambda a: (max(0, a[0], -a[1]), max(abs(a[0]), abs(a[1])))): "Abs",
     _elements(lambda a: (max(0, a[0]), max(0, a[1]))): "Relu",
     _elements(_signs): "Sign",
-    _elements(lambda a: (math.floor(a[0]), math.ceil(a[1]))): "Ceil Floor",
+    _elements(lambda a: (math.floor(a[0]), math.ceil(a[1]))): "Ceil Floor Round",
     _elements(lambda a: (math.sqrt(a[0]), math.sqrt(a[1]))): "Sqrt",
     _elements(lambda a: (math.log(a[0]), math.log(a[1]))): "Log",
     _elements(lambda a: (math.exp(a[0]), math.exp(a[1]))): "Exp",

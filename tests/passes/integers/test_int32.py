@@ -74,11 +74,16 @@ def test_an_input_that_is_an_index_is_cast_once_and_compared_in_int32() -> None:
         ("n = NonZero(x)  y = Squeeze(n, zeros)", False),
         ("f = Cast<to = 1>(x)  g = Mul(f, half)  y = Cast<to = 7>(g)", True),
         ("m = Mod(x, most)  f = Cast<to = 1>(m)  g = Mul(f, half)  h = Floor(g)  y = Cast<to = 7>(h)", False),
+        (
+            "m = Mod(x, two)  f = Cast<to = 1>(m)  g = Mul(f, near)  h = Round(g)  i = Cast<to = 7>(h)  n = Mul(i, end)"
+            " y = Add(n, n)",
+            True,
+        ),
     ],
 )
 def test_ranges_say_which_arithmetic_is_int32(body: str, kept: bool) -> None:
     source = f"""17 (int64[9] x) => (int64[N] y) <int64 zero = {{0}}, int64[1] zeros = {{0}}, int64 two = {{2}},
-      int64 most = {{100}}, float half = {{0.5}}> {{ {body} }}"""
+      int64 most = {{100}}, float half = {{0.5}}, float near = {{0.9}}, int64 end = {{2147483647}}> {{ {body} }}"""
     migration = same(source, {"x": np.array(BIG)})
     made = {kind for name, kind in kinds(migration).items() if "int32" in name}
     assert made <= {onnx.TensorProto.INT32}
