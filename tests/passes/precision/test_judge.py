@@ -8,10 +8,13 @@ import numpy as np
 import onnx
 import pytest
 
-from benchmarks.precision_judge import Strict, judge, run_in_onnxruntime
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import STRICT, open_model
 from tests.harness import model, random_feeds
+
+pytest.importorskip("ml_dtypes")
+
+from benchmarks.precision_judge import Strict, judge, run_in_onnxruntime  # noqa: E402
 
 HALVES = [
     # The square of 1000 overflows, which ONNX Runtime does not show. The parser takes the bits of float16.
