@@ -14,7 +14,7 @@ from tests.harness import model, random_feeds
 
 pytest.importorskip("ml_dtypes")
 
-from benchmarks.precision_judge import Strict, judge, run_in_onnxruntime  # noqa: E402
+from benchmarks.precision_judge import Strict, judge, run_in_onnxruntime
 
 HALVES = [
     # The square of 1000 overflows, which ONNX Runtime does not show. The parser takes the bits of float16.
