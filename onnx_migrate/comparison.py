@@ -18,13 +18,13 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import Kind, Verdict, proofs_text
+from onnx_migrate.verdicts import Kind, RoundedOutput, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
-from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness, OutputError
+from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Libraries, interruption, libraries_of
 from onnx_migrate.verify.weight_data import other_weights
@@ -176,8 +176,8 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     begin = time.perf_counter()
     runnables = prover.runnable(original), prover.runnable(other)
     kind = narrowest(other.proto)
-    worst: dict[str, OutputError] = {}
-    for unseen in (False, True)[: 2 if settings.feeds is None else 1]:
+    worst: dict[str, RoundedOutput] = {}
+    for unseen in range(2 if settings.feeds is None else 1):
         ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, unseen)
         if not isinstance(ending, Returned):
             return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
@@ -187,13 +187,11 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
         for output in found.outputs:
             worst[output.name] = max(worst.get(output.name, output), output, key=lambda one: one.excess)
         if not found.agrees:
-            first = found.causes[-1] if found.causes else ""
-            where = f"; the first value that leaves the original is {first!r}" if first else ""
-            return Verdict(Kind.DIFFERS, f"{found.worst}{where}", notes=tuple(map(str, worst.values())))
+            return Verdict(Kind.DIFFERS, found.problem, rounded=tuple(worst.values()))
     return Verdict(
         Kind.VERIFIED,
         evaluator="onnxruntime CPU, every value rounded to its type",
-        notes=tuple(map(str, worst.values())),
+        rounded=tuple(worst.values()),
         seconds=time.perf_counter() - begin,
         own_rounding=True,
         given_tolerance=True,

@@ -212,7 +212,7 @@ def _verification(verdict: Verdict | None, writer: _Writer) -> None:
         writer.line(f"  {markup_of(item.output)}  {item.dtype_after} {shape}  {finding}")
         if item.problem:
             _spread(item, writer)
-    for note in verdict.notes:
+    for note in (*map(str, verdict.rounded), *verdict.notes):
         writer.line(f"  {markup_of(note)}")
 
 

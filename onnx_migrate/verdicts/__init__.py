@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram
+from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput
 from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
@@ -31,6 +31,7 @@ __all__ = [
     "LoadFailure",
     "NodeRange",
     "NumberRanges",
+    "RoundedOutput",
     "RuntimeProof",
     "Side",
     "Trial",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Comparison", "Element", "Histogram"]
+__all__ = ["Comparison", "Element", "Histogram", "RoundedOutput"]
 
 _WIDTH = 20
 """Largest number of characters of a bar."""
@@ -98,3 +98,33 @@ class Comparison:
 
 def _value(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
+
+
+@dataclass(frozen=True)
+class RoundedOutput:
+    """How far one output is off with every value rounded to its type after each node, and how far it may be.
+
+    `error` is a share of the output's largest magnitude; of what is no float, the share of elements that differ. `floor` is that
+    of the original with its weights and inputs rounded, None where the limit did not need it.
+    """
+
+    name: str
+    error: float
+    limit: float
+    floor: float | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is within the limit."""
+        return self.error <= self.limit
+
+    @property
+    def excess(self) -> float:
+        """How far off it is, by its limit."""
+        return self.error / self.limit
+
+    def __str__(self) -> str:
+        return (
+            f"output {self.name!r}, every value rounded, is off by {self.error:.2g} of its largest magnitude;"
+            f" {self.limit:.2g} is allowed"
+        )

@@ -26,7 +26,9 @@ from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART
 from onnx_migrate.verify.equivalence.parts import PARTS, Chain
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
+from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.load_check import check_loads
+from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.settings import interruption
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
@@ -149,7 +151,28 @@ class Prover:
         self._keep_original(segment.original)
         runnable = segment.map(self.runnable)
         with _requires_unchanged(*segment.models()):
-            return verify(runnable, self.settings, strict=strict, by_value=by_value)
+            verdict = verify(runnable, self.settings, strict=strict, by_value=by_value)
+            return self._rounded(verdict, runnable) if verdict.verified else verdict
+
+    def _rounded(self, verdict: Verdict, segment: Segment[Runnable]) -> Verdict:
+        """Return the verdict on models that agree, after those of float16 and bfloat16 ran with every value rounded, too."""
+        original, result = segment.original, segment.result
+        if not is_narrow(original.model):
+            return verdict
+        start = time.perf_counter()
+        kind, settings = narrowest(original.model), self.settings.for_child
+        ending = self.settings.call(CLOSENESS, original, result, kind, settings, 0, True)
+        verdict = replace(verdict, seconds=verdict.seconds + time.perf_counter() - start)
+        if not isinstance(ending, process.Returned):
+            found = Closeness(reason=interruption(ending))
+        else:
+            found = ending.value
+        notes = [f"the original overflows at output {name!r} where every value is rounded, as hardware may" for name in found.beyond]
+        if found.reason:
+            notes.append(f"the models were not compared with every value rounded: {found.reason}")
+        elif not found.agrees:
+            return replace(verdict, kind=Kind.DIFFERS, reason=found.problem, rounded=found.outputs)
+        return replace(verdict, notes=(*verdict.notes, *notes), rounded=found.outputs)
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently, as far as one is found."""

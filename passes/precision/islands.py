@@ -34,6 +34,9 @@ _NEVER = 1e30
 _TRIES = 8
 """How often it is tried to give nodes of an island back."""
 
+_UNSEEN = 2
+"""How many times a result that is close is compared on other inputs."""
+
 _SURELY = 0.7
 """By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
 
@@ -143,7 +146,7 @@ class _Search:
         worst = Closeness()
         with Prover(self._settings) as prover:
             result = prover.runnable(self._convert(islands))
-            for unseen in (False, True):
+            for unseen in range(_UNSEEN + 1 if self._settings.feeds is None else 1):
                 ending = self._settings.call(
                     CLOSENESS, original, result, self._kind, self._settings.for_child, unseen
                 )

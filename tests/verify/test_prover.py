@@ -260,3 +260,45 @@ def test_where_time_is_over_the_passes_that_are_left_are_named(monkeypatch: pyte
     assert found is not None
     assert found.passes == ("documents", "breaks_an_operator", "renames")
     assert found.node == "third"
+
+
+def half(k):
+    """Return a graph of float16 that multiplies its input by a number, of which the parser wants the bits."""
+    bits = np.float16(k).view(np.uint16)
+    return f"(float16[2,8] x) => (float16[2,8] y) <float16[1] k = {{{bits}}}> {{ a = Mul(x, k)  BODY }}"
+
+
+@pytest.mark.parametrize(
+    ("k", "before", "after", "problem"),
+    [
+        # ONNX Runtime computes the chain in float32, where 1000 * 1000 is no infinity.
+        ("1000", "y = Abs(a)", "b = Mul(a, a)  y = Sqrt(b)", "leaves the original is 'y'"),
+        ("1.5", "y = Abs(a)", "b = Mul(a, a)  y = Sqrt(b)", ""),
+        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "y = Abs(a)", "note: the original overflows at output 'y'"),
+        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "b = Mul(a, a)  y = Pow(b, half)", "note: the original overflows"),
+        # The mean of 8 numbers minus itself: what is left is rounding, which other inputs change as much.
+        ("1.5", "m = ReduceMean<axes = [1]>(a)  y = Sub(a, m)", "n = ReduceSum(a)  y = Sub(a, a)", "differ"),
+    ],
+)  # fmt: skip
+def test_models_of_float16_are_compared_with_every_value_rounded(k, before, after, problem):
+    text = half(k).replace("> {", ", float16 half = {14336}> {")
+    original, result = (load(text.replace("BODY", body)) for body in (before, after))
+    if problem and not problem.startswith("note: "):
+        with pytest.raises(VerificationFailed, match=problem):
+            prove(original, result)
+        return
+    verdict = prove(original, result).verdict
+    assert any(problem.removeprefix("note: ") in note for note in (*verdict.notes, ""))
+    assert [output.name for output in verdict.rounded] == ([] if problem else ["y"])
+
+
+def test_a_given_tolerance_holds_with_every_value_rounded_too():
+    text = half("1.5")
+    original, result = (load(text.replace("BODY", body)) for body in ("y = Abs(a)", "b = Abs(a)  y = Mul(b, k)"))
+    assert prove(original, result, rtol=0.6).verdict.rounded[0].error == pytest.approx(0.5, abs=1e-3)
+    with pytest.raises(VerificationFailed):
+        prove(original, result)
+
+
+def test_models_of_float32_have_nothing_rounded():
+    assert prove(add(1.0), add(1.0)).verdict.rounded == ()

@@ -45,13 +45,14 @@ class Extent:
 
     Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
     recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
-    input is run with optimisation, where a run costs least.
+    input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one first.
     """
 
     first_choice: int = 0
     recorded: tuple[str, ...] = ()
     thorough: bool = False
     once_more: bool = False
+    distributions: tuple[str, ...] = _DISTRIBUTIONS
 
 
 class FeedSearch:
@@ -94,7 +95,7 @@ class FeedSearch:
             self.outputs.append(self._first_run(feed.inputs, len(self.feeds)))
 
     def generate(self) -> None:
-        """Find sizes that the model runs at, and run two distributions of input.
+        """Find sizes that the model runs at, and run the distributions of input.
 
         Where it runs at none, the inputs of the first choice, and of the first with lengths that are all the same, are
         corrected by what the runtime says of them. Raises EvaluationError, that of the first choice, where that fails.
@@ -120,7 +121,7 @@ class FeedSearch:
                     "at all sizes tried, its inputs take more than 256 MB each, or 1 GB together"
                 )
         if not self.expensive and time.perf_counter() - self._start < _LONGEST_SEARCH:
-            for distribution in _DISTRIBUTIONS[1:]:
+            for distribution in self._extent.distributions[1:]:
                 self._try_or_note(distribution)
 
     def generate_more(self, needed: Iterable[str]) -> None:

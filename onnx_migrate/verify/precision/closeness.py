@@ -19,6 +19,9 @@ from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.process import mark
+from onnx_migrate.verdicts import RoundedOutput
+from onnx_migrate.verify.compare.arrays import paired
+from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import (
     OPTIMIZED,
@@ -28,12 +31,14 @@ from onnx_migrate.verify.evaluators import (
     Runnable,
     open_model,
 )
-from onnx_migrate.verify.evaluators.strict import rounded_weights
+from onnx_migrate.verify.evaluators.strict import NARROW, rounded_weights
+from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
+from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["CLOSENESS", "RANGES", "ROUNDING", "Closeness", "OutputError", "closeness", "number_ranges"]
+__all__ = ["CLOSENESS", "RANGES", "ROUNDING", "Closeness", "closeness", "number_ranges"]
 
 ROUNDING: dict[int, float] = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT: 5e-3}
 """By how much of an output's largest magnitude a result may be off."""
@@ -50,34 +55,11 @@ _EPSILON = 2.0**-11
 _AMPLIFIES = 4.0
 """How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
 
+_DISTRIBUTIONS = ("normal", "uniform", "small")
+"""Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
+
 _AT_ONCE = 200
 """How many inner values are recorded in one run."""
-
-
-@dataclass(frozen=True)
-class OutputError:
-    """How far one output is off, as a share of its largest magnitude (of what is no float: of its elements), and the limit."""
-
-    name: str
-    error: float
-    limit: float
-    floor: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether it is within the limit."""
-        return self.error <= self.limit
-
-    @property
-    def excess(self) -> float:
-        """How far off it is, by its limit."""
-        return self.error / self.limit
-
-    def __str__(self) -> str:
-        return (
-            f"output {self.name!r}, every value rounded, is off by {self.error:.2g} of its largest magnitude;"
-            f" {self.limit:.2g} is allowed"
-        )
 
 
 @dataclass(frozen=True)
@@ -86,14 +68,16 @@ class Closeness:
 
     `reason` says why nothing could be compared, "" else. `causes` are the outputs of the original's nodes at which the result
     leaves it; none where it does not. `sizes` are the largest and the smallest magnitudes but 0 of what these give out.
-    `refusal` is what ONNX Runtime says where it loads the original with optimisation, and the result without alone.
+    `refusal` is what ONNX Runtime says where it loads the original with optimisation, and the result without alone. `beyond`
+    are outputs at which a narrow original itself overflows, every value rounded, so that there is nothing to compare with.
     """
 
-    outputs: tuple[OutputError, ...] = ()
+    outputs: tuple[RoundedOutput, ...] = ()
     causes: tuple[str, ...] = ()
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     reason: str = ""
     refusal: str = ""
+    beyond: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -104,6 +88,12 @@ class Closeness:
     def worst(self) -> str:
         """What is worst, as a sentence."""
         return self.refusal or str(max(self.outputs, key=lambda output: output.excess))
+
+    @property
+    def problem(self) -> str:
+        """What is worst, and where the result leaves the original."""
+        where = f"; the first value that leaves the original is {self.causes[-1]!r}" if self.causes else ""
+        return f"{self.worst}{where}"
 
     @property
     def excess(self) -> float:
@@ -129,22 +119,28 @@ class _Reference:
 CLOSENESS = "onnx_migrate.verify.precision.closeness:closeness"
 """What runs in the child process."""
 
-_references: dict[tuple[bytes, bool], _Reference] = {}
+_references: dict[tuple[bytes, str, int], _Reference] = {}
 """Of the original that was last run in this process."""
 
 
 def closeness(
-    original: Runnable, result: Runnable, kind: int, settings: Settings, unseen: bool = False
+    original: Runnable,
+    result: Runnable,
+    kind: int,
+    settings: Settings,
+    unseen: int = 0,
+    migrated: bool = False,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
-    With `unseen` these are other inputs than without, unless the user gave some.
+    For each number `unseen` these are other inputs, unless the user gave some. `migrated` says that the original has the type
+    itself, so that no values of it are rounded that were not before.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
     try:
         mark("original: running")
-        reference = _reference(original, settings, unseen)
+        reference = _reference(original, result, settings, unseen)
         mark("result: running")
         model = open_model(result, STRICT)
         runs = [_in_float(model.run(_fed(feed.inputs, result.model))) for feed in reference.feeds]
@@ -152,19 +148,30 @@ def closeness(
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
     errors = _worst(reference.outputs, runs)
     if any(error > ROUNDING[kind] for error in errors.values()) and not reference.floors:
-        reference.floors = _floors(original if kind == TensorProto.FLOAT else None, reference, result, kind)
-    limits = {name: max(ROUNDING[kind], _FLOORS * reference.floors.get(name, 0.0)) for name in errors}
+        narrow = migrated or kind == TensorProto.FLOAT
+        reference.floors = _floors_of_narrow(reference, settings) if narrow else _floors(reference, result, kind)
+    floors = reference.floors
+    beyond = tuple(name for name, floor in floors.items() if floor == float("inf"))
+    limits = {name: max(ROUNDING[kind], _FLOORS * floors.get(name, 0.0)) for name in errors}
+    if migrated and settings.tolerance.is_given:
+        limits |= {name: errors[name] for name in _tolerated(reference, runs, settings)}
     outputs = tuple(
-        OutputError(name, error, limits[name], reference.floors.get(name, 0.0))
+        RoundedOutput(name, error, limits[name], floors.get(name))
         for name, error in errors.items()
+        if name not in beyond
     )
-    found = Closeness(outputs)
-    if kind == TensorProto.FLOAT16 and found.agrees:
+    found = Closeness(outputs, beyond=beyond)
+    if kind == TensorProto.FLOAT16 and found.agrees and not migrated:
         return _loaded(found, reference, result)
     if found.agrees or kind == TensorProto.FLOAT:
         return found
-    causes, sizes = _causes(reference, result, max(limits.values()))
-    return Closeness(outputs, causes, sizes)
+    worst = max(outputs, key=lambda output: output.excess)
+    feed = max(
+        range(len(runs)),
+        key=lambda place: error_of(reference.outputs[place][worst.name], runs[place][worst.name]),
+    )
+    causes, sizes = _causes(reference, result, feed, max(output.limit for output in outputs))
+    return replace(found, causes=causes, sizes=sizes)
 
 
 def _loaded(found: Closeness, reference: _Reference, result: Runnable) -> Closeness:
@@ -199,7 +206,7 @@ def number_ranges(original: Runnable, settings: Settings) -> dict[str, tuple[flo
     if is_random(original.model):
         original = with_fixed_numbers(original)
     try:
-        reference = _reference(original, settings, False)
+        reference = _reference(original, original, settings, 0)
     except EvaluationError:
         return {}
     found: dict[str, tuple[float, float, bool]] = {}
@@ -223,39 +230,71 @@ def _recorded(reference: _Reference, made: set[str] | None) -> list[str]:
         for value in step.outputs
         if value is not None
         and value.tensor is None
-        and value.dtype == TensorProto.FLOAT
+        and (value.dtype == TensorProto.FLOAT or value.dtype in NARROW)
         and not value.container
         and (made is None or value.name in made)
     ]
 
 
-def _reference(original: Runnable, settings: Settings, unseen: bool) -> _Reference:
-    key = (original.structure or b"", unseen)
+def _reference(original: Runnable, result: Runnable, settings: Settings, unseen: int) -> _Reference:
+    shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
+    key = (original.structure or b"", shapes, unseen)
     if key not in _references:
         model = open_model(original, STRICT)
-        search = FeedSearch(model, original.model, original.model, settings.seed + unseen, Extent())
+        extent = Extent(distributions=_DISTRIBUTIONS)
+        search = FeedSearch(model, original.model, result.model, settings.seed + unseen, extent)
         if settings.feeds is None:
             search.generate()
         else:
             search.use(settings.feeds)
-        kept = [place for place, feed in enumerate(search.feeds) if feed.name != "wide"]
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
-        feeds, outputs = [search.feeds[place] for place in kept], [search.outputs[place] for place in kept]
-        _references[key] = _Reference(original, feeds, list(map(_in_float, outputs)))
+        _references[key] = _Reference(original, search.feeds, list(map(_in_float, search.outputs)))
     return _references[key]
 
 
-def _floors(narrow: Runnable | None, reference: _Reference, result: Runnable, kind: int) -> dict[str, float]:
-    """Return how far off each output is with rounded weights and inputs alone; of a `narrow` original, as the runtime runs it."""
+def _floors(reference: _Reference, result: Runnable, kind: int) -> dict[str, float]:
+    """Return how far off each output is with rounded weights and inputs alone."""
     try:
-        model = open_model(narrow or rounded_weights(reference.runnable, result, kind), UNOPTIMIZED)
+        model = open_model(rounded_weights(reference.runnable, result, kind), UNOPTIMIZED)
         runs = [_in_float(model.run(feed.inputs)) for feed in reference.feeds]
     except EvaluationError:
         return {}
     return {
         name: error if np.isfinite(error) else 0.0 for name, error in _worst(reference.outputs, runs).items()
     }
+
+
+def _floors_of_narrow(reference: _Reference, settings: Settings) -> dict[str, float]:
+    """Return how far off each output of a narrow original is as the runtime runs it, and where weights and inputs are rounded
+    to a neighbour; infinite where the original overflows in one of the two alone.
+    """
+    exact, seed = exact_inputs(reference.runnable.model), settings.seed
+    moved = [perturbed_by_ulp(feed.inputs, seed, exact) for feed in reference.feeds]
+    found: dict[str, float] = {}
+    for runnable, configuration, inputs in (
+        (reference.runnable, UNOPTIMIZED, [feed.inputs for feed in reference.feeds]),
+        (with_weights_moved(reference.runnable, seed), STRICT, moved),
+    ):
+        try:
+            model = open_model(runnable, configuration)
+            runs = [_in_float(model.run(given)) for given in inputs]
+        except EvaluationError:
+            continue
+        errors = _worst(reference.outputs, runs)
+        found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
+    return found
+
+
+def _tolerated(
+    reference: _Reference, runs: Sequence[Mapping[str, Any]], settings: Settings
+) -> Iterable[str]:
+    """Yield the outputs that are within the tolerance that the user gave."""
+    for name in reference.outputs[0]:
+        pairs = [(one[name], other[name]) for one, other in zip(reference.outputs, runs, strict=True)]
+        parts = [part for one, other in pairs for part in paired(name, one, other) or [(name, one, None)]]
+        if not any(compare(*part, settings.tolerance).problem for part in parts):
+            yield name
 
 
 def _fed(inputs: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
@@ -323,11 +362,12 @@ def error_of(expected: Any, given: Any) -> float:
 
 
 def _causes(
-    reference: _Reference, result: Runnable, limit: float
+    reference: _Reference, result: Runnable, feed: int, limit: float
 ) -> tuple[tuple[str, ...], dict[str, tuple[float, float]]]:
     """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes."""
     made = {name for node in result.model.graph.node for name in node.output}
-    errors, sizes = _inner_errors(reference, result, _recorded(reference, made))
+    inputs = reference.feeds[feed].inputs
+    errors, sizes = _inner_errors(reference, result, inputs, _recorded(reference, made))
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
             if _error(step.outputs, errors) > limit:
@@ -338,12 +378,11 @@ def _causes(
 
 
 def _inner_errors(
-    reference: _Reference, result: Runnable, names: Sequence[str]
+    reference: _Reference, result: Runnable, feed: Mapping[str, Any], names: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Return of inner values how far they are off, and their sizes, on the first inputs."""
+    """Return of inner values how far they are off, and their sizes, on some inputs."""
     errors: dict[str, float] = {}
     sizes: dict[str, tuple[float, float]] = {}
-    feed = reference.feeds[0].inputs
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
         try:

@@ -278,6 +278,17 @@ def test_cancellation_is_found() -> None:
     assert types(result)["v"] == F32
 
 
+def test_numbers_that_vanish_on_other_inputs_are_found() -> None:
+    """The fourth power of numbers of size 1 is no trouble for float16, that of 0.01 is."""
+    text = f"""13 (float[2,4] x) => (float[2,4] y) <{W}> {{
+      a = Mul(x, x)  b = Mul(a, a)  c = Sqrt(b)  d = Sqrt(c)  y = MatMul(d, w) }}"""
+    result, _ = converted(text, settings=SEARCH)
+
+    small = {"x": np.float32([[0.01, -0.03, 0.002, 0.004], [0.001, 0.009, -0.02, 0.005]])}
+    given = open_model(Runnable(structure=result.SerializeToString()), STRICT).run(small)
+    assert error_of(run(model(text), small)[0], given["y"]) <= 5e-3
+
+
 def test_nodes_that_the_user_keeps() -> None:
     text = (
         "17 (float[2,3] x) => (float[2,3] y) { [one] a = Exp(x)  [two] b = Softmax(a)  [three] y = Neg(b) }"
