@@ -88,8 +88,8 @@ class Verdict:
     was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
     stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
     what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
-    `first_difference` is the first value that differs of two models that were compared, None where none is found. `rounded` is how
-    far outputs are off with every value rounded, where the models compute in float16 or bfloat16.
+    `first_difference` is the first value that differs of two models that were compared, None where none is found. `rounded` is
+    how far outputs are off with every value rounded, where the models compute in float16 or bfloat16.
     """
 
     kind: Kind

@@ -163,11 +163,10 @@ class Prover:
         kind, settings = narrowest(original.model), self.settings.for_child
         ending = self.settings.call(CLOSENESS, original, result, kind, settings, 0, True)
         verdict = replace(verdict, seconds=verdict.seconds + time.perf_counter() - start)
-        if not isinstance(ending, process.Returned):
-            found = Closeness(reason=interruption(ending))
-        else:
-            found = ending.value
-        notes = [f"the original overflows at output {name!r} where every value is rounded, as hardware may" for name in found.beyond]
+        returned = isinstance(ending, process.Returned)
+        found: Closeness = ending.value if returned else Closeness(reason=interruption(ending))
+        overflows = "the original overflows where every value is rounded, as hardware may, at output"
+        notes = [f"{overflows} {name!r}" for name in found.beyond]
         if found.reason:
             notes.append(f"the models were not compared with every value rounded: {found.reason}")
         elif not found.agrees:

@@ -14,6 +14,7 @@ from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping, takes_any
 from onnx_migrate.standard.targets import Target, Targets
 
+from .numbers import Extent, largest, smallest
 from .stored import StoredNumbers
 
 __all__ = ["CONTROL_FLOW", "Plan", "plan_of", "refusing_target"]
@@ -44,8 +45,17 @@ _AS_THEY_ARE = {
 }
 """Operators that take narrow types by their schemas, and cannot be given them."""
 
+_ADDED = dict.fromkeys(("Add", "Sub", "Sum"), (0, 1)) | dict.fromkeys(
+    ("BatchNormalization", "Conv", "ConvTranspose", "Gemm", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
+    (2,),
+)  # fmt: skip
+"""Where operators read what they add, which is no more than rounding if it becomes 0, unless what follows is steep at 0."""
+
 _STEEP = frozenset({"Div", "Log", "Pow", "Reciprocal", "Sqrt"})
-"""Operators that a number which becomes 0 makes infinite."""
+"""Operators that a number which becomes 0 makes infinite, or the slope of which it does."""
+
+_UNITS = 8
+"""How many of the smallest numbers of the type a number is at least that is told from 0."""
 
 _INTEGERS = frozenset(
     {
@@ -68,8 +78,8 @@ class Plan:
     runtimes: Targets | None = None
     changes: dict[Step, Retyping] = field(default_factory=dict)
     kept: dict[Step, str] = field(default_factory=dict)
-    vanishing: set[Step] = field(default_factory=set)
-    """The nodes that are kept because a constant becomes 0."""
+    vanishing: dict[Step, float] = field(default_factory=dict)
+    """The nodes that read a constant which becomes 0, and that."""
     intended: set[Step] = field(default_factory=set)
     """The nodes that the model computes in another type between Casts, as it is meant."""
 
@@ -126,7 +136,7 @@ def plan_of(
         _keep_deciding_loops(frames, plan)
     _keep_inside(frames, plan)
     if plan.narrows:
-        _keep_behind_small_constants(steps, plan)
+        _keep_behind_small_constants(steps, plan, stored)
         _keep_islands_of_the_model(steps, plan)
         _keep_index_arithmetic(steps, plan)
         _follow(steps, plan)
@@ -185,20 +195,26 @@ def _unless_lost(
 ) -> tuple[Retyping | None, str]:
     """Return the change, unless a constant that the node reads overflows or becomes 0."""
     tensors = [
-        value.tensor
-        for value, changes in zip(step.inputs, change.inputs, strict=True)
+        (place, value.tensor)
+        for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
         if changes and value is not None and value.tensor is not None
     ]
-    tensors += [attribute.t for attribute in step.node.attribute if step.is_a("ConstantOfShape")]
-    for tensor in tensors:
+    tensors += [(0, attribute.t) for attribute in step.node.attribute if step.is_a("ConstantOfShape")]
+    for place, tensor in tensors:
         if tensor.data_type not in plan.sources:
             continue
         extent = stored.extent(tensor)
         if extent.lost and not (extent.overflows and step.is_a(*_BOUNDING)):
             if not extent.overflows:
-                plan.vanishing.add(step)
-            return None, f"of a constant {extent.lost} in {type_name(plan.target)}"
+                plan.vanishing[step] = extent.vanishing
+                if not step.domain and place in _ADDED.get(step.node.op_type, ()):
+                    continue
+            return None, _lost(extent, plan)
     return change, ""
+
+
+def _lost(extent: Extent, plan: Plan) -> str:
+    return f"of a constant {extent.lost} in {type_name(plan.target)}"
 
 
 def _keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
@@ -251,13 +267,56 @@ def _keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
                 kept.update(inner for _, inner in step.inner)
 
 
-def _keep_behind_small_constants(steps: Iterable[Step], plan: Plan) -> None:
-    """Keep what divides by, or takes a logarithm or root of, a number that a small constant keeps from being 0."""
-    small = {value for step in plan.vanishing for value in step.outputs}
+def _keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> None:
+    """Keep what divides by, or takes a logarithm or root of, a number that a small constant keeps from being 0.
+
+    So stay what adds the constant, what moves the sum, and behind a reciprocal that would be infinite, what multiplies by it.
+    """
+    small: dict[Value, tuple[float, tuple[Step, ...]]] = {}
+    large: set[Value] = set()
+    reason = "it divides by a small number, or takes its logarithm or root"
     for step in steps:
-        if not step.domain and step.node.op_type in _STEEP and any(value in small for value in step.inputs):
-            _keep(step, plan, "it divides by a small number, or takes its logarithm or root")
-            small.update(step.outputs)
+        given = [(place, value) for place, value in enumerate(step.inputs) if value in small]
+        least, way = min(
+            (small[value] for _, value in given if value), default=(0.0, ()), key=lambda one: one[0]
+        )
+        if step in plan.vanishing:
+            small.update(dict.fromkeys(filter(None, step.outputs), (plan.vanishing[step], (step,))))
+        elif step.is_a("Mul", "Div") and any(value in large for value in step.inputs):
+            _keep(step, plan, reason)
+        elif given and _moves(step):
+            small.update(dict.fromkeys(filter(None, step.outputs), (least, (*way, step))))
+        elif given and (beyond := _beyond_a_slope(step, given[-1][0], least, stored)):
+            small.update(dict.fromkeys(filter(None, step.outputs), (beyond, (step,))))
+            if beyond > largest(plan.target):
+                large.update(filter(None, step.outputs))
+            elif least >= _UNITS * smallest(plan.target):
+                continue
+            for other in (*way, step):
+                if other in plan.vanishing and other in plan.changes:
+                    _keep(
+                        other,
+                        plan,
+                        f"of a constant {plan.vanishing[other]:.3g} becomes 0 in {type_name(plan.target)}",
+                    )
+                _keep(other, plan, reason)
+
+
+def _beyond_a_slope(step: Step, place: int, least: float, stored: StoredNumbers) -> float:
+    """Return how small or large a number becomes that a node reads and that is at least so large; 0 for no steep operator."""
+    if step.domain or step.node.op_type not in _STEEP or (step.is_a("Div") and place == 0):
+        return 0.0
+    if step.is_a("Log"):
+        return 1.0
+    exponent = 0.5 if step.is_a("Sqrt") else -1.0
+    if step.is_a("Pow"):
+        value = step.inputs[1]
+        exponent = 0.0 if value is None or value.tensor is None else float(stored.numbers(value.tensor).min())
+        if place == 1 or exponent >= 1:
+            return 0.0
+    if step.is_a("Div") and step.inputs[0] is not None and step.inputs[0].tensor is None:
+        return 1.0  # what is divided is as small
+    return float(least**exponent)
 
 
 def _keep(step: Step, plan: Plan, reason: str) -> None:

@@ -14,7 +14,7 @@ from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.process.temporary import TemporaryFolder
 
-from .numbers import Extent, converted, floats
+from .numbers import Array, Extent, converted, floats
 
 __all__ = ["StoredNumbers"]
 
@@ -65,8 +65,12 @@ class StoredNumbers:
             self._found[key] = self._from_file(tensor) if external else self._at_once(tensor)
         return self._found[key]
 
+    def numbers(self, tensor: TensorProto) -> Array:
+        """Return a tensor's numbers in float32. Raises LoadError where the data cannot be read."""
+        return np.asarray(numbers(self.weights.array(tensor)), np.float32)
+
     def _at_once(self, tensor: TensorProto) -> _Converted:
-        values = np.asarray(numbers(self.weights.array(tensor)), np.float32)
+        values = self.numbers(tensor)
         extent = Extent(self.target)
         extent.add(values)
         return _Converted(converted(values, self.target), extent)

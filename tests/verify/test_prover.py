@@ -274,7 +274,7 @@ def half(k):
         # ONNX Runtime computes the chain in float32, where 1000 * 1000 is no infinity.
         ("1000", "y = Abs(a)", "b = Mul(a, a)  y = Sqrt(b)", "leaves the original is 'y'"),
         ("1.5", "y = Abs(a)", "b = Mul(a, a)  y = Sqrt(b)", ""),
-        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "y = Abs(a)", "note: the original overflows at output 'y'"),
+        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "y = Abs(a)", "note: as hardware may, at output 'y'"),
         ("1000", "b = Mul(a, a)  y = Sqrt(b)", "b = Mul(a, a)  y = Pow(b, half)", "note: the original overflows"),
         # The mean of 8 numbers minus itself: what is left is rounding, which other inputs change as much.
         ("1.5", "m = ReduceMean<axes = [1]>(a)  y = Sub(a, m)", "n = ReduceSum(a)  y = Sub(a, a)", "differ"),
@@ -294,7 +294,9 @@ def test_models_of_float16_are_compared_with_every_value_rounded(k, before, afte
 
 def test_a_given_tolerance_holds_with_every_value_rounded_too():
     text = half("1.5")
-    original, result = (load(text.replace("BODY", body)) for body in ("y = Abs(a)", "b = Abs(a)  y = Mul(b, k)"))
+    original, result = (
+        load(text.replace("BODY", body)) for body in ("y = Abs(a)", "b = Abs(a)  y = Mul(b, k)")
+    )
     assert prove(original, result, rtol=0.6).verdict.rounded[0].error == pytest.approx(0.5, abs=1e-3)
     with pytest.raises(VerificationFailed):
         prove(original, result)

@@ -28,7 +28,7 @@ _LARGEST_SUM = 1 << 30
 _LARGEST_DECK = 1 << 20
 """How many integers may be accepted for each to be dealt once."""
 
-_DISTRIBUTIONS = ("normal", "wide", "uniform", "pixels", "small")
+_DISTRIBUTIONS = ("normal", "wide", "uniform", "pixels", "small", "zeros")
 
 _WORDS = ("", "a", "Straße", "zebra 7")
 
@@ -57,8 +57,8 @@ class RandomInputs:
         """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
         `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
-        1), "pixels" (0 to 255) or "small" (a hundredth of "normal"). "wide" reaches out of the domain of Log and Sqrt, so that
-        what becomes of NaN and infinity is seen too. With `padding`, rows of integers end with the one
+        1), "pixels" (0 to 255), "small" (a hundredth of "normal") or "zeros". "wide" reaches out of the domain of Log and
+        Sqrt, so that what becomes of NaN and infinity is seen too. With `padding`, rows of integers end with the one
         that the model looks for in them (`padding_ids`).
         """
         rng = np.random.default_rng([self.seed, *distribution.encode()])
@@ -122,7 +122,7 @@ class _Draw:
     def _floats(self) -> Array:
         if self.distribution in ("uniform", "pixels"):
             return np.asarray(self.rng.random(self.shape) * (255.0 if self.distribution == "pixels" else 1.0))
-        spread = {"normal": 1.0, "wide": 10.0, "small": 0.01}[self.distribution]
+        spread = {"normal": 1.0, "wide": 10.0, "small": 0.01, "zeros": 0.0}[self.distribution]
         values = np.asarray(self.rng.standard_normal(self.shape) * spread)
         return np.where(self.rng.random(self.shape) < 0.05, 0.0, values) if spread > 1 else values
 

@@ -55,7 +55,10 @@ _EPSILON = 2.0**-11
 _AMPLIFIES = 4.0
 """How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
 
-_DISTRIBUTIONS = ("normal", "uniform", "small")
+_ZEROS = "zeros"
+"""Inputs, as of silence or padding, on which results may be off, as nothing but rounding is left, but not infinite or NaN."""
+
+_DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
 """Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
 
 _AT_ONCE = 200
@@ -146,10 +149,12 @@ def closeness(
         runs = [_in_float(model.run(_fed(feed.inputs, result.model))) for feed in reference.feeds]
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
-    errors = _worst(reference.outputs, runs)
+    errors = _worst(reference, runs)
     if any(error > ROUNDING[kind] for error in errors.values()) and not reference.floors:
         narrow = migrated or kind == TensorProto.FLOAT
-        reference.floors = _floors_of_narrow(reference, settings) if narrow else _floors(reference, result, kind)
+        reference.floors = (
+            _floors_of_narrow(reference, settings) if narrow else _floors(reference, result, kind)
+        )
     floors = reference.floors
     beyond = tuple(name for name, floor in floors.items() if floor == float("inf"))
     limits = {name: max(ROUNDING[kind], _FLOORS * floors.get(name, 0.0)) for name in errors}
@@ -168,7 +173,7 @@ def closeness(
     worst = max(outputs, key=lambda output: output.excess)
     feed = max(
         range(len(runs)),
-        key=lambda place: error_of(reference.outputs[place][worst.name], runs[place][worst.name]),
+        key=lambda place: _error_on(reference, place, worst.name, runs[place]),
     )
     causes, sizes = _causes(reference, result, feed, max(output.limit for output in outputs))
     return replace(found, causes=causes, sizes=sizes)
@@ -260,9 +265,7 @@ def _floors(reference: _Reference, result: Runnable, kind: int) -> dict[str, flo
         runs = [_in_float(model.run(feed.inputs)) for feed in reference.feeds]
     except EvaluationError:
         return {}
-    return {
-        name: error if np.isfinite(error) else 0.0 for name, error in _worst(reference.outputs, runs).items()
-    }
+    return {name: error if np.isfinite(error) else 0.0 for name, error in _worst(reference, runs).items()}
 
 
 def _floors_of_narrow(reference: _Reference, settings: Settings) -> dict[str, float]:
@@ -281,14 +284,12 @@ def _floors_of_narrow(reference: _Reference, settings: Settings) -> dict[str, fl
             runs = [_in_float(model.run(given)) for given in inputs]
         except EvaluationError:
             continue
-        errors = _worst(reference.outputs, runs)
+        errors = _worst(reference, runs)
         found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
     return found
 
 
-def _tolerated(
-    reference: _Reference, runs: Sequence[Mapping[str, Any]], settings: Settings
-) -> Iterable[str]:
+def _tolerated(reference: _Reference, runs: Sequence[Mapping[str, Any]], settings: Settings) -> Iterable[str]:
     """Yield the outputs that are within the tolerance that the user gave."""
     for name in reference.outputs[0]:
         pairs = [(one[name], other[name]) for one, other in zip(reference.outputs, runs, strict=True)]
@@ -318,13 +319,18 @@ def _wide(value: Any) -> Any:
     return array.astype(np.float32) if narrow else array
 
 
-def _worst(expected: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _worst(reference: _Reference, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return for each output how far it is off at most, over all runs."""
-    found: dict[str, float] = {}
-    for one, other in zip(expected, given, strict=True):
-        for name, value in one.items():
-            found[name] = max(found.get(name, 0.0), error_of(value, other[name]))
-    return found
+    return {
+        name: max(_error_on(reference, place, name, run) for place, run in enumerate(runs))
+        for name in reference.outputs[0]
+    }
+
+
+def _error_on(reference: _Reference, place: int, name: str, run: Mapping[str, Any]) -> float:
+    """Return how far an output is off on the feed at a place."""
+    error = error_of(reference.outputs[place][name], run[name])
+    return 0.0 if reference.feeds[place].name == _ZEROS and np.isfinite(error) else error
 
 
 def error_of(expected: Any, given: Any) -> float:

@@ -158,6 +158,41 @@ def test_a_constant_that_becomes_zero_keeps_what_divides_by_it() -> None:
     assert types(result)["b"] == F32
 
 
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        # 1e-9 more or less is rounding, but where the next node is steep at 0.
+        ("c = Add(m, e)  y = Mul(c, m)", []),
+        ("c = Add(m, e)  d = Pow(c, three)  y = Div(d, m)", []),
+        ("b = Mul(m, m)  c = Add(b, e)  d = Log(c)  y = Mul(d, m)", ["Add", "Log"]),
+        # A root of 1e-12 is none that float16 takes for 0, so that the rest of a normalisation is narrow.
+        ("b = Mul(m, m)  c = Add(b, e)  d = Sqrt(c)  y = Div(m, d)", ["Add", "Sqrt"]),
+        # The reciprocal of that overflows, where m is 0.
+        ("b = Mul(m, m)  c = Add(b, e)  d = Sqrt(c)  i = Reciprocal(d)  y = Mul(m, i)", ["Add", "Mul", "Reciprocal", "Sqrt"]),
+        ("b = Mul(m, m)  c = Add(b, e)  d = Sqrt(c)  i = Div(one, d)  y = Mul(m, i)", ["Add", "Div", "Mul", "Sqrt"]),
+        # What is divided may be 0 too, and a node that only moves the bound changes nothing of that.
+        ("b = Abs(m)  c = Clip(b, e)  s = Transpose(c)  t = Transpose(s)  y = Div(m, t)",
+         ["Abs", "Clip", "Div", "Transpose", "Transpose"]),
+    ],
+)  # fmt: skip
+def test_small_constants_keep_what_is_steep_at_zero(body: str, kept: list[str]) -> None:
+    text = f"""13 (float[4,4] x) => (float[4,4] y) <{W}, float e = {{1e-12}}, float one = {{1.}}, float three = {{3.}}> {{
+      m = MatMul(x, w)  {body} }}"""
+    result = check(text)
+
+    known = types(result)
+    wide = [
+        node.op_type for node in result.graph.node if node.op_type != "Cast" and known[node.output[0]] == F32
+    ]
+    assert sorted(wide) == kept
+    silence = {"x": np.zeros((4, 4), np.float32)}
+    one, other = (
+        open_model(Runnable(structure=proto.SerializeToString()), STRICT).run(silence)["y"]
+        for proto in (model(text), result)
+    )
+    assert np.array_equal(np.isfinite(one), np.isfinite(other))
+
+
 def test_a_mask_becomes_infinite_and_the_softmax_stays_narrow() -> None:
     result = check(
         """13 (float[2,4] x) => (float[2,4] y) <bool[4] m = {1, 1, 0, 1}, float low = {-3.4e38}, float zero = {0.}> {
