@@ -163,8 +163,9 @@ class Prover:
         kind, settings = narrowest(original.model), self.settings.for_child
         ending = self.settings.call(CLOSENESS, original, result, kind, settings, 0, True)
         verdict = replace(verdict, seconds=verdict.seconds + time.perf_counter() - start)
-        returned = isinstance(ending, process.Returned)
-        found: Closeness = ending.value if returned else Closeness(reason=interruption(ending))
+        found: Closeness = (
+            ending.value if isinstance(ending, process.Returned) else Closeness(reason=interruption(ending))
+        )
         overflows = "the original overflows where every value is rounded, as hardware may, at output"
         notes = [f"{overflows} {name!r}" for name in found.beyond]
         if found.reason:
