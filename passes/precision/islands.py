@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from onnx import TensorProto
@@ -13,6 +13,7 @@ from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Runnable, Settings, ready_worker
+from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption
@@ -40,6 +41,12 @@ _UNSEEN = 2
 _SURELY = 0.7
 """By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
 
+_PRODUCTS = tuple(
+    frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul", *recurrent})
+    for recurrent in (("GRU", "LSTM", "RNN"), ())
+)
+"""Operators for whose time a narrow type is asked for: of those inside of a loop or branch the search sees no values."""
+
 Islands = frozenset[tuple[BodyKey, str]]
 """Nodes by their bodies and first outputs."""
 
@@ -60,7 +67,7 @@ def find_islands(original: Model, graph: Frame, kind: int, convert: Converting, 
     """Convert, compare, and keep more nodes around those at which the result leaves the original, until it does not.
 
     Then nodes are given back that need not be kept. `graph` is the original's main graph. What has been found is checked on
-    inputs that the search has not seen. Returns the closest that was found, which may not be close enough.
+    inputs that the search has not seen. Returns the closest that was found, which may not be close enough, or be the original.
     """
     with ready_worker(settings) as worker:
         return _Search(original, graph, kind, convert, replace(settings, worker=worker)).run()
@@ -72,6 +79,8 @@ class _Search:
     ) -> None:
         self._original, self._graph, self._kind = original, graph, kind
         self._convert, self._settings = convert, settings
+        self._wholes: set[Islands] = set()
+        """Islands that are the whole model."""
         self._makers = {
             value.name: step for step in graph.steps for value in step.outputs if value is not None
         }
@@ -81,6 +90,7 @@ class _Search:
         sizes: dict[str, tuple[float, float]] = {}
         reach = 0
         best: Found | None = None
+        near: Found | None = None
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
             large = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
@@ -89,7 +99,7 @@ class _Search:
                 found = self._compared(original, islands)
                 sizes.update(found.sizes)
                 if best is None or found.agrees or found.excess < best.closeness.excess:
-                    best = Found(islands, found, dict(sizes))
+                    near, best = best, Found(islands, found, dict(sizes))
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
                     break
                 causes = [self._makers[name] for name in found.causes]
@@ -100,7 +110,21 @@ class _Search:
                     break
                 islands = grown
             assert best is not None
-            return self._smaller(original, best, large) if best.closeness.agrees else best
+            if best.closeness.agrees:
+                best = self._smaller(original, best, large)
+            if best.closeness.reason or best.islands not in self._wholes or near is None:
+                return best
+            return self._products(original, near, islands)
+
+    def _products(self, original: Runnable, found: Found, kept: Islands) -> Found:
+        """Return the closest of what was found and results of whose kept loops and branches nothing but products changes."""
+        steps = [step for step in map(self._makers.__getitem__, (name for _, name in kept)) if step.inner]
+        for products in _PRODUCTS if steps else ():
+            islands = kept - _places(steps) | _places(_inside(*steps, but=products))
+            closeness = self._compared(original, islands)
+            if not closeness.reason and closeness.excess < found.closeness.excess:
+                found = replace(found, islands=islands, closeness=closeness)
+        return found
 
     def _smaller(self, original: Runnable, found: Found, needed: Islands) -> Found:
         """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then halves, and halves of these."""
@@ -117,8 +141,9 @@ class _Search:
 
         for place in sorted(found.islands - needed):
             step = self._makers[place[1]]
-            if step.inner and tries:
-                tried(found.islands - {place} | _places(_inside(step)))
+            for products in (*_PRODUCTS, frozenset()) if step.inner else ():
+                if tries and tried(found.islands - {place} | _places(_inside(step, but=products))):
+                    break
         order = [place for step in _inside(*self._graph.steps) for place in _places([step])]
         kept = [place for place in order if place in found.islands - needed]
         groups = deque([kept[: len(kept) // 2], kept[len(kept) // 2 :]])
@@ -145,7 +170,10 @@ class _Search:
         """Compare on the inputs of the search, and where the result is close on these, on others; return the worse."""
         worst = Closeness()
         with Prover(self._settings) as prover:
-            result = prover.runnable(self._convert(islands))
+            converted = self._convert(islands)
+            if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
+                self._wholes.add(islands)
+            result = prover.runnable(converted)
             for unseen in range(_UNSEEN + 1 if self._settings.feeds is None else 1):
                 ending = self._settings.call(
                     CLOSENESS, original, result, self._kind, self._settings.for_child, unseen
@@ -172,13 +200,13 @@ def _places(steps: Iterable[Step]) -> Islands:
     )
 
 
-def _inside(*steps: Step) -> Iterator[Step]:
-    """Yield nodes that have no sub-graphs, of these and of all inside them."""
+def _inside(*steps: Step, but: Collection[str] = ()) -> Iterator[Step]:
+    """Yield nodes that have no sub-graphs, of these and of all inside them, without some operators."""
     for step in steps:
         if step.inner:
             for _, frame in step.inner:
-                yield from _inside(*frame.steps)
-        else:
+                yield from _inside(*frame.steps, but=but)
+        elif not step.is_a(*but):
             yield step
 
 

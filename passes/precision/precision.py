@@ -115,7 +115,8 @@ class Precision(Pass):
 
         first = convert(frozenset())
         if first.proto == model.proto:
-            self._refuse_unchanged(done[frozenset()].plan, frozenset())
+            if not is_narrow(model.proto):
+                self._refuse_unchanged(done[frozenset()].plan, frozenset())
             return model
         found = None
         if self.settings is not None:
@@ -124,7 +125,7 @@ class Precision(Pass):
         islands: Islands = found.islands if found is not None else frozenset()
         if islands not in done:
             convert(islands)
-        if done[islands].model.proto == model.proto and not is_narrow(model.proto):
+        if target != TensorProto.FLOAT and not is_narrow(done[islands].model.proto):
             self._refuse_unchanged(done[islands].plan, islands)
         self._report(done[islands], found, log)
         return done[islands].model

@@ -104,7 +104,7 @@ class _Draw:
         if element == TensorProto.BOOL:
             if accepted is not None and accepted.low == accepted.high:
                 return np.full(shape, bool(accepted.low), dtype)
-            one = np.full(shape, self.distribution != "wide", dtype)
+            one = np.full(shape, (self.distribution != "wide") != seed % 2, dtype)  # to take both branches
             return one if prod(shape) <= 1 else rng.random(shape) < 0.5
         if accepted is not None and accepted.pattern:
             return np.resize(np.array(accepted.pattern), shape).astype(dtype)

@@ -324,6 +324,30 @@ def test_numbers_that_vanish_on_other_inputs_are_found() -> None:
     assert error_of(run(model(text), small)[0], given["y"]) <= 5e-3
 
 
+def test_of_a_model_inside_a_branch_products_alone_are_narrow_where_its_numbers_leave() -> None:
+    """The search sees values of the main graph alone. A result of which nothing was narrow would be the original."""
+    body = """m{0} = MatMul(x, w)  a{0} = Mul(m{0}, k)  b{0} = Mul(a{0}, a{0})  c{0} = Sqrt(b{0})  d{0} = Div(c{0}, k)
+      y{0} = MatMul(d{0}, w)"""
+    result = check(
+        f"""13 (float[2,4] x, bool c) => (float[2,4] y) <{W}, float k = {{1000.}}> {{
+      y = If (c) <then_branch = t () => (float[2,4] y1) {{ {body.format(1)} }},
+                  else_branch = e () => (float[2,4] y2) {{ {body.format(2)} }}> }}""",
+        settings=SEARCH,
+    )
+
+    assert types(result)["w"] == F16
+    branch = next(node for node in result.graph.node if node.op_type == "If").attribute[0].g
+    assert any(node.op_type == "Cast" and node.input[0] == "m1" for node in branch.node)
+
+
+def test_a_model_that_has_the_type_where_it_can_stays_as_it_is() -> None:
+    text = f"""13 (float[4,4] x) => (seq(float[2,4]) y) <{W}, int64 two = {{2}}> {{
+      m = MatMul(x, w)  y = SplitToSequence<axis = 0>(m, two) }}"""
+    once, _ = converted(text)
+    again, _ = converted(once)
+    assert again == once
+
+
 def test_nodes_that_the_user_keeps() -> None:
     text = (
         "17 (float[2,3] x) => (float[2,3] y) { [one] a = Exp(x)  [two] b = Softmax(a)  [three] y = Neg(b) }"
