@@ -17,7 +17,7 @@ from onnx_migrate.standard.targets import Target, Targets
 from .numbers import Extent, largest, smallest
 from .stored import StoredNumbers
 
-__all__ = ["CONTROL_FLOW", "Plan", "plan_of", "refusing_target"]
+__all__ = ["CONTROL_FLOW", "Plan", "is_meant", "plan_of", "refusing_target"]
 
 CONTROL_FLOW = ("If", "Loop", "Scan")
 """Operators whose sub-graphs take part in the change; those inside any other node keep their types."""
@@ -151,9 +151,9 @@ def _by_itself(
     islands: Collection[tuple[BodyKey, str]],
 ) -> tuple[Retyping | None, str]:
     """Return what of a node can change its type, or None and the reason why nothing does."""
-    label, operator = node_label(step.node), step.node.op_type
+    operator = step.node.op_type
     first = step.node.output[0] if step.node.output else ""
-    if any(operator == wish or fnmatchcase(label, wish) for wish in keep):
+    if any(is_meant(step, wish) for wish in keep):
         return None, "as asked for"
     if (step.frame.key, first) in islands:
         return None, f"the numbers would leave the original's in {type_name(plan.target)}"
@@ -176,6 +176,11 @@ def _by_itself(
     if change is None:
         return None, f"the operator does not take {type_name(plan.target)}"
     return _unless_lost(step, change, plan, stored)
+
+
+def is_meant(step: Step, wish: str) -> bool:
+    """Return whether a user means a node by an operator, or by a name as a pattern of fnmatch."""
+    return step.node.op_type == wish or fnmatchcase(node_label(step.node), wish)
 
 
 def refusing_target(step: Step, plan: Plan) -> Target | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
-from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.errors import CannotMigrate, UsageError, Where
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, did_you_mean
 from onnx_migrate.model.graphs import all_nodes, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -29,7 +29,7 @@ from onnx_migrate.verify.evaluators.strict import is_narrow
 
 from .islands import Found, Islands, find_islands
 from .numbers import largest, smallest
-from .plan import Plan, plan_of
+from .plan import Plan, is_meant, plan_of
 from .stored import StoredNumbers
 from .write import Written, write
 
@@ -105,7 +105,9 @@ class Precision(Pass):
         model = self._raised(model, log)
         stored = StoredNumbers(model.weights, KINDS[self.kind])
         types = TypeTable(model.proto)
-        graph = frames_of(model.proto, types)[0]
+        frames = frames_of(model.proto, types)
+        graph = frames[0]
+        _refuse_unmatched(self.keep, frames)
         done: dict[Islands, _Conversion] = {}
 
         def convert(islands: Islands) -> Model:
@@ -260,6 +262,21 @@ class Precision(Pass):
             kind = KINDS[self.kind]
             log.record_fact(
                 "", "", NumberRanges(_NAMES[self.kind], largest(kind), smallest(kind), tuple(rows))
+            )
+
+
+def _refuse_unmatched(keep: Iterable[str], frames: Iterable[Frame]) -> None:
+    """Raise UsageError for a node or operator to be kept that no node of the model matches."""
+    steps = [step for frame in frames for step in frame.steps]
+    for wish in keep:
+        if not any(is_meant(step, wish) for step in steps):
+            near = did_you_mean(
+                wish, {name for step in steps for name in (step.node.op_type, step.node.name)}
+            )
+            raise UsageError(
+                f"--keep-fp32 {wish}: no node has this name, nor is of this operator",
+                hint=near
+                or "onnx-migrate inspect lists operators; what a node is called may be a pattern, as '/head/*'",
             )
 
 
