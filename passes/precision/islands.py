@@ -161,8 +161,8 @@ class _Search:
         sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
         near = [
             self._makers[name]
-            for name, (top, _, positive) in values.items()
-            if positive and limit / _MARGIN < top < limit * _MARGIN < _NEVER
+            for name, (top, _, varies) in values.items()
+            if varies and limit / _MARGIN < top < limit * _MARGIN < _NEVER
         ]
         return _places(other for step in near for other in (step, *_readers(step)))
 

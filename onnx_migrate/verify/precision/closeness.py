@@ -61,6 +61,9 @@ _ZEROS = "zeros"
 _DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
 """Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
 
+_ALIKE = 1 / 16
+"""How much the numbers of a mask may differ, as it is added to others, as a share of the largest."""
+
 _AT_ONCE = 200
 """How many inner values are recorded in one run."""
 
@@ -206,7 +209,7 @@ RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
 def number_ranges(original: Runnable, settings: Settings) -> dict[str, tuple[float, float, bool]]:
     """Return of the values of the main graph the largest and the smallest magnitude but 0, on the inputs of the search.
 
-    The third is whether any is above 0: a mask is numbers of one sign, or so large that no type holds them.
+    The third is whether the largest ones may be larger on other inputs, as those of a mask are not.
     """
     if is_random(original.model):
         original = with_fixed_numbers(original)
@@ -223,8 +226,15 @@ def number_ranges(original: Runnable, settings: Settings) -> dict[str, tuple[flo
         except (EvaluationError, MemoryError):
             continue
         for name in some:
-            found[name] = (*_size(run[name]), bool(np.any(run[name] > 0)))
+            found[name] = (*_size(run[name]), not _is_masked(run[name]))
     return found
+
+
+def _is_masked(values: Any) -> bool:
+    """Return whether nothing is above 0, or the largest magnitudes are all negative and nearly the same."""
+    top = _size(values)[0]
+    largest = values[np.isfinite(values) & (np.abs(values) >= top / 2)]
+    return not np.any(values > 0) or bool(np.all(largest < 0) and np.ptp(largest) <= top * _ALIKE)
 
 
 def _recorded(reference: _Reference, made: set[str] | None) -> list[str]:

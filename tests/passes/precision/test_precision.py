@@ -203,6 +203,17 @@ def test_a_mask_becomes_infinite_and_the_softmax_stays_narrow() -> None:
     assert types(result)["a"] == F16
 
 
+@pytest.mark.parametrize("body", ["m = Where(c, a, k)", "z = Where(c, n, k)  m = Add(a, z)"])
+def test_a_mask_of_minus_10000_is_no_number_near_the_largest(body: str) -> None:
+    result = check(
+        f"""13 (float[2,4] x) => (float[2,4] y) <{W}, bool[4] c = {{1, 1, 0, 1}}, float k = {{-10000.}}, float n = {{0.}}> {{
+      a = MatMul(x, w)  {body}  s = Softmax(m)  y = MatMul(s, w) }}""",
+        settings=SEARCH,
+    )
+
+    assert casts(result) == 2
+
+
 def test_bounds_that_no_number_reaches_are_no_reason_to_stay() -> None:
     result = check("""13 (float[2,3] x) => (float[2,3] y) <float low = {0.}, float high = {3.4e38}> {
       a = Exp(x)  y = Clip(a, low, high) }""")
