@@ -32,8 +32,8 @@ _MOVERS = frozenset(
 )  # fmt: skip
 """Operators that give the same numbers in either type: they take the type of what is around them."""
 
-_BOUNDING = frozenset({"Clip", "Max", "Min"})
-"""Operators in which a constant that becomes infinite bounds nothing, as before."""
+_BOUNDING = frozenset({"Clip", "Max", "Min", "Where"})
+"""Operators in which a constant that becomes infinite bounds nothing, as before, or is a mask, as a Cast behind makes it."""
 
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""

@@ -214,6 +214,19 @@ def test_a_mask_of_minus_10000_is_no_number_near_the_largest(body: str) -> None:
     assert casts(result) == 2
 
 
+def test_a_mask_is_not_what_the_numbers_leave_at() -> None:
+    """The Where is narrow, and so what is infinite in it, while the mean of squares of 1000 is not."""
+    result = check(
+        f"""13 (float[2,4] x) => (float[2,4] y) <{W}, bool[4] c = {{1, 1, 0, 1}},
+      float low = {{-3.4e38}}, float k = {{1000.}}> {{ a = MatMul(x, w)  m = Where(c, a, low)  s = Softmax(m)  t = MatMul(s, w)
+      b = Mul(t, k)  d = Mul(b, b)  e = Sqrt(d)  f = Div(e, k)  y = MatMul(f, w) }}""",
+        settings=SEARCH,
+    )
+
+    known = types(result)
+    assert (known["m"], known["d"]) == (F16, F32)
+
+
 def test_bounds_that_no_number_reaches_are_no_reason_to_stay() -> None:
     result = check("""13 (float[2,3] x) => (float[2,3] y) <float low = {0.}, float high = {3.4e38}> {
       a = Exp(x)  y = Clip(a, low, high) }""")
