@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from math import prod
 
 from onnx import TensorProto
 
@@ -339,20 +340,36 @@ def _computed(step: Step, plan: Plan) -> list[Value]:
 
 
 def _keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
-    """Keep what a model that computes mostly in the type already computes in another one, between Casts: it is meant so."""
+    """Keep what a model that computes mostly in the type already computes in another one, between Casts: it is meant so.
+
+    Mostly is by nodes, or by the numbers of the constants that they read.
+    """
     steps = [step for step in steps if not step.is_a("Cast")]
-    narrow = sum(
-        any(value is not None and value.dtype == plan.target for value in step.outputs) for step in steps
-    )
-    if narrow <= len(plan.changes):
+    narrow = [
+        step
+        for step in steps
+        if any(value is not None and value.dtype == plan.target for value in step.outputs)
+    ]
+    if len(narrow) <= len(plan.changes) and _stored(narrow, {plan.target}) <= _stored(
+        plan.changes, plan.sources
+    ):
         return
     inside: set[Value] = set()
     for step in steps:
-        given = _computed(step, plan)
-        if given and all(value in inside or _is_cast_from(value, plan.target) for value in given):
+        if all(
+            value in inside or value.maker is None or _is_cast_from(value, plan.target)
+            for value in _computed(step, plan)
+        ):
             inside.update(value for value in step.outputs if value is not None and plan.changes_type(value))
-            _keep(step, plan, "the model computes it in another type, between Casts")
-            plan.intended.add(step)
+            if step in plan.changes:
+                _keep(step, plan, "the model computes it in another type, between Casts")
+                plan.intended.add(step)
+
+
+def _stored(steps: Iterable[Step], kinds: Collection[int]) -> int:
+    """Return how many numbers the constants of some types hold that nodes read."""
+    read = {value for step in steps for value in step.inputs if value is not None and value.dtype in kinds}
+    return sum(prod(value.tensor.dims) for value in read if value.tensor is not None)
 
 
 def _is_cast_from(value: Value, kind: int) -> bool:

@@ -152,18 +152,22 @@ def closeness(
         reference = _reference(original, result, settings, unseen)
         mark("result: running")
         model = open_model(result, STRICT)
-        runs = [_in_float(model.run(_fed(feed.inputs, result.model))) for feed in reference.feeds]
+        runs: list[dict[str, Any]] = []
+        for feed in reference.feeds:
+            runs.append(_in_float(model.run(_fed(feed.inputs, result.model))))
+            errors = _worst(reference, runs)
+            if any(error > ROUNDING[kind] for error in errors.values()) and not reference.floors:
+                narrow = migrated or kind == TensorProto.FLOAT
+                reference.floors = (
+                    _floors_of_narrow(reference, settings) if narrow else _floors(reference, result, kind)
+                )
+            floors = reference.floors
+            limits = {name: max(ROUNDING[kind], _FLOORS * floors.get(name, 0.0)) for name in errors}
+            if not migrated and any(error > limits[name] for name, error in errors.items()):
+                break  # the search goes on elsewhere
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
-    errors = _worst(reference, runs)
-    if any(error > ROUNDING[kind] for error in errors.values()) and not reference.floors:
-        narrow = migrated or kind == TensorProto.FLOAT
-        reference.floors = (
-            _floors_of_narrow(reference, settings) if narrow else _floors(reference, result, kind)
-        )
-    floors = reference.floors
     beyond = tuple(name for name, floor in floors.items() if floor == float("inf"))
-    limits = {name: max(ROUNDING[kind], _FLOORS * floors.get(name, 0.0)) for name in errors}
     if migrated and settings.tolerance.is_given:
         limits |= {name: errors[name] for name in _tolerated(reference, runs, settings)}
     outputs = tuple(
@@ -177,11 +181,11 @@ def closeness(
     if found.agrees or kind == TensorProto.FLOAT:
         return found
     worst = max(outputs, key=lambda output: output.excess)
-    feed = max(
+    at = max(
         range(len(runs)),
         key=lambda place: _error_on(reference, place, worst.name, runs[place]),
     )
-    causes, sizes = _causes(reference, result, feed, max(output.limit for output in outputs))
+    causes, sizes = _causes(reference, result, at, max(output.limit for output in outputs))
     return replace(found, causes=causes, sizes=sizes)
 
 

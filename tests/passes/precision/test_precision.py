@@ -405,6 +405,15 @@ def test_bfloat16() -> None:
     assert types(result)["w"] == TensorProto.BFLOAT16
 
 
+def test_a_model_whose_weights_have_the_type_stays_as_it_is_though_most_nodes_do_not() -> None:
+    """What it computes in float32, between Casts or of an input before any, is meant so."""
+    text = f"""17 (float[2,4] x) => (float[2,4] y) <{W}> {{
+      a = Abs(x)  b = Exp(a)  c = Sqrt(b)  d = Sin(c)  m = MatMul(d, w)  e = Exp(m)  f = Sqrt(e)  y = MatMul(f, w) }}"""
+    once, _ = converted(text, keep=("Abs", "Exp", "Sqrt", "Sin"))
+    again, _ = converted(once)
+    assert again == once
+
+
 def test_again_changes_nothing_and_there_and_back_gives_the_same_bits() -> None:
     once, _ = converted(OVERFLOWING, settings=SEARCH)
     again, _ = converted(once, settings=SEARCH)
