@@ -54,7 +54,7 @@ ARROWS = """
     model/mending -> validity
 
     verify/other_runtimes -> equivalence evaluators compare
-    verify/precision -> equivalence evaluators inputs
+    verify/precision -> equivalence evaluators inputs compare
     verify/equivalence -> inputs evaluators compare
     verify/dynamic -> inputs evaluators compare
     verify/inputs -> evaluators compare

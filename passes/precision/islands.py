@@ -41,10 +41,9 @@ _UNSEEN = 2
 _SURELY = 0.7
 """By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
 
-_PRODUCTS = tuple(
-    frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul", *recurrent})
-    for recurrent in (("GRU", "LSTM", "RNN"), ())
-)
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+_MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
+_PRODUCTS = (_MATRIX | _RECURRENT, _MATRIX, _RECURRENT)
 """Operators for whose time a narrow type is asked for: of those inside of a loop or branch the search sees no values."""
 
 Islands = frozenset[tuple[BodyKey, str]]
@@ -144,7 +143,9 @@ class _Search:
             for products in (*_PRODUCTS, frozenset()) if step.inner else ():
                 if tries and tried(found.islands - {place} | _places(_inside(step, but=products))):
                     break
-        order = [place for step in _inside(*self._graph.steps) for place in _places([step])]
+        # Of a branch that no input takes nothing would be known.
+        given_back = [step for step in self._graph.steps if not step.is_a("If")]
+        order = [place for step in _inside(*given_back) for place in _places([step])]
         kept = [place for place in order if place in found.islands - needed]
         groups = deque([kept[: len(kept) // 2], kept[len(kept) // 2 :]])
         while groups and tries:

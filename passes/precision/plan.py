@@ -137,6 +137,7 @@ def plan_of(
         _keep_deciding_loops(frames, plan)
     _keep_inside(frames, plan)
     if plan.narrows:
+        _keep_around(frames, plan)
         _keep_behind_small_constants(steps, plan, stored)
         _keep_islands_of_the_model(steps, plan)
         _keep_index_arithmetic(steps, plan)
@@ -271,6 +272,19 @@ def _keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
                 _keep(step, plan, "the node that it is inside of keeps its type")
             if step.inner and step in plan.kept:
                 kept.update(inner for _, inner in step.inner)
+
+
+def _keep_around(frames: Iterable[Frame], plan: Plan) -> None:
+    """Keep loops and branches of which nothing inside changes: Casts around them would do nothing but round."""
+    for frame in reversed(list(frames)):
+        for step in frame.steps:
+            inside = [other for _, inner in step.inner for other in inner.steps]
+            if (
+                inside
+                and any(other in plan.kept for other in inside)
+                and not any(other in plan.changes for other in inside)
+            ):
+                _keep(step, plan, "nothing inside of it computes in the type")
 
 
 def _keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> None:

@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.model.graphs import weight_tensors
+from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
@@ -38,7 +38,7 @@ def is_narrow(model: onnx.ModelProto) -> bool:
         or any(tensor.data_type in NARROW for tensor in weight_tensors(model))
         or any(
             attribute.name in TYPE_BY_ATTRIBUTE.values() and attribute.i in NARROW
-            for node in model.graph.node
+            for node in all_nodes(model)
             for attribute in node.attribute
         )
     )
@@ -50,7 +50,7 @@ def narrowest(model: onnx.ModelProto) -> int:
         return TensorProto.FLOAT
     kinds = {tensor.data_type for tensor in weight_tensors(model)}
     kinds |= {
-        attribute.i for node in model.graph.node if node.op_type == "Cast" for attribute in node.attribute
+        attribute.i for node in all_nodes(model) if node.op_type == "Cast" for attribute in node.attribute
     }
     return TensorProto.BFLOAT16 if TensorProto.BFLOAT16 in kinds else TensorProto.FLOAT16
 

@@ -19,6 +19,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, UNOPTIMIZED, EvaluationError, open_model
+from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import error_of
 from tests.harness import loads, model, random_feeds, run
 from tests.steps import operators
@@ -360,6 +361,22 @@ def test_of_a_model_inside_a_branch_products_alone_are_narrow_where_its_numbers_
     )
 
     assert types(result)["w"] == F16
+
+
+def test_a_branch_of_which_nothing_inside_changes_keeps_its_type() -> None:
+    """Casts around it would do nothing but round, and what is inside of a branch alone counts as narrow too."""
+    text = f"""13 (float[2,4] x, bool c) => (float[2,4] y) <{W}> {{
+      y = If (c) <then_branch = t () => (float[2,4] p) {{
+          a = If (c) <then_branch = tt () => (float[2,4] r) {{ r = Exp(x) }},
+                      else_branch = te () => (float[2,4] s) {{ s = Sin(x) }}>
+          p = MatMul(a, w) }}, else_branch = e () => (float[2,4] q) {{ q = Sin(x) }}> }}"""
+    result, _ = converted(text, keep=("Exp", "Sin"))
+    branch = result.graph.node[-2].attribute[0].g
+
+    assert [node.op_type for node in branch.node] == ["If", "Cast", "MatMul"]
+    assert is_narrow(result)
+    result.graph.ClearField("initializer")
+    assert is_narrow(result)
 
 
 def test_a_model_that_has_the_type_where_it_can_stays_as_it_is() -> None:
