@@ -95,8 +95,9 @@ def _layer_normalization(node: onnx.NodeProto, opset: int) -> int | None:
 
 
 def _refusal(errors: list[CannotMigrate]) -> CannotMigrate:
-    """Return one error for all refusals, in the words of the first."""
-    first, others = errors[0], [item.where for item in errors[1:] if item.where]
+    """Return one error for all refusals, in the words of the first operator that has no form, if there is one."""
+    first = next((item for item in errors if item.code == "not-standard"), errors[0])
+    others = [item.where for item in errors if item is not first and item.where]
     more = ""
     if others:
         names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
+from onnx_migrate.facts.node_inference import is_unknown
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import signature_at
@@ -534,6 +535,9 @@ class Writer:
             main = self._written[self._itself.name]
         for node in self.rw.preceding:
             _rename(node, renamed)
+        for own, name in renamed.items():
+            if is_unknown(self.rw.scope.value_type(name)):
+                self.rw.scope.record_type(name, self.rw.scope.value_type(own))
         self._take_place(main)
 
     def _take_place(self, main: onnx.NodeProto) -> None:

@@ -14,7 +14,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
-__all__ = ["READ_BY_RUNTIME", "allowed_values", "runtime_reading", "value_violation"]
+__all__ = ["READ_BY_RUNTIME", "UNCHECKED", "allowed_values", "runtime_reading", "value_violation"]
 
 _AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _DIRECTION = ("forward", "reverse", "bidirectional")
@@ -103,6 +103,11 @@ _READINGS: dict[tuple[str, str], Callable[[str], str]] = {
 
 READ_BY_RUNTIME = frozenset(operator for operator, _ in _READINGS)
 """The operators of ai.onnx of which ONNX Runtime takes texts that they do not have."""
+
+UNCHECKED = dict.fromkeys(
+    ("LayerNormalization", "SimplifiedLayerNormalization"), ("axis", "epsilon", "stash_type")
+)
+"""Operators of ai.onnx of which ONNX Runtime takes attributes of any name, with those that it reads: measured with 1.32."""
 
 
 @cache

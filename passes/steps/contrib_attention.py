@@ -103,19 +103,18 @@ class Heads:
         lengths = mask.cast(_T.INT64)
         if given is None or batch is None:
             one, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
-            if not (one and other and one[0] and one[0] == other[0]):
-                op.refuse(
-                    "whether its mask has the numbers of keys, or ends and starts, cannot be told without the batch",
-                    code="needs-shape",
-                    hint="fix the batch with --fix, or give it one name in the query and in the mask",
-                )
-            given = batch = 1
-        if given == batch:
+            if one and other and one[0] and one[0] == other[0]:
+                given = batch = 1
+        if given is not None and given == batch:
             return places < op.Unsqueeze(lengths, [1])
-        if given != 2 * batch:
+        if None not in (given, batch) and given != 2 * batch:  # type: ignore[operator]
             op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
-        ends, starts = (op.Unsqueeze(op.Slice(lengths, [at], [at + batch], [0]), [1]) for at in (0, batch))
-        return (places < ends) & ~(places < starts)
+        if given is None or batch is None:  # behind the ends of the keys come their starts, or zeros
+            lengths = op.Concat(lengths, lengths * 0, axis=0)
+        items = op.size_of(self.query, 0)
+        ends = op.write("Slice", lengths, [0], items, [0])
+        starts = op.write("Slice", lengths, items, items * 2, [0])
+        return (places < op.Unsqueeze(ends, [1])) & ~(places < op.Unsqueeze(starts, [1]))
 
     def attend(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
         """Return the output (batch, length, heads · size), keys and values with the cached ones, and the masked scores."""
@@ -274,9 +273,8 @@ def attention(
         op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")
     product = x @ weights
     product = product if bias is None else product + bias
-    sizes = qkv_hidden_sizes or [weights.need_static()[1] // 3] * 3
     how = (num_heads, scale, mask_filter_value, bool(unidirectional))
-    return _attended(op, product, sizes, mask_index, past, attention_bias, *how)
+    return _attended(op, product, qkv_hidden_sizes, mask_index, past, attention_bias, *how)
 
 
 @formula("com.microsoft::QAttention", since=1, form=14, direct=23, exactness=EQUIVALENT)
@@ -311,15 +309,14 @@ def q_attention(
         op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")
     zeros = [None if item is None else scalar(op, item) for item in (x_zero_point, weights_zero_point)]
     product = op.MatMulInteger(x, weights, *zeros).cast(_T.FLOAT) * (x_scale * weights_scale) + bias
-    sizes = [weights.need_static()[1] // 3] * 3
     how = (num_heads, scale, mask_filter_value, bool(unidirectional))
-    return _attended(op, product, sizes, mask_index, past, None, *how)
+    return _attended(op, product, None, mask_index, past, None, *how)
 
 
 def _attended(
     op: Op,
     product: Value,
-    sizes: list[int],
+    sizes: list[int] | None,
     mask_index: Value | None,
     past: Value | None,
     attention_bias: Value | None,
@@ -328,7 +325,8 @@ def _attended(
     filtered: float,
     causal: bool,
 ) -> Result:
-    query, key, value = op.several("Split", 3, product, list(sizes), axis=-1)
+    thirds = 3 if sizes is None and op.version >= 18 else None
+    query, key, value = op.several("Split", 3, product, sizes, axis=-1, num_outputs=thirds)
     cached: list[Value | None] = [None, None]
     if past is not None:
         cached = [op.Squeeze(op.Slice(past, [place], [place + 1], [0]), [0]) for place in (0, 1)]

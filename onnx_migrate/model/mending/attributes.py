@@ -10,7 +10,7 @@ from onnx import AttributeProto, TensorProto
 from onnx_migrate.model.graphs import Body, node_label
 from onnx_migrate.model.mending.tensors import Mending
 from onnx_migrate.model.validity.tensors import Array
-from onnx_migrate.standard.allowed_values import runtime_reading
+from onnx_migrate.standard.allowed_values import UNCHECKED, runtime_reading
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["mend_attributes"]
@@ -27,6 +27,8 @@ def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> 
             yield from _repeated(node)
         if not is_onnx(node.domain):
             continue
+        if node.op_type in UNCHECKED:
+            yield from _unknown(node)
         for attribute in node.attribute:
             if attribute.type != AttributeProto.STRING or attribute.ref_attr_name:
                 continue
@@ -44,6 +46,17 @@ def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> 
                     node_label(node),
                     f"{node_label(node)!r} ({node.op_type}) has {attribute.name}={text!r}: read as {read!r}",
                 )
+
+
+def _unknown(node: onnx.NodeProto) -> Iterator[Mending]:
+    known = UNCHECKED[node.op_type]
+    for attribute in [item for item in node.attribute if item.name not in known]:
+        node.attribute.remove(attribute)
+        yield Mending(
+            node_label(node),
+            f"{node_label(node)!r} ({node.op_type}) has an attribute {attribute.name!r}, which its operator does not have:"
+            " left out, as ONNX Runtime does not read it",
+        )
 
 
 def _repeated(node: onnx.NodeProto) -> Iterator[Mending]:

@@ -14,7 +14,7 @@ from onnx import AttributeProto
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.validity.fault import Problem
-from onnx_migrate.standard.allowed_values import READ_BY_RUNTIME, runtime_reading
+from onnx_migrate.standard.allowed_values import READ_BY_RUNTIME, UNCHECKED, runtime_reading
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["CONSTANT_KINDS", "FIELD", "attribute_fault"]
@@ -108,6 +108,11 @@ def _constant_complaint(node: onnx.NodeProto) -> str:
     return ""
 
 
+def _unchecked_complaint(node: onnx.NodeProto) -> str:
+    unknown = [item.name for item in node.attribute if item.name not in UNCHECKED[node.op_type]]
+    return f"has an attribute {unknown[0]!r}, which {node.op_type} does not have" if unknown else ""
+
+
 def _if_complaint(node: onnx.NodeProto) -> str:
     for name, branch in _bodies(node):
         listed = {tensor.name for tensor in branch.initializer}
@@ -165,6 +170,7 @@ def _number(node: onnx.NodeProto, name: str, default: int) -> int:
 _FITS: dict[str, Callable[[onnx.NodeProto], str]] = {
     "Constant": _constant_complaint,
     "If": _if_complaint,
+    **dict.fromkeys(UNCHECKED, _unchecked_complaint),
     "Loop": _loop_complaint,
     "Scan": _scan_complaint,
     "Split": _split_complaint,

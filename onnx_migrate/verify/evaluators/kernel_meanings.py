@@ -4,6 +4,9 @@ MatMulNBits with an `accuracy_level` of 4 quantises its first input to int8 (onn
 matmul_nbits.cc), and so differs from the product with its weights by up to 1 %. MultiHeadAttention with a cache, and without the
 outputs for keys and values, reads behind the end of the new ones (ONNX Runtime 1.32), so that its numbers differ from run to run.
 
+SkipLayerNormalization sums up a row one number after the other (skip_layer_norm.cc), and so rounds where the mean is large: by
+3e-4 where it is 3,000 times the deviation. Of float32, it is run as the sum and the LayerNormalization that it stands for.
+
 QLinearAveragePool adds the rows of a window one after the other (qlinear_pool.cc). AveragePool does so from opset 19 on, and with
 optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). Where
 scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
@@ -23,7 +26,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import Runnable
 
-__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "as_meant", "write_as_meant"]
+__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "SKIP_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
     "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
@@ -33,9 +36,13 @@ ORDER_NOTE = (
     "AveragePool written from QLinearAveragePool was run so that it adds the rows of its windows in order, as that does;"
     " below opset 19 ONNX Runtime adds columns first without optimisation, and a mean between two steps may round otherwise"
 )
+SKIP_NOTE = (
+    "SkipLayerNormalization was run as Add and LayerNormalization; ONNX Runtime's kernel of it sums up a row one number after the"
+    " other, and so rounds where the mean is far larger than the deviation"
+)
 
 _DOMAIN = "com.microsoft"
-_WORDS = (b"MatMulNBits", b"MultiHeadAttention", b"AveragePool")
+_WORDS = (b"MatMulNBits", b"MultiHeadAttention", b"AveragePool", b"SkipLayerNormalization")
 
 
 def as_meant(runnable: Runnable) -> tuple[Runnable, tuple[str, ...]]:
@@ -65,13 +72,15 @@ def write_as_meant(model: onnx.ModelProto) -> tuple[int, tuple[str, ...]]:
                 notes.update([ACCURACY_NOTE] if levels else ())
             elif node.domain == _DOMAIN and node.op_type == "MultiHeadAttention":
                 changed += _with_outputs(node, names) if len(node.input) > 6 and node.input[6] else 0
-        for index in reversed(pools):
-            nodes = _by_rows(body.node[index], names)
+        skips = _skips(body) if opset else []
+        for index in sorted((*pools, *skips), reverse=True):
+            nodes = (_by_rows if index in pools else _as_sum)(body.node[index], names)
             del body.node[index]
             for node in reversed(nodes):
                 body.node.insert(index, node)
-        changed += len(pools)
+        changed += len(pools) + len(skips)
         notes.update([ORDER_NOTE] if pools else ())
+        notes.update([SKIP_NOTE] if skips else ())
     return changed, tuple(sorted(notes))
 
 
@@ -94,6 +103,39 @@ def _pools(body: Body) -> list[int]:
         and node.output[0] in pools
         and source(node.input[0]).op_type == "DequantizeLinear"
         and len(_numbers(node, "kernel_shape")) == 2
+    ]
+
+
+def _skips(body: Body) -> list[int]:
+    """Return the places of the nodes that add and normalise float32, whose scales are constants that say so."""
+    names = {item.name for item in getattr(body, "initializer", ()) if item.data_type == TensorProto.FLOAT}
+    return [
+        index
+        for index, node in enumerate(body.node)
+        if node.op_type == "SkipLayerNormalization" and node.domain == _DOMAIN and node.input[2] in names
+    ]
+
+
+def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
+    """Return nodes that add the inputs, and the LayerNormalization of the sum."""
+    x, skip, gamma, beta, bias = [*node.input, "", ""][:5]
+    given = [item for item in (x, skip, bias) if item]
+    total = (node.output[3] if len(node.output) > 3 else "") or names.fresh(f"{node.output[0]}_sum")
+    sums = [*(names.fresh(f"{node.output[0]}_part") for _ in given[2:]), total]
+    nodes, left = [], given[0]
+    for right, name in zip(given[1:], sums, strict=True):
+        nodes.append(helper.make_node("Add", [left, right], [name]))
+        left = name
+    epsilon = next((item.f for item in node.attribute if item.name == "epsilon"), 1e-12)
+    return [
+        *nodes,
+        helper.make_node(
+            "LayerNormalization",
+            [total, gamma, *filter(None, [beta])],
+            node.output[:1],
+            axis=-1,
+            epsilon=epsilon,
+        ),
     ]
 
 

@@ -392,6 +392,13 @@ MENDED: dict[str, Row] = {
     "two Constants": Row(
         MAIN, first(helper.make_node("Constant", [], ["k"], value_float=7.0)), "not-ssa", "a Constant writes"
     ),
+    "LayerNormalization: misspelt": Row(
+        head('"": 13')
+        + "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = LayerNormalization (x, w) }",
+        lambda p: p.graph.node[0].attribute.append(A(name="epsion", f=0.5, type=FLOAT)),
+        "invalid-node",
+        "'epsion'",
+    ),
     "two initializers": Row(MUL, more("initializer", PAIR), "duplicate-initializer", "the last holds"),
     "initializer listed twice": Row(
         MUL, more("input", declared("w", 1), declared("w", 1)), "duplicate-name", "once"

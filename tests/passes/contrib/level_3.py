@@ -14,8 +14,6 @@ from tests.passes.contrib.level_2 import scale, small, zero
 from tests.passes.contrib.one_node import Array, Case
 
 B, S, N, H = 2, 5, 2, 4
-LENGTHS = ("lengths", "ends")
-"""Masks that are told apart by the batch, which must be known."""
 OPSETS = (11, 17, 23)
 NEAR = 1e-6
 
@@ -60,7 +58,6 @@ def attentions() -> Iterator[Case]:
             opsets=OPSETS,
             within=NEAR,
             label=label,
-            fixed=kind in LENGTHS,
         )
     sizes = [hidden, hidden, N * 6]
     w, b = floats(width, sum(sizes)), floats(sum(sizes))
@@ -95,7 +92,6 @@ def attentions() -> Iterator[Case]:
             opsets=OPSETS,
             within=NEAR,
             label=label,
-            fixed=kind in LENGTHS,
         )
 
 
@@ -130,7 +126,6 @@ def multi_head() -> Iterator[Case]:
             opsets=OPSETS,
             within=NEAR,
             label=label,
-            fixed=kind in LENGTHS,
         )
     for kind, biased in product(("none", "keys"), (False, True)):
         given = {

@@ -10,6 +10,7 @@ from onnx import parser
 import onnx_migrate
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.graphs import all_nodes
+from tests.harness import require_opset
 from tests.passes.contrib.one_node import session, written
 
 GELU = '<ir_version: 8, opset_import: ["com.microsoft": 1]> g (float[2,8] x) => (float[2,8] y) { y = com.microsoft.Gelu (x) }'
@@ -64,6 +65,14 @@ def test_what_is_not_written_is_refused_with_the_way_out() -> None:
     assert caught.value.hint == "save the model at ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"
 
 
+def test_a_search_is_refused_by_its_name_and_not_for_what_stands_in_it() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[a] x) => (float[b] y) {
+        t = com.microsoft.Inverse (x) y = com.microsoft.GreedySearch (t) }"""
+    with pytest.raises(CannotMigrate, match="GreedySearch.*searches for a text.*1 more node") as caught:
+        onnx_migrate.migrate(parser.parse_model(text), standard=True, verify=False)
+    assert caught.value.hint.startswith("export the decoder alone")
+
+
 def test_one_domain_alone() -> None:
     result = onnx_migrate.migrate(
         parser.parse_model(MIXED), standard="com.microsoft", verify=False, simplify=False
@@ -98,3 +107,42 @@ def test_a_type_is_found_where_a_constant_tells_the_shape_alone() -> None:
         <int64[2] shape = {6, 4}> {
         a = com.microsoft.QuickGelu (x) b = Reshape (a, shape) y = com.microsoft.SkipLayerNormalization (b, b, s) }"""
     assert domains(written(parser.parse_model(text))) == {""}
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype("float32")
+
+
+ATTENTION = "y = com.microsoft.Attention <num_heads = 2> "
+SHAPES = {
+    "behind a sum that is read": (
+        "float[N,S,8] x, float[8] g, float[8,24] w, float[24] b",
+        "p, , , t = com.microsoft.SkipLayerNormalization (x, x, g) q = com.microsoft.Attention <num_heads = 2> (p, w, b)"
+        " y = Add (q, t)",
+        {"x": floats(2, 3, 8), "g": floats(8), "w": floats(8, 24), "b": floats(24)},
+    ),
+    "weights of any width": (
+        "float[N,S,8] x, float[8,M] w, float[M] b",
+        f"{ATTENTION} (x, w, b)",
+        {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24)},
+    ),
+    **{
+        f"a mask of any length, {name}": (
+            "float[N,S,8] x, float[8,24] w, float[24] b, int32[K] m",
+            f"{ATTENTION} (x, w, b, m)",
+            {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": np.array(mask, "int32")},
+        )
+        for name, mask in (("ends", [2, 3]), ("ends and starts", [3, 2, 1, 0]))
+    },
+}
+
+
+@pytest.mark.parametrize("opset", [13, 18, 23])
+@pytest.mark.parametrize("name", SHAPES)
+def test_attention_of_shapes_that_are_not_known(name: str, opset: int) -> None:
+    require_opset(opset)
+    inputs, body, feeds = SHAPES[name]
+    imports = f'<ir_version: 10, opset_import: ["": {opset}, "com.microsoft": 1]>'
+    proto = parser.parse_model(f"{imports} g ({inputs}) => (float[N,S,8] y) {{ {body} }}")
+    one, other = (session(item).run(None, feeds)[0] for item in (proto, written(proto)))
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

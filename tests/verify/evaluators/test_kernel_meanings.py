@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, write_as_meant
+from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, SKIP_NOTE, write_as_meant
 from tests.passes.contrib.level_2 import data, few_bits, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
@@ -61,3 +61,21 @@ def test_windows_of_dequantised_values_are_added_row_by_row(channels_last: int) 
     migration = onnx_migrate.migrate(proto, standard=True)
     assert migration.report.verified
     assert "adds columns first" in str(migration.report)
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) -> None:
+    text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+        g (float[3,256] x, float[3,256] s, float[256] b) => (float[3,256] y{", float[3,256] t" if read else ""})
+        <float[256] g = {{{", ".join(["2"] * 256)}}}>
+        {{ y, , , {"t" if read else ""} = com.microsoft.SkipLayerNormalization <epsilon = 0.00001> (x, s, g, , b) }}"""
+    proto = parser.parse_model(text)
+    copy = onnx.ModelProto.FromString(proto.SerializeToString())
+    assert write_as_meant(copy) == (1, (SKIP_NOTE,))
+    rng = np.random.default_rng(0)
+    feeds = {name: rng.standard_normal((3, 256)).astype("float32") for name in "xs"}
+    feeds["b"] = np.full(256, 4000, "float32")
+    kernel, meant, result = (session(item).run(None, feeds) for item in (proto, copy, written(proto)))
+    assert np.abs(kernel[0] - meant[0]).max() > 1e-4
+    assert all(np.array_equal(one, other) for one, other in zip(meant, result, strict=True))
+    assert onnx_migrate.migrate(proto, standard=True).report.verified
