@@ -34,11 +34,12 @@ def fast_gelu(op: Op, x: Value, bias: Value | None) -> Value:
 
 @formula("com.microsoft::QuickGelu", since=1, direct=24, exactness=EQUIVALENT)
 def quick_gelu(op: Op, x: Value, *, alpha: float = 1.702) -> Value:
-    """It is X * Sigmoid(alpha * X), which the standard calls Swish from opset 24 on.
+    """It is X * Sigmoid(alpha * X), which the standard calls Swish at opset 24.
 
-    Why equal: the function body in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    Why equal: the function body in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime 1.32 has no kernel of Swish,
+    and takes it apart at opset 24 alone: at newer ones it does not load it.
     """
-    if op.version >= 24:
+    if op.version == 24:
         return op.Swish(x, alpha=float(alpha))
     return x * op.Sigmoid(x if alpha == 1 else x * alpha)
 

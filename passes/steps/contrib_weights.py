@@ -78,9 +78,9 @@ def matmul_n_bits(
         op.refuse(f"its weights have {bits} bits, not 2, 4 or 8", code="no-equal")
     blocks = math.ceil(K / block_size)
     floating = zero_points is not None and zero_points.need_dtype() not in (_T.UINT8,)
-    whole = blocks * block_size == K
-    if op.version >= _BLOCKED and bits in (4, 8) and not floating and b.is_constant:
-        weights = _in_blocks(op, b, scales, zero_points, (N, K, blocks), bits, block_size, whole=whole)
+    whole = blocks * block_size == K  # OpenVINO takes no others
+    if op.version >= _BLOCKED and bits in (4, 8) and whole and not floating and b.is_constant:
+        weights = _in_blocks(op, b, scales, zero_points, (N, K, blocks), bits, block_size)
     else:
         weights = _by_rows(op, b, scales, zero_points, (N, K, blocks), bits, block_size)
     result = a @ op.Transpose(weights.cast(a.need_dtype()), perm=[1, 0])
@@ -95,16 +95,14 @@ def _in_blocks(
     sizes: tuple[int, int, int],
     bits: int,
     block_size: int,
-    *,
-    whole: bool,
 ) -> Value:
-    """Return the weights (N, K) by DequantizeLinear with a block size, from the bytes of B as they are where blocks are whole."""
+    """Return the weights (N, K) by DequantizeLinear with a block size, from the bytes of B as they are."""
     rows, columns, blocks = sizes
     kind = _T.UINT8 if bits == 8 else _T.UINT4
     scope = op.rw.scope
-    name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights") if whole else None
+    name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights")
     if name is None:
-        numbers = _unpacked(b.need_constant("weights").reshape(rows, -1), bits)[:, :columns]
+        numbers = _unpacked(b.need_constant("weights").reshape(rows, -1), bits)
         name = scope.add_packed(_packed(numbers, bits), kind, (rows, columns), f"{b.name}_weights")
     if zero_points is None:
         points = np.full((rows, blocks), 2 ** (bits - 1), np.uint8)

@@ -133,7 +133,7 @@ class Targets:
         return tuple(
             member
             for member in self.members
-            if member.table.extent == "unknown" and not member.rows_of(domain, operator)
+            if not member.table.covers(domain) and not member.rows_of(domain, operator)
         )
 
     def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:

@@ -321,7 +321,8 @@ class Table:
     extent: Literal["listed", "any", "unknown"] = toml_key(name="operators", default="unknown")
     """What an operator without a row is: missing ("listed"), there ("any"), or not known."""
     custom_operators: bool = False
-    """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing."""
+    """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing; where the table
+    has no list, whether those of other domains are there, too."""
     newest: str = toml_key(default="", read=_number)
     """The newest release that the rows were checked against."""
     default: str = toml_key(default="", read=_number)
@@ -336,6 +337,11 @@ class Table:
     def listed(self) -> bool:
         """Whether an operator without a row is missing."""
         return self.extent == "listed"
+
+    def covers(self, domain: str) -> bool:
+        """Return whether it is known of an operator of this domain without a row whether it is there."""
+        standard = domain in ("", "ai.onnx", "ai.onnx.ml")
+        return self.listed or (self.extent == "any" and (standard or self.custom_operators))
 
     def __post_init__(self) -> None:
         if not self.releases:

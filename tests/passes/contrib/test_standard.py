@@ -34,15 +34,27 @@ def gelu() -> onnx.ModelProto:
     return parser.parse_model(GELU)
 
 
-@pytest.mark.parametrize("runtime", ["tensorrt==10.7", "mnn", "openvino==2026.4", "ncnn", "opencv==4.8"])
+@pytest.mark.parametrize(
+    "runtime", ["tensorrt==10.7", "mnn", "openvino==2026.4", "ncnn", "opencv==4.8", "rknn"]
+)
 def test_a_target_that_lacks_the_operator_gets_it_written(runtime: str) -> None:
     result = onnx_migrate.migrate(gelu(), runtime=runtime)
     assert domains(result.model) == {""}
 
 
-@pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-web"])
+@pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-web", "windowsml==22000"])
 def test_a_target_that_has_the_operator_keeps_it(runtime: str) -> None:
     assert "com.microsoft" in domains(onnx_migrate.migrate(gelu(), runtime=runtime).model)
+
+
+def test_types_behind_a_node_that_a_target_keeps_are_known() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[N,S,8] x, float[8] s, float[8,24] w) => (float[N,S,8] y)
+        { t = com.microsoft.SkipLayerNormalization (x, x, s)
+        y = com.microsoft.Attention <num_heads = 2> (t, w) }"""
+    result = onnx_migrate.migrate(
+        parser.parse_model(text), runtime="tract==0.23", verify=False, simplify=False
+    )
+    assert [node.op_type for node in result.model.graph.node if node.domain] == ["SkipLayerNormalization"]
 
 
 def test_what_a_target_may_have_stays_where_it_cannot_be_written() -> None:
