@@ -48,7 +48,8 @@ def test_a_target_that_has_the_operator_keeps_it(runtime: str) -> None:
 
 
 def test_types_behind_a_node_that_a_target_keeps_are_known() -> None:
-    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[N,S,8] x, float[8] s, float[8,24] w) => (float[N,S,8] y)
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+        g (float[N,S,8] x, float[8] s, float[8,24] w) => (float[N,S,8] y)
         { t = com.microsoft.SkipLayerNormalization (x, x, s)
         y = com.microsoft.Attention <num_heads = 2> (t, w) }"""
     result = onnx_migrate.migrate(
