@@ -88,6 +88,19 @@ def gated_add(op: Op, x: Value, y: Value, gate: Value) -> Value:
     return x + y * gate
 
 
+@formula("com.microsoft::LinearAttentionGate", since=1, exactness=EQUIVALENT)
+def linear_attention_gate(
+    op: Op, a: Value, dt_bias: Value, decay_scale: Value, b: Value | None
+) -> tuple[Value, Value | None]:
+    """The decay is a scaled Softplus of the sum with a bias, and beta the Sigmoid of the last input.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention_gates.cc. Half floats compute in float32, as the kernel does.
+    """
+    dtype = a.need_dtype()
+    decay = op.Softplus(a.wide() + dt_bias) * decay_scale
+    return decay.cast(dtype), None if b is None else op.Sigmoid(b.wide()).cast(dtype)
+
+
 @formula("com.microsoft::SampleOp", since=1)
 @formula("MemcpyFromHost MemcpyToHost", since=1, without=True)
 def copy(op: Op, x: Value) -> Value:

@@ -161,3 +161,41 @@ def group_norm(
     found = found * op.Sigmoid(found) if activation else found
     found = found.cast(dtype)
     return op.Transpose(found, perm=[0, 2, 3, 1]) if channels_last else found
+
+
+@formula("com.microsoft::SkipGroupNorm", since=1, form=21, exactness=EQUIVALENT)
+def skip_group_norm(
+    op: Op,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    skip: Value,
+    bias: Value | None,
+    *,
+    epsilon: float = 1e-5,
+    groups: int,
+    activation: int,
+    channels_last: int = 1,
+) -> Result:
+    """It is GroupNorm of the sum with a second value, which may have one number for each channel, and a bias.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc. ONNX Runtime has no kernel of it for a
+    processor, so that the result was compared with NumPy.
+    """
+    if not channels_last:
+        op.refuse("its channels are in the second axis, where its bias is not said to be", code="no-equal")
+    total = x + (op.Unsqueeze(skip, [1, 2]) if skip.need_rank() == 2 else skip)
+    total = total if bias is None else total + bias
+    return group_norm(op, total, gamma, beta, epsilon=epsilon, groups=groups, activation=activation), total
+
+
+@formula("com.microsoft::GatedRMSNorm", since=1, form=23, exactness=EQUIVALENT)
+def gated_rms_norm(op: Op, x: Value, scale: Value, gate: Value, *, epsilon: float = 1e-5) -> Value:
+    """It is RMSNormalization of as many numbers as there are scales, times the gate and its Sigmoid.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention_gates.cc. Half floats compute in float32, as the kernel does.
+    """
+    dtype, wide = x.need_dtype(), gate.wide()
+    rows = x.wide().reshape(-1, scale.need_static()[0])
+    found = op.RMSNormalization(rows, scale.wide(), axis=-1, epsilon=float(epsilon))
+    return (op.Reshape(found, op.shape_of(x)) * (wide * op.Sigmoid(wide))).cast(dtype)

@@ -238,3 +238,33 @@ def conv_transpose_with_dynamic_pads(
     """
     known = None if pads is None else [int(item) for item in pads.need_constant("pads").reshape(-1)]
     return op.ConvTranspose(x, w, b, **op.attributes, pads=known)
+
+
+@formula("com.microsoft::CausalConvWithState", since=1, exactness=EQUIVALENT)
+def causal_conv_with_state(
+    op: Op,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    past: Value | None,
+    *,
+    activation: str = "none",
+    ndim: int = 1,
+    state_window: int = 0,
+) -> tuple[Value, Value]:
+    """The data behind its past, or behind zeros, goes through a Conv of single channels; the end of both is the new past.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/causal_conv_with_state.cc.
+
+    Limits: one spatial axis, and no window of states.
+    """
+    if ndim != 1 or state_window:
+        op.refuse("it has several spatial axes, or a window of states", code="no-equal")
+    channels, _, kernel = w.need_static()
+    if past is None:
+        past = op.Expand(op.constant(0, x), op.Concat(op.size_of(x, 0), [channels, kernel - 1], axis=0))
+    both = op.Concat(past, x, axis=2)
+    found = op.Conv(both, w, bias, group=channels)
+    found = found if activation == "none" else found * op.Sigmoid(found)
+    state = op.write("Slice", both, op.size_of(x, 2), op.size_of(x, 2) + (kernel - 1), [2])
+    return found, state

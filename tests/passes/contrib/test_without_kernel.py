@@ -53,7 +53,7 @@ def gated(x: Array, bias: Array) -> Array:
 
 
 X, BIAS, WIDE = draw(2, 3, 8), draw(8), draw(2, 3, 8)
-IMAGE, GAMMA, BETA, W = draw(2, 4, 4, 8), draw(8), draw(8), draw(8, 6)
+IMAGE, GAMMA, BETA, W, SKIP = draw(2, 4, 4, 8), draw(8), draw(8), draw(8, 6), draw(2, 8)
 
 CASES = {
     "BiasSplitGelu": ((X, BIAS), {}, gated(X, BIAS)),
@@ -68,6 +68,16 @@ CASES = {
         (IMAGE, GAMMA, BETA),
         {"groups": 2, "activation": 1, "channels_last": 1, "epsilon": 1e-5},
         group_norm(IMAGE, GAMMA, BETA, 2, silu=True),
+    ),
+    "SkipGroupNorm": (
+        (IMAGE, GAMMA, BETA, IMAGE * 2, GAMMA),
+        {"groups": 4, "activation": 0},
+        group_norm(IMAGE * 3 + GAMMA, GAMMA, BETA, 4, silu=False),
+    ),
+    "SkipGroupNorm by channel": (
+        (IMAGE, GAMMA, BETA, SKIP),
+        {"groups": 2, "activation": 1},
+        group_norm(IMAGE + SKIP[:, None, None], GAMMA, BETA, 2, silu=True),
     ),
     "GemmFastGelu": ((X, W, BETA[:6]), {}, tanh_gelu(X @ W + BETA[:6])),
 }
