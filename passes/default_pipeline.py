@@ -260,7 +260,7 @@ def _standard(options: Options) -> list[Pass]:
         return []
     names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
     domains = () if "all" in names else tuple(dict.fromkeys(names))
-    return [Standard(domains=domains, **_beside(options))]
+    return [Standard(domains=domains, best_effort=options.best_effort, **_beside(options))]
 
 
 def _quantized(options: Options) -> list[Pass]:

@@ -9,7 +9,6 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import Scope
@@ -20,6 +19,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import body_opsets, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
+
+from .left import decompose_or_leave
 
 __all__ = ["MICROSOFT", "Standard", "import_onnx"]
 
@@ -46,6 +47,8 @@ class Standard(Pass):
     its own in ai.onnx is written too."""
     beside: int = 17
     """The ai.onnx opset for a body that imports none."""
+    best_effort: bool = False
+    """Whether nodes that are refused stay as they are, with a warning of code `not-fitted`."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
@@ -68,11 +71,12 @@ class Standard(Pass):
                 return f"{node.op_type} is ONNX Runtime's own"
             return None
 
-        written = decompose_model(
+        written = decompose_or_leave(
             model,
             unfit,
             log,
             self.name,
+            (lambda refused: True) if self.best_effort else None,
             read_as=_layer_normalization if of_runtime else None,
             lacking_code="not-standard",
         )

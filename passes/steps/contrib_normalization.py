@@ -186,7 +186,9 @@ def skip_group_norm(
         op.refuse("its channels are in the second axis, where its bias is not said to be", code="no-equal")
     total = x + (op.Unsqueeze(skip, [1, 2]) if skip.need_rank() == 2 else skip)
     total = total if bias is None else total + bias
-    return group_norm(op, total, gamma, beta, epsilon=epsilon, groups=groups, activation=activation), total
+    found = group_norm(op, total, gamma, beta, epsilon=epsilon, groups=groups, activation=activation)
+    assert isinstance(found, Value)
+    return found, total
 
 
 @formula("com.microsoft::GatedRMSNorm", since=1, form=23, exactness=EQUIVALENT)

@@ -28,6 +28,7 @@ from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Target, Targets
 
 from ..ir_version.initializers import list_all_initializers
+from ..left import leave_or_raise
 from .forms import (
     OPERATORS_WITH_AXES,
     OPERATORS_WITH_KERNELS,
@@ -41,7 +42,6 @@ from .forms import (
 )
 from .gelu import halve_gelu_last
 from .global_pools import POOLS, write_global_pool
-from .left import leave_or_raise
 
 __all__ = ["FitForms"]
 

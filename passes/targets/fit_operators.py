@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import onnx
@@ -10,7 +10,6 @@ import onnx
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
@@ -24,9 +23,9 @@ from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
 
+from ..left import decompose_or_leave, leave_or_raise
 from ..standard import import_onnx
 from .constants import store_constants
-from .left import leave_or_raise
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 from .model_limits import check_model_limits, check_versions, model_misfits
 
@@ -85,45 +84,31 @@ class FitOperators(Pass):
 
     def _decomposed(self, model: Model, log: ChangeLog) -> Model:
         """Return the model without the nodes that do not fit. In a best effort those that are refused stay."""
-        left: set[Where] = set()
         unsure: set[Where] = set()
         misfits, doubts = misfits_of(self.targets), self._doubts(model)
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
-            if left and Where(scope.path, node_label(node), node.op_type) in left:
-                return None
             reason = misfits(node, scope)
             if reason is None and (node.domain, node.op_type) in doubts:
                 unsure.add(Where(scope.path, node_label(node), node.op_type))
                 return doubts[node.domain, node.op_type]
             return reason
 
-        while True:
-            trial = log.trial()
-            whole = model.copy() if self.best_effort or doubts else model
-            fitted = decompose_model(
-                model,
-                unfit,
-                log,
-                self.name,
-                newer=newer_forms(self.targets),
-                types=types_taken(self.targets),
-            )
-            if not fitted.refusals:
-                return fitted.model
-            refused = {
-                replace(item.error.where or Where(), from_version=None, to_version=None)
-                for item in fitted.refusals
-            }
-            # In a best effort all that is refused stays, else what the targets may have; a node that is not found again by its
-            # name is refused.
-            if refused <= left or not (self.best_effort or refused <= unsure):
-                raise self._refusal(fitted.refusals)
-            trial.roll_back()
-            model = whole
-            left |= refused
-            for item in fitted.refusals:
-                leave_or_raise(item.error, log, self.name, best_effort=True)
+        def may_stay(refused: set[Where]) -> bool:
+            return self.best_effort or refused <= unsure
+
+        fitted = decompose_or_leave(
+            model,
+            unfit,
+            log,
+            self.name,
+            may_stay if self.best_effort or doubts else None,
+            newer=newer_forms(self.targets),
+            types=types_taken(self.targets),
+        )
+        if fitted.refusals:
+            raise self._refusal(fitted.refusals)
+        return fitted.model
 
     def _doubts(self, model: Model) -> dict[tuple[str, str], str]:
         """Return the operators of other domains that can be written and a target is not known to have, each with the reason."""

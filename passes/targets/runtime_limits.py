@@ -22,9 +22,9 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import Target, Targets, operator_knowledge
 
 from ..ir_version import lower_ir
+from ..left import leave_or_raise
 from ..resize.forms import name_all_axes
 from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
-from .left import leave_or_raise
 from .runtime_faults import faulty_nodes
 
 __all__ = ["RuntimeLimits"]

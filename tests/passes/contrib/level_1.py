@@ -288,12 +288,15 @@ def states() -> Iterator[Case]:
     """Yield the operators of linear attention that keep a state, or gate one."""
     x, b = floats(2, 6, 5), floats(6)
     for activation, biased, past in product((None, "silu"), (False, True), (False, True)):
-        given = {"x": x, "w": floats(6, 1, 4), "b": b if biased else None, "p": floats(2, 6, 3) if past else None}
+        given = {
+            "x": x,
+            "w": floats(6, 1, 4),
+            "b": b if biased else None,
+            "p": floats(2, 6, 3) if past else None,
+        }
         attributes = {} if activation is None else {"activation": activation}
         label = f"{activation}-{biased}-{past}"
-        yield Case(
-            "CausalConvWithState", given, attributes, ("w",), ("y", "state"), within=2e-6, label=label
-        )
+        yield Case("CausalConvWithState", given, attributes, ("w",), ("y", "state"), within=2e-6, label=label)
     given = {"x": floats(2, 3, 8), "s": floats(4), "g": floats(2, 3, 8)}
     yield Case("GatedRMSNorm", given, constants=("s",), opsets=(9, 13, 23), within=1e-6)
     yield Case("GatedRMSNorm", given, {"epsilon": 0.1}, ("s",), opsets=(13, 23), within=1e-6)

@@ -78,6 +78,14 @@ def test_what_is_not_written_is_refused_with_the_way_out() -> None:
     assert caught.value.hint == "save the model at ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"
 
 
+def test_a_best_effort_leaves_what_is_not_written() -> None:
+    result = onnx_migrate.migrate(
+        parser.parse_model(MIXED), standard=True, best_effort=True, verify=False, simplify=False
+    )
+    assert domains(result.model) == {"", "com.microsoft.nchwc"}
+    assert [note.code for note in result.report.notes if note.severity == "warning"] == ["not-fitted"]
+
+
 def test_a_search_is_refused_by_its_name_and_not_for_what_stands_in_it() -> None:
     text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[a] x) => (float[b] y) {
         t = com.microsoft.Inverse (x) y = com.microsoft.GreedySearch (t) }"""

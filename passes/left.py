@@ -1,0 +1,66 @@
+"""What a best effort leaves as it is: warnings in the place of refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import onnx
+
+from onnx_migrate.engine.steps.decompose import Unfit
+from onnx_migrate.engine.steps.decompose_model import decompose_model
+from onnx_migrate.engine.steps.lower_model import Lowered
+from onnx_migrate.errors import MigrateError, Where
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.model.graphs import node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+
+__all__ = ["decompose_or_leave", "leave_or_raise"]
+
+
+def leave_or_raise(error: MigrateError, log: ChangeLog, pass_name: str, *, best_effort: bool) -> None:
+    """Raise a refusal, or note once what is left, code `not-fitted`."""
+    if not best_effort:
+        raise error
+    text = f"left as it is: {error}"
+    if not any(note.message == text for note in log.notes):
+        subject = error.where.node if error.where else ""
+        log.note(pass_name, "not-fitted", text, subject=subject, severity="warning")
+
+
+def decompose_or_leave(
+    model: Model,
+    unfit: Unfit,
+    log: ChangeLog,
+    pass_name: str,
+    may_stay: Callable[[set[Where]], bool] | None,
+    **how: Any,
+) -> Lowered:
+    """Return what `decompose_model` makes of a model, where nodes that it refuses stay as they are if they may.
+
+    With None for `may_stay` none may; a node that is not found again by its name is refused.
+    """
+    left: set[Where] = set()
+
+    def asked(node: onnx.NodeProto, scope: Scope) -> str | None:
+        if left and Where(scope.path, node_label(node), node.op_type) in left:
+            return None
+        return unfit(node, scope)
+
+    while True:
+        trial = log.trial()
+        whole = model.copy() if may_stay is not None else model
+        fitted = decompose_model(model, asked, log, pass_name, **how)
+        refused = {
+            replace(item.error.where or Where(), from_version=None, to_version=None)
+            for item in fitted.refusals
+        }
+        if not refused or refused <= left or may_stay is None or not may_stay(refused):
+            return fitted
+        trial.roll_back()
+        model = whole
+        left |= refused
+        for item in fitted.refusals:
+            leave_or_raise(item.error, log, pass_name, best_effort=True)
