@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from onnx_migrate.engine.steps.formula import EQUIVALENT, HALVES, Array, Op, TensorProto, Value, formula
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Array, Op, TensorProto, Value, formula
 
 _T = TensorProto
 
@@ -132,31 +132,27 @@ def _by_rows(
 ) -> Value:
     """Return the weights (N, K) as floats: each block is a row of its own, with its scale and zero point."""
     rows, columns, blocks = sizes
-    count = rows * blocks
-    numbers = _unpacked_value(op, _shaped(op, b, rows, blocks * block_size * bits // 8), bits)
-    numbers = _shaped(op, numbers, count, block_size)
-    dtype = scales.need_dtype()
-    scale = scales.cast(_T.FLOAT) if dtype in HALVES else scales
-    scale = _shaped(op, scale, count)
-    if zero_points is not None and zero_points.need_dtype() != _T.UINT8:
-        points = zero_points.cast(_T.FLOAT).reshape(count, 1)
-        found = (numbers.cast(_T.FLOAT) - points) * scale.reshape(count, 1)
+    count, width = rows * blocks, blocks * block_size
+    numbers = _unpacked_value(op, _shaped(op, b, rows, width * bits // 8), bits)
+    numbers, scale = _shaped(op, numbers, count, block_size), _shaped(op, scales.wide(), count)
+    zero = _zero_points(op, zero_points, rows, blocks, bits).reshape(count)
+    if zero.need_dtype() == _T.UINT8 and b.is_constant and op.version >= 13:
+        found = op.DequantizeLinear(numbers, scale, zero, axis=0)
     else:
-        if zero_points is None:
-            zero = op.constant(np.full(count, 2 ** (bits - 1), np.uint8))
-        else:
-            shaped = _shaped(op, zero_points, rows, math.ceil(blocks * bits / 8))
-            zero = _unpacked_value(op, shaped, bits)
-            zero = zero if zero.shape == (rows, blocks) else op.Slice(zero, [0], [blocks], [1])
-            zero = zero.reshape(count)
-        constant = b.is_constant and op.version >= 13
-        found = (
-            op.DequantizeLinear(numbers, scale, zero, axis=0)
-            if constant
-            else (numbers.cast(_T.FLOAT) - zero.cast(_T.FLOAT).reshape(count, 1)) * scale.reshape(count, 1)
-        )
-    found = found.reshape(rows, blocks * block_size)
-    return found if columns == blocks * block_size else op.Slice(found, [0], [columns], [1])
+        zero, scale = zero.cast(_T.FLOAT).reshape(count, 1), scale.reshape(count, 1)
+        found = (numbers.cast(_T.FLOAT) - zero) * scale
+    found = found.reshape(rows, width)
+    return found if columns == width else op.Slice(found, [0], [columns], [1])
+
+
+def _zero_points(op: Op, given: Value | None, rows: int, blocks: int, bits: int) -> Value:
+    """Return the zero points, one for each block: numbers of uint8, or floats as they are given."""
+    if given is None:
+        return op.constant(np.full((rows, blocks), 2 ** (bits - 1), np.uint8))
+    if given.need_dtype() != _T.UINT8:
+        return given
+    zero = _unpacked_value(op, _shaped(op, given, rows, math.ceil(blocks * bits / 8)), bits)
+    return zero if zero.shape == (rows, blocks) else op.Slice(zero, [0], [blocks], [1])
 
 
 _NF4 = (
@@ -232,20 +228,15 @@ def gather_block_quantized(
     if dtype == _T.UINT8:
         data = _unpacked_value(op, data, bits)
         zero_points = None if zero_points is None else _unpacked_value(op, zero_points, bits)
-    length = data.need_static()[blocked]
-    places = np.arange(length) // block_size
+    places = np.arange(data.need_static()[blocked]) // block_size
     of_block = [scales, *([] if zero_points is None else [zero_points])]
-    parts = [op.Gather(_wide(op, item), indices, axis=gathered) for item in (data, *of_block)]
-    added = 0 if indices.need_rank() == 1 else indices.need_rank() - 1
-    axis = blocked if blocked < gathered else blocked + added
-    repeated = [op.Gather(part, op.constant(places), axis=axis) for part in parts[1:]]
-    number = parts[0].cast(_T.FLOAT)
-    if zero_points is not None:
-        number = number - repeated[1].cast(_T.FLOAT)
-    elif dtype == _T.UINT8:
-        number = number - op.constant(2.0 ** (bits - 1), number)
-    result_type = scales.need_dtype()
-    return (number * repeated[0].cast(_T.FLOAT)).cast(result_type)
+    number, *parts = (op.Gather(_wide(op, item), indices, axis=gathered) for item in (data, *of_block))
+    axis = blocked if blocked < gathered else blocked + indices.need_rank() - 1
+    scale, *zero = (op.Gather(part, places, axis=axis).cast(_T.FLOAT) for part in parts)
+    number = number.cast(_T.FLOAT)
+    if zero or dtype == _T.UINT8:
+        number = number - (zero[0] if zero else 2.0 ** (bits - 1))
+    return (number * scale).cast(scales.need_dtype())
 
 
 def _wide(op: Op, value: Value) -> Value:
