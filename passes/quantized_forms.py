@@ -13,7 +13,7 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
-from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value, unregistered
+from onnx_migrate.engine.steps.formula import Array, Op, Result, TensorProto, Value, unregistered
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.model import Model
@@ -203,13 +203,51 @@ def _spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Arra
     return value.reshape([-1 if place == axis % len(shape) else 1 for place in range(len(shape))])
 
 
-_DEQUANTIZED = unregistered(dequantized, "DequantizeLinear")
+def dynamic_quantize_lstm(
+    op: Op,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    lengths: Value | None,
+    h: Value | None,
+    c: Value | None,
+    p: Value | None,
+    w_scale: Value,
+    w_zero: Value,
+    r_scale: Value,
+    r_zero: Value,
+    *,
+    activation_alpha: list[float] | None = None,
+    activation_beta: list[float] | None = None,
+    activations: list[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    input_forget: int = 0,
+) -> Result:
+    """It is LSTM of dequantised weights, whose last two axes are swapped; data and states are not quantised in each step."""
+    weights = []
+    for packed, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
+        array, factor, origin = (item.need_constant("weights") for item in (packed, scale, zero))
+        # One scale for each direction, or for each column of it.
+        factor, origin = (item.reshape(len(array), 1, -1) for item in (factor, origin.astype(np.int32)))
+        found = (array.astype(np.int32) - origin).astype(np.float32) * factor
+        weights.append(op.constant(np.ascontiguousarray(found.transpose(0, 2, 1))))
+    return op.several("LSTM", 3, x, *weights, b, lengths, h, c, p, **op.attributes)
+
+
+_FLOATS = {
+    "DequantizeLinear": unregistered(dequantized, "DequantizeLinear"),
+    "DynamicQuantizeLSTM": unregistered(dynamic_quantize_lstm, "com.microsoft::DynamicQuantizeLSTM", 14),
+}
 
 
 @register_pass
 @dataclass(frozen=True)
 class Dequantized(Pass):
-    """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, and constants that are dequantised as floats.
+    """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
+    DynamicQuantizeLSTM as LSTM.
 
     What is quantised by an input of the model stays as it is.
     """
@@ -223,6 +261,8 @@ class Dequantized(Pass):
         makers: dict[int, dict[str, onnx.NodeProto]] = {}
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
+            if node.op_type == "DynamicQuantizeLSTM" and node.domain == MICROSOFT:
+                return "floats were asked for"
             if node.op_type != "DequantizeLinear" or not is_onnx(node.domain):
                 return None
             if id(scope.body) not in makers:
@@ -236,7 +276,9 @@ class Dequantized(Pass):
                 known = source.op_type == "QuantizeLinear" and list(source.input[1:]) == list(node.input[1:])
             return "floats were asked for" if known else None
 
-        written = decompose_model(model, unfit, log, self.name, forms=lambda domain, operator: _DEQUANTIZED)
+        written = decompose_model(
+            model, unfit, log, self.name, forms=lambda domain, operator: _FLOATS[operator]
+        )
         for item in written.refusals:
             if isinstance(item.error, CannotMigrate):
                 raise item.error

@@ -24,7 +24,8 @@ not_written(
 not_written(
     "com.microsoft::DynamicQuantizeLSTM",
     why="it quantises its input and its state anew in every step, which LSTM does not",
-    hint="quantise the model without LSTM (op_types_to_quantize of quantize_dynamic)",
+    hint="quantise the model without LSTM (op_types_to_quantize of quantize_dynamic), or write it as LSTM of dequantised weights"
+    " with --quantized float",
 )
 not_written(
     "com.microsoft::PackedAttention com.microsoft::PackedMultiHeadAttention com.microsoft::RemovePadding"

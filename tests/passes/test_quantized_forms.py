@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,47 @@ def test_floats_have_dequantised_weights_and_no_rounding() -> None:
         else:
             assert operators(migration.model).count("QuantizeLinear") == 2
             assert 1e-3 < np.abs(found - exact).max() < 0.3
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["one scale", "scales by column"])
+def test_a_quantised_lstm_becomes_one_of_dequantised_weights(columns: bool) -> None:
+    rng = np.random.default_rng(0)
+    hidden, shape = 3, (2, 12) if columns else (2,)
+    given: dict[str, Any] = {"x": rng.standard_normal((5, 2, 4)).astype("float32")}
+    for name, size in (("w", 4), ("r", hidden)):
+        given[name] = rng.integers(100, 156, (2, size, 4 * hidden)).astype("uint8")
+    given |= {
+        "b": rng.standard_normal((2, 8 * hidden)).astype("float32"),
+        "n": None,
+        "h": None,
+        "c": None,
+        "p": None,
+    }
+    for name in ("w", "r"):
+        given[f"{name}s"] = rng.uniform(0.01, 0.02, shape).astype("float32")
+        given[f"{name}z"] = np.full(shape, 128, "uint8")
+    attributes = {"hidden_size": hidden, "direction": "bidirectional"}
+    constants = [name for name in given if name != "x"]
+    case = Case("DynamicQuantizeLSTM", given, attributes, constants, ("y", "h_end", "c_end"))
+    migration = onnx_migrate.migrate(case.model(17), quantized="float", simplify=False)
+    assert migration.report.verified
+
+    floats = []
+    for name in ("w", "r"):
+        scale, zero = (given[name + part].reshape(2, 1, -1) for part in "sz")
+        floats.append(np.float32(given[name].astype(int) - zero.astype(int)) * scale)
+    text = """17 (float[5,2,4] x, float[2,12,4] w, float[2,12,3] r, float[2,24] b)
+        => (float[5,2,2,3] y, float[2,2,3] h, float[2,2,3] c) {
+        y, h, c = LSTM <hidden_size = 3, direction = "bidirectional"> (x, w, r, b) }"""
+    feeds = dict(
+        zip("xwrb", (given["x"], *(item.transpose(0, 2, 1) for item in floats), given["b"]), strict=True)
+    )
+    before, after, quantised = (
+        session(proto).run(None, feed)
+        for proto, feed in ((model(text), feeds), (migration.model, case.feeds), (case.model(17), case.feeds))
+    )
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert all(0 < np.abs(one - other).max() < 0.1 for one, other in zip(quantised, after, strict=True))
 
 
 def test_another_form_is_wrong_usage() -> None:
