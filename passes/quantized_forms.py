@@ -130,6 +130,7 @@ _PAIRS = {
 _QUANTIZED = (
     "QLinear",
     "MatMulIntegerToFloat",
+    "MatMulNBits",
     "DynamicQuantizeMatMul",
     "QAttention",
     "QEmbedLayerNormalization",
