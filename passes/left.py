@@ -13,6 +13,8 @@ from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.lower_model import Lowered
 from onnx_migrate.errors import MigrateError, Where
 from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shapes import forget_symbols
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -40,9 +42,11 @@ def decompose_or_leave(
 ) -> Lowered:
     """Return what `decompose_model` makes of a model, where nodes that it refuses stay as they are if they may.
 
-    With None for `may_stay` none may; a node that is not found again by its name is refused.
+    With None for `may_stay` none may; a node that is not found again by its name is refused. Where nodes were written, inner
+    values keep no symbolic dims.
     """
     left: set[Where] = set()
+    before = len(log.changes)
 
     def asked(node: onnx.NodeProto, scope: Scope) -> str | None:
         if left and Where(scope.path, node_label(node), node.op_type) in left:
@@ -58,6 +62,9 @@ def decompose_or_leave(
             for item in fitted.refusals
         }
         if not refused or refused <= left or may_stay is None or not may_stay(refused):
+            if len(log.changes) > before and (count := forget_symbols(fitted.model.proto)):
+                open_dims = f"left {count_of(count, 'symbolic dim')} of inner values open, as they follow from the inputs"
+                log.note(pass_name, "value-info", open_dims, subject="model")
             return fitted
         trial.roll_back()
         model = whole

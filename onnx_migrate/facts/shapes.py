@@ -8,7 +8,7 @@ import onnx
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.model.graphs import Body, directly_inside
+from onnx_migrate.model.graphs import Body, bodies, directly_inside
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
@@ -17,12 +17,27 @@ __all__ = [
     "dims_of",
     "dims_text",
     "drop_value_info",
+    "forget_symbols",
     "inferred_graph",
     "inferred_outputs",
     "set_dims",
 ]
 
 Dims = tuple[int | str | None, ...]
+
+
+def forget_symbols(proto: onnx.ModelProto) -> int:
+    """Leave the symbolic dims of inner values open, as they follow from the inputs; return how many there were.
+
+    tract takes a symbol of an inner value for a length of its own, which a caller's 1 is not.
+    """
+    count = 0
+    for located in bodies(proto):
+        for value in located.body.value_info:
+            for dim in value.type.tensor_type.shape.dim:
+                count += bool(dim.dim_param)
+                dim.ClearField("dim_param")
+    return count
 
 
 def drop_value_info(proto: onnx.ModelProto) -> int:

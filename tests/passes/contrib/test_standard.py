@@ -18,6 +18,10 @@ MIXED = """<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1, "com.micro
 g (float[2,8] x) => (float[2,8] y) { t = com.microsoft.QuickGelu (x) y = com.microsoft.nchwc.ReorderInput (t) }"""
 
 
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype("float32")
+
+
 def domains(proto: onnx.ModelProto) -> set[str]:
     return {node.domain for node in all_nodes(proto)}
 
@@ -78,6 +82,18 @@ def test_what_is_not_written_is_refused_with_the_way_out() -> None:
     assert caught.value.hint == "save the model at ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"
 
 
+@pytest.mark.parametrize("asked", [{"standard": True}, {"runtime": "tract==0.23"}])
+def test_inner_values_keep_no_symbols(asked: dict[str, object]) -> None:
+    """tract takes a symbol of an inner value for a length of its own, and refuses a caller's."""
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[N,8] x) => (float[N,8] y) <float[N,8] t>
+        { t = com.microsoft.FusedMatMul <alpha = 2.0> (x, w) y = Relu (t) }"""
+    proto = parser.parse_model(text)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(floats(8, 8), "w"))
+    result = onnx_migrate.migrate(proto, verify=False, simplify=False, **asked).model  # type: ignore[arg-type]
+    (inner,) = result.graph.value_info
+    assert [(dim.dim_param, dim.dim_value) for dim in inner.type.tensor_type.shape.dim] == [("", 0), ("", 8)]
+
+
 def test_a_best_effort_leaves_what_is_not_written() -> None:
     result = onnx_migrate.migrate(
         parser.parse_model(MIXED), standard=True, best_effort=True, verify=False, simplify=False
@@ -128,10 +144,6 @@ def test_a_type_is_found_where_a_constant_tells_the_shape_alone() -> None:
         <int64[2] shape = {6, 4}> {
         a = com.microsoft.QuickGelu (x) b = Reshape (a, shape) y = com.microsoft.SkipLayerNormalization (b, b, s) }"""
     assert domains(written(parser.parse_model(text))) == {""}
-
-
-def floats(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape).astype("float32")
 
 
 ATTENTION = "y = com.microsoft.Attention <num_heads = 2> "
