@@ -6,6 +6,7 @@ shape. What a rewrite writes is entered as it is written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -109,13 +110,18 @@ class ValueFacts:
         self._written: dict[str, onnx.NodeProto] = {}
         self._elements: dict[str, tuple[str, ...]] = {}
 
-    def find_all(self, opset: int | None = None) -> None:
+    def find_all(
+        self, opset: int | None = None, learn: Callable[[onnx.NodeProto], None] | None = None
+    ) -> None:
         """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes.
 
-        Shapes that follow from them are entered into the types, by the forms of this `opset` of ai.onnx if one is given.
+        Shapes that follow from them are entered into the types, by the forms of this `opset` of ai.onnx if one is given; `learn`
+        enters those of nodes of other domains.
         """
         for node in self.scope.body.node:
             if opset:
+                if learn is not None and not is_onnx(node.domain):
+                    learn(node)
                 self.refine(node, opset)
             if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
                 self.partial(node.output[0])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
@@ -24,9 +23,7 @@ from onnx_migrate.engine.steps.node_steps import node_name, where_of
 from onnx_migrate.engine.steps.registry import next_step
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
-from onnx_migrate.facts.node_inference import is_unknown
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.facts.value_facts import ValueFacts
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.element_types import type_name
@@ -74,19 +71,13 @@ class Decompose(StepVisitor):
     lacking_code: str = field(default="target-lacks", kw_only=True)
     """The code of a refusal of an operator that cannot be written with others."""
     repeats: ClassVar[bool] = True
-    _wrote_foreign: bool = field(default=False, init=False)
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node that does not fit, None for any other."""
         reason = None if self.calls_function(node) else self.unfit(node, scope)
         newer = self.read_as(node, opset) if reason is None and self.read_as is not None else None
         if reason is None and newer is None:
-            if not is_onnx(node.domain):
-                self._learn_types(node, scope, opset)
-            elif self._wrote_foreign:  # behind what onnx knows no types of
-                self._values[id(scope.body)].refine(node, opset)
             return None
-        self._wrote_foreign |= not is_onnx(node.domain)
         self._opset, self._reason, self._shown = opset, reason or "", ""
         form = signature_at(node.domain, node.op_type, opset)
         since = form.since_version if form else None
@@ -94,24 +85,6 @@ class Decompose(StepVisitor):
         # Every node that is written for this one, with the operators that it is written for.
         self._written_for: dict[int, tuple[onnx.NodeProto, Operators]] = {id(node): (node, ())}
         return newer or opset
-
-    def _learn_types(self, node: onnx.NodeProto, scope: Scope, opset: int) -> None:
-        """Enter the types of what a foreign node gives that stays, from what would be written for it, which is left out."""
-        form = decomposition_of(node.domain, node.op_type)
-        if (
-            form is None
-            or form.refusal
-            or not any(is_unknown(scope.value_type(item)) for item in node.output)
-        ):
-            return
-        copy = onnx.NodeProto.FromString(node.SerializeToString())
-        facts = ValueFacts(scope, self._producers, outer=self._values[id(scope.body)])
-        where = where_of(node, scope, opset)
-        rewriter = LoweringRewriter(copy, scope, opset, opset, where, facts)
-        rewriter.of_onnx = True
-        with suppress(CannotMigrate):
-            self.apply(form, rewriter)
-            self._wrote_foreign = True
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
         """Decompose or lower a node that does not fit, lift any other to the opset of the model; None when it has that.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import onnx
+from onnx import TensorProto
 
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition
+from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.lost_types import fit_types
 from onnx_migrate.engine.steps.lowering_registry import Lowering
-from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name
+from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name, where_of
 from onnx_migrate.engine.steps.registry import Step
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
+from onnx_migrate.facts.node_inference import is_unknown
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import OPERATORS
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
@@ -64,8 +67,30 @@ class StepVisitor(Visitor):
         """Compute the constants of a body before any of its nodes is rewritten."""
         outer = self._values.get(id(scope.parent.body)) if scope.parent else None
         values = ValueFacts(scope, self._producers, followed=_FOLLOWED, all_dims=self.all_dims, outer=outer)
-        values.find_all(None if self.domain else self._opsets.get(scope.function))
         self._values[id(scope.body)] = values
+        opset = None if self.domain else self._opsets.get(scope.function)
+        values.find_all(opset, lambda node: self._learn_types(node, scope, opset or 0))
+
+    def _learn_types(self, node: onnx.NodeProto, scope: Scope, opset: int) -> None:
+        """Enter the types of the outputs of a foreign node, from what would be written for it, which is left out."""
+        form = None if self.calls_function(node) else decomposition_of(node.domain, node.op_type)
+        if (
+            form is None
+            or form.refusal
+            or not any(is_unknown(scope.value_type(item)) for item in node.output)
+        ):
+            return
+        copy = onnx.NodeProto.FromString(node.SerializeToString())
+        for place, name in enumerate(copy.input):
+            source = scope.constant_source(name) if name else None
+            if isinstance(source, TensorProto) and source.data_location == TensorProto.EXTERNAL:
+                copy.input[place] = scope.names.fresh(name)  # no weights are read for this
+                scope.record_type(copy.input[place], scope.value_type(name))
+        facts = ValueFacts(scope, self._producers, outer=self._values[id(scope.body)])
+        rewriter = LoweringRewriter(copy, scope, opset, opset, where_of(node, scope, opset), facts)
+        rewriter.of_onnx = True
+        with suppress(MigrateError):
+            self.apply(form, rewriter)
 
     def leave(self, scope: Scope) -> None:
         """Forget the constants of a body."""

@@ -62,6 +62,15 @@ def test_types_behind_a_node_that_a_target_keeps_are_known() -> None:
     assert [node.op_type for node in result.model.graph.node if node.domain] == ["SkipLayerNormalization"]
 
 
+@pytest.mark.parametrize("standard", [False, True])
+def test_types_behind_a_foreign_node_are_known_on_the_way_down(standard: bool) -> None:
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (float[N,S,8] x, float[8] s) => (float[N,S,8] y)
+        { t = com.microsoft.QuickGelu (x) u = Add (t, x) y = LayerNormalization (u, s) }"""
+    result = onnx_migrate.migrate(parser.parse_model(text), opset=13, standard=standard)
+    assert result.report.verified
+    assert domains(result.model) == ({""} if standard else {"", "com.microsoft"})
+
+
 def test_what_a_target_may_have_stays_where_it_cannot_be_written() -> None:
     text = GELU.replace("float[2,8] x", "float[a,b] x").replace("float[2,8] y", "float[a,b] y")
     text = text.replace("Gelu (x)", "Inverse (x)")
