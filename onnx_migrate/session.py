@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,7 @@ class Session:
             raise UsageError(f"jobs={jobs} is no number of calls", hint="give 1 or more, or leave it out")
         most = jobs or os.cpu_count() or 1
         self._workers, self._places = Workers(most=2 * most), threading.Semaphore(most)
+        weakref.finalize(self, self._workers.close)  # where nobody closes it
 
     def __enter__(self) -> Session:
         return self
@@ -41,7 +43,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the children, whatever they do. Later calls raise UsageError."""
+        """End the children, whatever they do: calls that run raise Cancelled, and later ones UsageError."""
         self._workers.close()
 
     def migrate(self, source: files.Source | Model, **options: Any) -> Migration:

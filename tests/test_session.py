@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import onnx
 import pytest
 
 import onnx_migrate
-from onnx_migrate import Session, UsageError, VerificationFailed
+from onnx_migrate import Cancelled, Progress, Session, UsageError, VerificationFailed
 from tests.process.processes import alive, eventually
 from tests.support.small_model import bytes_of, small
 
@@ -74,6 +75,27 @@ def test_threads_share_a_session_which_runs_so_many_at_a_time() -> None:
 
     assert {bytes_of(result.model) for result in results} == {bytes_of(results[0].model)}
     assert all(result.report.verified for result in results)
+
+
+def test_a_call_whose_session_is_closed_is_cancelled_and_no_verdict_on_its_model() -> None:
+    session = Session(jobs=1)
+
+    def close(event: Progress) -> None:
+        if event.stage == "verify":
+            session.close()
+
+    with pytest.raises(Cancelled, match="the session was closed during the call"):
+        session.migrate(small(), opset=17, progress=close)
+
+
+def test_children_of_a_session_that_nobody_closes_end_with_it() -> None:
+    session = Session(jobs=1)
+    session.migrate(small(), opset=17)
+    kept = children(session)
+    del session
+    gc.collect()
+    assert kept
+    assert not any(map(alive, kept))
 
 
 @pytest.mark.parametrize("jobs", [0, -1])

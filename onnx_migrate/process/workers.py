@@ -12,18 +12,17 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from queue import SimpleQueue
 
+from onnx_migrate.errors import Cancelled
+from onnx_migrate.process.cancellation import Stopped
 from onnx_migrate.process.child import Listener, call
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory
 from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.worker import Worker, setting
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["Workers", "current_workers", "run", "using"]
 
@@ -162,7 +161,7 @@ def run(
     endings, without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates.
     `listen` gets what the function says on the way (`say`). The call is made in `worker`, if it is sound, else in one of this
     thread's `current_workers`, which is kept unless `keep` is false. A call that ends a worker which has had others before is
-    made once more in a new one, so that its ending is its own.
+    made once more in a new one, so that its ending is its own. Raises Stopped where these workers were closed meanwhile.
     """
     if not isolated:
         return call(function, args, listen)
@@ -171,6 +170,8 @@ def run(
     def attempt(worker: Worker) -> tuple[Ending, bool]:
         had_others = worker.calls > 0
         ending = worker.call(function, *args, seconds=limits.seconds, listen=listen)
+        if workers.closed and not worker.alive:
+            raise Stopped(Cancelled("the session was closed during the call, and nothing was written"))
         return ending, had_others and isinstance(ending, (Crashed, OutOfMemory))
 
     if worker is not None and worker.sound:
@@ -187,15 +188,32 @@ def run(
 
 def _started(memory: int | None, modules: Sequence[str], threads: int | None) -> Worker:
     """Start a worker in a thread that lasts: Linux ends a child with the thread that started it."""
-    global _starter
+    global _starts
     if threading.current_thread() is threading.main_thread():
         return Worker(memory, modules, threads)
-    from concurrent.futures import ThreadPoolExecutor  # takes milliseconds, which --help does not need
-
     with _making:
-        if _starter is None:
-            _starter = ThreadPoolExecutor(1, "onnx-migrate-starter")
-    return _starter.submit(Worker, memory, modules, threads).result()
+        if _starts is None:
+            _starts = SimpleQueue()
+            # Not of a ThreadPoolExecutor, which takes no work when the main thread has ended and others go on.
+            threading.Thread(
+                target=_start_all, args=(_starts,), name="onnx-migrate-starter", daemon=True
+            ).start()
+    started: SimpleQueue[Worker | BaseException] = SimpleQueue()
+    _starts.put((lambda: Worker(memory, modules, threads), started))
+    found = started.get()
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _start_all(starts: _Starts) -> None:
+    while True:
+        start, started = starts.get()
+        try:
+            started.put(start())
+        except BaseException as error:
+            started.put(error)
+        del start, started  # the worker is its user's alone
 
 
 def current_workers() -> Workers:
@@ -225,21 +243,20 @@ def using(workers: Workers) -> Iterator[None]:
         _current.reset(before)
 
 
+_Starts = SimpleQueue[tuple[Callable[[], Worker], SimpleQueue[Worker | BaseException]]]
 _current: ContextVar[Workers | None] = ContextVar("onnx_migrate_workers", default=None)
 _all: weakref.WeakSet[Workers] = weakref.WeakSet()
 _making = threading.Lock()
 _default: Workers | None = None
-_starter: ThreadPoolExecutor | None = None
+_starts: _Starts | None = None
 _inherited: list[object] = []
 """What a fork has of its parent's workers. It is kept: its end would close a pipe whose number may be another file's there."""
 
 
 def _forget_parents() -> None:
     """Leave the workers of the parent to it, in a fork."""
-    global _making, _default, _starter
-    _making, _default = threading.Lock(), None
-    _inherited.append(_starter)
-    _starter = None
+    global _making, _default, _starts
+    _making, _default, _starts = threading.Lock(), None, None
     for workers in list(_all):
         _inherited.extend((*workers._waiting, *workers._taken))
         workers._forget()

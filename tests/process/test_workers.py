@@ -192,13 +192,19 @@ thread.join()
 print(*pids, *[worker._process.pid for worker, _ in current_workers()._waiting])
 if sys.argv[1:] == ["raise"]:
     raise SystemExit(3)
+if sys.argv[1:] == ["in a thread"]:
+    def later():
+        threading.main_thread().join()
+        os.environ["OTHER"] = "1"  # another setting, so that new children are started
+        again()
+    threading.Thread(target=later).start()
 if sys.argv[1:] == ["at once"]:
     sys.stdout.flush()
     os._exit(4)
 """
 
 
-@pytest.mark.parametrize(("how", "code"), [("", 0), ("raise", 3), ("at once", 4)])
+@pytest.mark.parametrize(("how", "code"), [("", 0), ("raise", 3), ("at once", 4), ("in a thread", 0)])
 def test_a_script_without_a_main_guard_leaves_no_process_and_no_folder(
     tmp_path: Path, how: str, code: int
 ) -> None:
