@@ -86,7 +86,8 @@ def match_changed(
 
     `known` has the names before of values from outside, by their names after; `constants` are those of both that are constant. A
     node is one that reads the same values, with the same operator, attributes and constants; else with the same
-    operator; else with another that is missing after. Of several the one of the same name, else the first.
+    operator; else with another that is missing after; else one of the same operator and name; else of the same operator
+    with one value that is the same, unless there are more of these after. Of several the one of the same name, else the first.
     """
     found = Matching(renamed=dict(known))
     free = dict.fromkeys(range(len(before)))
@@ -98,13 +99,17 @@ def match_changed(
     missing.subtract(map(_kind, after))
     by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
     for place, node in enumerate(after):
-        named = by_output.get(_first(node), -1)
+        named, kind = by_output.get(_first(node), -1), _kind(node)
         for rank, key in enumerate(_keys(node, found.renamed, constants[1], old=False)):
             places = by_key.get(key, [])
             while places and places[0] not in free:
                 places.pop(0)
             same = [
-                at for at in places[:_TRIED] if at in free and (rank < 2 or missing[_kind(before[at])] > 0)
+                at
+                for at in places[:_TRIED]
+                if at in free
+                and (rank != 2 or missing[_kind(before[at])] > 0)
+                and (rank < 4 or missing[kind] >= 0)
             ]
             if same:
                 _pair(found, free, before, node, place, named if named in same else same[0])
@@ -123,17 +128,26 @@ _TRIED = 16
 def _keys(
     node: onnx.NodeProto, renamed: Mapping[str, str], constants: Set[str], *, old: bool
 ) -> Iterator[Hashable]:
-    """Yield what a node is known by: all of it, its operator and the values that it reads, and these alone."""
+    """Yield what a node is known by: all of it, its operator and the values that it reads, these alone, its name, one value."""
     read = tuple(
         "" if not name else _CONSTANT if name in constants else name if old else renamed.get(name, f"{name}?")
         for name in node.input
     )
     whole = tuple(name if old else renamed.get(name, name) for name in node.input)
     attributes = b"".join(sorted(map(attribute_key, node.attribute)))
-    yield "all", _kind(node), whole, hashlib.blake2b(attributes, digest_size=16).digest(), len(node.output)
+    kind = _kind(node)
+    yield "all", kind, whole, hashlib.blake2b(attributes, digest_size=16).digest(), len(node.output)
     if set(read) - {"", _CONSTANT}:
-        yield "operator", _kind(node), read, len(node.output)
+        yield "operator", kind, read, len(node.output)
         yield "values", tuple(name for name in read if name not in ("", _CONSTANT)), len(node.output)
+    else:  # all that it reads is constant, and says nothing of its place
+        yield from ((), ())
+    yield "name", kind, len(node.input), _first(node)
+    yield from (
+        ("one value", kind, len(node.input), place, name)
+        for place, name in enumerate(read)
+        if name not in ("", _CONSTANT)
+    )
 
 
 _CONSTANT = "\0"

@@ -193,7 +193,8 @@ class FirstDifference:
     `passes` are several where a model between them could not be compared. `node` and `operator` are "" where the values
     of the model before and after could not be compared one by one; `value` is the one that differs, and `problem` by how
     much, both models computing it from the same values of the nodes before. Of two models that were compared, without `passes`,
-    the node is that of the second, and `original_node`, `original_operator` and `original_value` are those of the first.
+    the node is that of the second, and `original_node`, `original_operator` and `original_value` are those of the first, ""
+    where it has none that corresponds. Of a node with graphs or a body, `problem` says which node inside is another.
     """
 
     passes: tuple[str, ...]
@@ -208,6 +209,8 @@ class FirstDifference:
     def __str__(self) -> str:
         if not self.passes:
             here = f"{self.value!r} of {self.node!r} ({self.operator})"
+            if not self.original_node:
+                return f"the first value that differs is {here}, which has no counterpart in the original"
             there = f"{self.original_value!r} of {self.original_node!r} ({self.original_operator})"
             return f"the first value that differs is {here}{f', {there} in the original' if there != here else ''}"
         node = f", at node {self.node!r} ({self.operator})" if self.node else ""

@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import starmap
 from typing import Any
 
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, initializer_names, node_label, producers, subgraphs
-from onnx_migrate.model.matching import attribute_key, match_changed
+from onnx_migrate.model.matching import match_changed
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verdicts import FirstDifference
-from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, common_cuts
 from onnx_migrate.verify.equivalence.inner_values import Reads
-from onnx_migrate.verify.equivalence.value_by_value import first_value, stored
+from onnx_migrate.verify.equivalence.unlike_nodes import Unlike
+from onnx_migrate.verify.equivalence.value_by_value import first_value
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.settings import Settings
 
@@ -135,44 +133,22 @@ def first_counterpart(original: Runnable, other: Runnable, settings: Settings) -
         found.value,
         *(name for name in Reads(named.model, cuts).all_by([found.value]) if name not in cuts),
     }
-    made, unlike = [producers(model.graph) for model in models], _Unlike(original, named)
+    made, unlike = [producers(model.graph) for model in models], Unlike(original, named)
     computed = (name for node in named.model.graph.node for name in node.output if name in between)
     value = next((name for name in computed if unlike.at(*(of.get(name) for of in made))), found.value)
     one, two = (of.get(value) for of in made)
     labels = [node_label(node) if node is not None else "" for node in (one, two)]
     operators = [node.op_type if node is not None else "" for node in (one, two)]
     first, second = zip(labels, operators, strict=True)
+    problem = found.problem
+    if one is not None and two is not None and (inside := unlike.inside(one, two)):
+        problem += f"; {inside}"
     return FirstDifference(
-        (), own.get(second[0], second[0]), second[1], own.get(value, value), found.problem, *first, value
+        (),
+        own.get(second[0], second[0]),
+        second[1],
+        own.get(value, value),
+        problem,
+        *first,
+        value if one is not None else "",
     )
-
-
-@dataclass(frozen=True)
-class _Unlike:
-    """Whether nodes of two models are written differently, or read other constants."""
-
-    original: Runnable
-    other: Runnable
-
-    def at(self, one: onnx.NodeProto | None, other: onnx.NodeProto | None) -> bool:
-        """Return whether the nodes differ in more than names."""
-        if one is None or other is None:
-            return one is not other
-        forms = [
-            (node.op_type, node.domain, len(node.input), sorted(map(attribute_key, node.attribute)))
-            for node in (one, other)
-        ]
-        return forms[0] != forms[1] or any(
-            starmap(self._other_data, zip(one.input, other.input, strict=True))
-        )
-
-    def _other_data(self, one: str, other: str) -> bool:
-        ours, theirs = self._tensors[0].get(one), self._tensors[1].get(other)
-        if ours is None or theirs is None:
-            return ours is not theirs
-        arrays = self.original.inlined(ours), self.other.inlined(theirs)
-        return bool(bit_difference(one, *map(numpy_helper.to_array, arrays)))
-
-    @cached_property
-    def _tensors(self) -> tuple[dict[str, TensorProto], dict[str, TensorProto]]:
-        return stored(self.original.model), stored(self.other.model)
