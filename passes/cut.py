@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.messages import count_of, listed
+from onnx_migrate.model.graphs import fed_inputs, names_read, output_names, producers
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.part import Parts, cut, named_values, rest_behind
+from onnx_migrate.verify.model_traits import dependents
 
 __all__ = ["Cut"]
 
@@ -51,6 +53,15 @@ class Cut(Pass):
                 f"the rest, {_described(rest)}: {count_of(len(rest.proto.graph.node), 'node')}",
                 subject="rest",
             )
+            both, more = _in_both(model, first, rest)
+            if both:
+                log.note(
+                    self.name,
+                    "cut",
+                    f"the rest computes {count_of(both, 'node')} of the first part again; it does not with"
+                    f" --outputs {','.join((*outputs, *more))}",
+                    subject="rest",
+                )
         if model.proto.training_info:
             log.note(
                 self.name,
@@ -59,6 +70,18 @@ class Cut(Pass):
                 severity="warning",
             )
         return first
+
+
+def _in_both(model: Model, first: Model, rest: Model) -> tuple[int, list[str]]:
+    """Return how many nodes both parts compute from inputs, and at which values the rest could read their results."""
+    reached = dependents(model.proto, {value.name for value in fed_inputs(model.proto.graph)})
+    in_first = producers(first.proto.graph).keys() & reached
+    both = [node for node in rest.proto.graph.node if not in_first.isdisjoint(node.output)]
+    made = {name for node in both for name in node.output}
+    others = (node for node in rest.proto.graph.node if made.isdisjoint(node.output))
+    read = (name for node in others for name in names_read(node))
+    wanted = (name for name in (*read, *output_names(rest.proto.graph)) if name in made & reached)
+    return len(both), list(dict.fromkeys(wanted))
 
 
 def _described(part: Model) -> str:

@@ -77,6 +77,19 @@ def test_a_node_of_which_another_output_is_needed_stays() -> None:
     assert list(graph.node[0].output) == ["a_computed", "b"]
 
 
+def test_outputs_that_spare_the_rest_from_computing_the_first_part_again_are_named() -> None:
+    said = [
+        note.message
+        for note in migrate(model(TWO), outputs="c", cut=True).report.notes
+        if note.subject == "rest"
+    ]
+    spared = migrate(model(TWO), outputs="c,a", cut=True)
+
+    assert said[1] == "the rest computes 1 node of the first part again; it does not with --outputs c,a"
+    assert [node.op_type for node in spared.rest.graph.node] == ["Add", "Mul"]
+    assert not [note for note in spared.report.notes if "again" in note.message]
+
+
 def test_values_that_branches_read_are_cut_too() -> None:
     source = model(BRANCHES)
     behind = migrate(source, inputs="b", simplify=False).model

@@ -167,6 +167,7 @@ _INSTEAD = {
     **dict.fromkeys(
         ("--fp16", "--half", "--float16", "--convert-to-fp16", "--compress-to-fp16", "--dtype", "--bf16", "--data-type"),
         "--precision fp16, or bf16 or fp32, converts what a model computes in"),
+    "--keep-io-types": "inputs and outputs keep their types, unless --precision-io is given",
     **dict.fromkeys(("--int8", "--quantize"), "nothing is quantised; --quantized qdq or float rewrites what is"),
     **dict.fromkeys(("--target", "--backend", "--runtime", "--platform", "--deploy-backend"), "it is --for RUNTIME==VERSION"),
     **dict.fromkeys(("--opset-version", "--target-opset-version", "--onnx-opset", "--opversion"), "it is --opset N"),

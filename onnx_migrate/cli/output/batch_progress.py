@@ -26,6 +26,7 @@ from onnx_migrate.cli.output.ci import Follower, finish_all
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.cli.output.json_lines import JsonLines
+from onnx_migrate.cli.output.preview import difference_of
 from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.stop_signals import check_stopped
 from onnx_migrate.messages import count_of, markup_of
@@ -113,7 +114,7 @@ class BatchProgress(Watcher):
         for follower in self._followers:
             follower.add(outcome)
         if outcome.output is None and isinstance(outcome.report, ReportData) and outcome.kind == MIGRATED:
-            self._would_change.append(f"{outcome.source}: {_difference(outcome.report)}")
+            self._would_change.append(f"{outcome.source}: {difference_of(outcome.report)}")
         if not outcome.done:
             self._print(line(outcome.code, outcome.source, outcome.reason))
         elif outcome.verification == UNVERIFIED:
@@ -165,16 +166,6 @@ class BatchProgress(Watcher):
         names = list(self._running)
         more = [Text(f"  … and {len(names) - _SHOWN} more", style="dim")] if len(names) > _SHOWN else []
         return Group(*(Text(f"  {name}", style="dim") for name in names[:_SHOWN]), *more, self._progress)
-
-
-def _difference(report: ReportData) -> str:
-    """Return what a migration changed, as in "opset 11 → 17, 3 nodes changed"."""
-    before, after, count = report.before, report.after, len(report.changes)
-    pairs = (("opset", before.opset, after.opset), ("IR", before.ir_version, after.ir_version))
-    parts = [f"{label} {old} → {new}" for label, old, new in pairs if old != new]
-    if count:
-        parts.append(f"{count_of(count, 'node')} changed")
-    return ", ".join(parts) or "; ".join(note.message for note in report.notes)
 
 
 def _pace(summary: Summary) -> str:

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import rich_click as click
 
 from onnx_migrate.cli.output.failure import line
+from onnx_migrate.cli.output.preview import difference_of
 from onnx_migrate.cli.output.side_files import SideFile, published
 from onnx_migrate.messages import count_of, printable
 
@@ -83,7 +84,10 @@ def _trouble(outcome: Outcome, *, check: bool) -> tuple[str, str, str] | None:
         left = f"{count_of(outcome.left, 'thing')} that --best-effort left as it is"
         return "failure", "not-fitted", left
     if check and outcome.kind == "migrated":
-        return "failure", "would-change", "a migration would change the model"
+        from onnx_migrate.report.data import ReportData  # which --help does not need
+
+        what = f": {difference_of(outcome.report)}" if isinstance(outcome.report, ReportData) else ""
+        return "failure", "would-change", f"a migration would change the model{what}"
     return None
 
 
@@ -146,12 +150,12 @@ class _GitHub:
         _, code, message = trouble
         place = f"file={_escaped(outcome.source, ':,')},title={_escaped(f'onnx-migrate: {code}', ':,')}"
         click.echo(f"::{level} {place}::{_escaped(message)}", err=True)
-        cells = (outcome.source, outcome.kind, f"{code}: {message}")
+        cells = (outcome.source, self._kind(outcome.kind), f"{code}: {message}")
         self._rows.append("| " + " | ".join(map(_cell, cells)) + " |")
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         counts = {**totals["outcomes"], **totals["verification"]}
-        told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+        told = ", ".join(f"{count:,} {self._kind(kind)}" for kind, count in counts.items() if count)
         lines = [
             f"### onnx-migrate: {count_of(totals['models'], 'model')}",
             "",
@@ -166,6 +170,9 @@ class _GitHub:
         outcomes = {"models": totals["models"], **{kind: totals["outcomes"][kind] for kind in _OUTPUTS}}
         verified = {kind: totals["verification"][kind] for kind in ("verified", "unverified")}
         _append("GITHUB_OUTPUT", [f"{name}={count}" for name, count in {**outcomes, **verified}.items()])
+
+    def _kind(self, kind: str) -> str:
+        return "would be migrated" if self._check and kind == "migrated" else kind
 
     def close(self) -> None:
         self._rows.clear()

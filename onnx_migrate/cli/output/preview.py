@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from onnx_migrate.cli.output.streams import STREAM
-from onnx_migrate.messages import printable
+from onnx_migrate.messages import count_of, printable
 
 if TYPE_CHECKING:
+    from onnx_migrate.report.data import ReportData
     from onnx_migrate.report.diff import DiffEntry
 
-__all__ = ["Call", "print_diff"]
+__all__ = ["Call", "difference_of", "print_diff"]
 
 
 @dataclass(frozen=True)
@@ -127,3 +128,13 @@ def _coloured(lines: Iterable[str]) -> Iterator[str]:
     for line in map(printable, lines):
         head = line.startswith(("--- ", "+++ "))
         yield click.style(line, bold=True) if head else click.style(line, fg=colours.get(line[0]))
+
+
+def difference_of(report: ReportData) -> str:
+    """Return what a migration changed, as in "opset 11 → 17, 3 nodes changed"."""
+    before, after, count = report.before, report.after, len(report.changes)
+    pairs = (("opset", before.opset, after.opset), ("IR", before.ir_version, after.ir_version))
+    parts = [f"{label} {old} → {new}" for label, old, new in pairs if old != new]
+    if count:
+        parts.append(f"{count_of(count, 'node')} changed")
+    return ", ".join(parts) or "; ".join(note.message for note in report.notes)

@@ -86,6 +86,14 @@ def test_github_shows_each_trouble_at_its_model(
     }  # fmt: skip
 
 
+def test_a_check_says_that_models_would_be_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary, outputs = told(tmp_path, monkeypatch, check=True)
+
+    assert "\n2 would be migrated, 1 unchanged" in summary
+    assert "| b.onnx | would be migrated | would-change: a migration would change the model |" in summary
+    assert "migrated=2\n" in outputs
+
+
 @pytest.mark.parametrize(
     ("annotations", "inside", "expected"),
     [("auto", "true", 1), ("auto", "", 0), ("github", "", 1), ("off", "true", 0)],
@@ -116,7 +124,8 @@ def test_a_batch_of_a_list_prints_one_object(
         "none.onnx": "failed",
     }
     assert (whole["kind"], whole["totals"]["models"]) == ("batch", 2)
-    assert len(ElementTree.parse(folder / "junit.xml").getroot().findall(".//failure")) == 1
+    (failure,) = ElementTree.parse(folder / "junit.xml").getroot().findall(".//failure")
+    assert "a migration would change the model: opset 11 → " in str(failure.get("message"))
 
 
 @pytest.mark.parametrize(
