@@ -70,6 +70,18 @@ def test_a_model_comes_back_as_what_it_was(target: int) -> None:
     assert np.array_equal(run(result, x=x)[0], run(model, x=x)[0])
 
 
+@pytest.mark.parametrize("target", [17, 23], ids=["metadata is lost", "metadata is kept"])
+def test_a_tensor_with_metadata_stays_the_same_object(target: int) -> None:
+    model = given()
+    model.ir_version = 10
+    held = tensors(model)["w"]
+    held.metadata_props["k"] = "v"
+
+    result = convert_version(model, target)
+
+    assert tensors(result)["w"] is held
+
+
 def test_in_place_the_model_itself_becomes_the_result() -> None:
     model = given()
     weight = tensors(model)["w"]
