@@ -234,7 +234,7 @@ class Options:
         text="the most nodes that are written for one node, of a Loop or LSTM that is unrolled.",
     )
     branch_limit: int = option(
-        1_000_000, "--branch-limit", panel=REWRITING, type="count", default=1_000_000, show_default=True,
+        10_000_000, "--branch-limit", panel=REWRITING, type="count", default=10_000_000, show_default=True,
         metavar="MULTIPLICATIONS",
         help="Refuse to compute both branches of an If that take more multiplications than this.",
         text="the most multiplications that both branches of an If may take, where both are computed.",

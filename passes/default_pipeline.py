@@ -125,6 +125,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.fix,
         options.quantized,
         options.precision,
+        options.unroll_rnn or not options.control_flow or None,
     )
     wanted = (
         options.dynamic_batch,
@@ -289,7 +290,7 @@ def _simplify(options: Options, *, always: bool) -> Simplify:
         limits=options.limits,
         isolated=options.isolated,
         always=always,
-        fuse=targets is None,
+        fuse=targets is None and options.control_flow and not (options.static or options.int32),
         fittings=(*_rewrites_for(options), *_integers(options)),
         unlist=targets is not None and "initializers_as_inputs" in targets.write,
     )

@@ -100,6 +100,17 @@ def _constant_of_shape(attributes: dict[str, Any], shape: Array) -> Array:
     return np.full(shape.tolist(), fill.reshape(-1)[0], fill.dtype)
 
 
+def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    if "O" in (x.dtype.kind, dtype.kind):
+        raise TypeError  # texts: how kernels write and read numbers is their own
+    return x.astype(dtype)
+
+
+def _is_inf(attributes: dict[str, Any], x: Array) -> Array:
+    signs = attributes.get("detect_negative", 1), attributes.get("detect_positive", 1)
+    return np.isinf(x) & np.where(x < 0, *map(bool, signs))
+
+
 _MOVEMENT: dict[str, Function] = {
     "Identity": lambda _, x: x,
     "Concat": lambda at, *parts: np.concatenate(parts, at["axis"]),
@@ -125,6 +136,8 @@ _ELEMENTWISE: dict[str, Function] = {
     "Floor": lambda _, x: np.floor(x),
     "Ceil": lambda _, x: np.ceil(x),
     "Sqrt": lambda _, x: np.sqrt(x),
+    "IsInf": _is_inf,
+    "IsNaN": lambda _, x: np.isnan(x),
     "Not": lambda _, x: ~x,
     "Equal": lambda _, a, b: a == b,
     "Less": lambda _, a, b: a < b,
@@ -133,8 +146,9 @@ _ELEMENTWISE: dict[str, Function] = {
     "GreaterOrEqual": lambda _, a, b: a >= b,
     "And": lambda _, a, b: a & b,
     "Or": lambda _, a, b: a | b,
+    "Xor": lambda _, a, b: a ^ b,
     "Where": lambda _, c, a, b: np.asarray(np.where(c, a, b)),
-    "Cast": lambda at, x: x.astype(helper.tensor_dtype_to_np_dtype(at["to"])),
+    "Cast": lambda at, x: _cast(x, helper.tensor_dtype_to_np_dtype(at["to"])),
 }
 
 
@@ -164,7 +178,19 @@ def _one_hot(attributes: dict[str, Any], index: Array, depth: Array, values: Arr
     return np.asarray(np.where(places == wrapped, values[1], values[0]), values.dtype)
 
 
+def _place_of(function: Callable[..., Any]) -> Function:
+    def found(attributes: dict[str, Any], x: Array) -> Array:
+        if attributes.get("select_last_index") or x.dtype.kind == "f":
+            raise ValueError  # no exporter asks so of sizes, and kernels differ in where they see a NaN
+        return np.asarray(function(x, attributes.get("axis", 0), keepdims=bool(attributes.get("keepdims", 1))), np.int64)
+
+    return found
+
+
 _OTHER: dict[str, Function] = {
+    "ArgMax": _place_of(np.argmax),
+    "ArgMin": _place_of(np.argmin),
+    "CastLike": lambda _, x, like: _cast(x, like.dtype),
     "ConstantOfShape": _constant_of_shape,
     "CumSum": _cumulated,
     "NonZero": lambda _, x: np.asarray(np.nonzero(np.atleast_1d(x)), np.int64),

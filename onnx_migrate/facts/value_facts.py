@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from onnx_migrate.facts.node_inference import is_unknown, record_outputs
 from onnx_migrate.facts.scope import Scope
@@ -283,9 +283,16 @@ class ValueFacts:
         if node.op_type not in self.followed:
             return None
         given = [self.partial(value) if value else None for value in node.input]
+        if node.op_type == "CastLike":
+            given[1] = self._of_type(node.input[1])
         if any(part is None and value for part, value in zip(given, node.input, strict=True)):
             return None
         return propagate(node.op_type, attributes, given)
+
+    def _of_type(self, name: str) -> PartialArray | None:
+        """Return a 0 of the element type of a value, of which a CastLike reads no more."""
+        dtype = self.scope.value_type(name).dtype
+        return None if dtype is None else PartialArray.of(np.zeros((), helper.tensor_dtype_to_np_dtype(dtype)))
 
     def _shape(self, node: onnx.NodeProto, attributes: dict[str, Any]) -> PartialArray | None:
         shape = self.scope.value_type(node.input[0]).shape if node.input else None

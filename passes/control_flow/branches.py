@@ -12,7 +12,7 @@ from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.standard.schema import is_onnx
 
 from .cost import MOVES, multiplications
-from .evaluate import RANDOM, Env, Evaluator, Held, OptionalOf, SequenceOf, handles
+from .evaluate import RANDOM, BranchFails, Env, Evaluator, Held, OptionalOf, SequenceOf, handles
 
 _TOTAL = MOVES | frozenset(
     {
@@ -40,6 +40,10 @@ _INDEXED = {"Gather": 1, "GatherElements": 1}
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 
 
+_OPEN = "fix the dims of the model's inputs with --fix, if they are open"
+_GUARD = "let the model give it values that it is defined for in both cases, by a Clip around an index or a Where around a divisor"
+
+
 @handles("If")
 def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Take the branch of a condition that is known; compute both of one that is not, and choose."""
@@ -51,12 +55,16 @@ def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             results = at.body(graphs[taken], env.new_child())
         at.expanded(f"its condition is always {bool(condition)}: {taken} takes its place", start)
         return results
-    given = {}
+    given, written = {}, {}
     for name in ("then_branch", "else_branch"):
         first = len(at.rw.preceding)
-        with at.inside(node, name):
-            given[name] = at.body(graphs[name], env.new_child())
-        _check_defined(at, at.rw.preceding[first:], name)
+        given[name] = _attempt(at, node, name, graphs[name], env)
+        written[name] = at.rw.preceding[first:]
+    failing = {name: item for name, item in given.items() if isinstance(item, BranchFails)}
+    if failing:
+        return _other(at, given, failing, start)
+    for name, nodes in written.items():
+        _check_defined(at, nodes, name)
     extra = _extra(at, at.rw.preceding[start:])
     chosen = at.tensor(env, node.input[0])
     if at.rw.shape(chosen) != ():
@@ -67,6 +75,39 @@ def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         start,
     )
     return results
+
+
+def _attempt(
+    at: Evaluator, node: onnx.NodeProto, name: str, graph: onnx.GraphProto, env: Env
+) -> list[Held] | BranchFails:
+    """Write a branch that may not be taken, and return its outputs; nothing is left of one that fails."""
+    nodes, expansions = len(at.rw.preceding), len(at.expansions)
+    at.attempts += 1
+    try:
+        with at.inside(node, name):
+            return at.body(graph, env.new_child())
+    except BranchFails as error:
+        del at.rw.preceding[nodes:], at.expansions[expansions:]
+        return error
+    finally:
+        at.attempts -= 1
+
+
+def _other(
+    at: Evaluator, given: dict[str, list[Held] | BranchFails], failing: dict[str, BranchFails], start: int
+) -> list[Held]:
+    """Return the outputs of the branch that does not fail."""
+    taken = next((item for item in given.values() if not isinstance(item, BranchFails)), None)
+    name, error = next(iter(failing.items()))
+    if taken is None and at.attempts:
+        raise error
+    if taken is None:
+        at.refuse(f"its condition is computed at run time, and both branches fail at these sizes: {error}")
+    at.expanded(
+        f"its condition is of values, and {name} fails at these sizes for all of them, as {error}: the other takes its place",
+        start,
+    )
+    return taken
 
 
 def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
@@ -121,9 +162,7 @@ def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) ->
             at.refuse(
                 f"its condition is computed at run time, and {node.op_type} {node.name or node.output[0]!r} of its {name}"
                 f" {reason}, so that both branches cannot be computed",
-                hint=""
-                if node.op_type in RANDOM
-                else "fix the dims of the model's inputs with --fix, if they are open",
+                hint=_OPEN if "unknown dims" in reason else "" if node.op_type in RANDOM else _GUARD,
             )
 
 

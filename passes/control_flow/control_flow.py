@@ -66,7 +66,7 @@ class ControlFlow(Pass):
     """Those that are written with others, and with them the control flow around them."""
     nodes: int = 2000
     """The most nodes that are written for one node of the main graph."""
-    extra: int = 1_000_000
+    extra: int = 10_000_000
     """The most multiplications that both branches of an If may take."""
     best_effort: bool = False
     """Whether a model with a node that is refused stays as it is, with a warning of code `not-fitted`."""

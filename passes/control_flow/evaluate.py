@@ -19,6 +19,8 @@ from onnx import helper
 from onnx_migrate.engine.steps.formula import Op, Value
 from onnx_migrate.engine.steps.node_steps import node_name
 from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.facts.node_inference import inference_refusal
+from onnx_migrate.facts.shape_arithmetic import ELEMENTWISE
 from onnx_migrate.facts.value_facts import ValueFacts
 from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.messages import count_of
@@ -30,6 +32,7 @@ __all__ = [
     "HANDLERS",
     "RANDOM",
     "Bounds",
+    "BranchFails",
     "Env",
     "Evaluator",
     "Expansion",
@@ -88,6 +91,14 @@ class Bounds:
     extra: int
 
 
+class BranchFails(Exception):  # noqa: N818 - it ends the evaluation of a branch, and is no error of the model
+    """A node of a branch fails for all inputs of these sizes, and with it the model where it takes the branch."""
+
+
+_OF_SIZES = ELEMENTWISE | {"Concat", "Conv", "GRU", "Gemm", "LSTM", "MatMul", "Pow", "RNN", "Reshape", "Squeeze"}
+"""Operators that runtimes refuse to run at the sizes at which onnx's inference refuses them."""
+
+
 @dataclass
 class Expansion:
     """What was done at one node, for the report."""
@@ -109,6 +120,8 @@ class Evaluator:
         self.expansions: list[Expansion] = []
         self.rounds = 0
         """How many loops are around what is written."""
+        self.attempts = 0
+        """How many branches are around it of which it is not known whether they are taken."""
 
     # Bodies
 
@@ -193,6 +206,8 @@ class Evaluator:
         rw.scope.register(node)
         self.facts.refine(node, rw.version)
         self.facts.add(node)
+        if self.attempts and is_onnx(node.domain) and node.op_type in _OF_SIZES:
+            self._check_sizes(node)
         found = [self.known(name) if name else None for name in node.output]
         constants = [
             array for array in found if array is not None and (array.size == 1 or array.dtype.kind in "iub")
@@ -207,6 +222,13 @@ class Evaluator:
                 hint="raise --unroll-limit, if the target takes a model of so many nodes",
             )
         return list(node.output)
+
+    def _check_sizes(self, node: onnx.NodeProto) -> None:
+        """Raise BranchFails for a node that no input of these sizes gets past."""
+        if None in map(self.static, filter(None, node.output)) and None not in map(self.static, filter(None, node.input)):
+            reason = inference_refusal(self.rw.scope, node, self.rw.version)
+            if reason is not None and "ShapeInferenceError" in reason:
+                raise BranchFails(f"{node.op_type} {node.name or node.output[0]!r} {reason}")
 
     # Values
 
@@ -233,8 +255,8 @@ class Evaluator:
 
     def constant(self, number: int | bool | list[int]) -> str:
         """Return a constant of int64 or bool."""
-        kind = np.bool_ if isinstance(number, bool) else np.int64
-        return self.stored(np.array(number, kind))
+        array = np.array(number)
+        return self.stored(array if array.dtype == np.bool_ else array.astype(np.int64))
 
     def stored(self, array: np.ndarray[Any, Any]) -> str:
         """Return a constant."""

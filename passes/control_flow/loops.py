@@ -16,7 +16,10 @@ from onnx_migrate.model.graphs import names_read, nested_nodes, output_names, su
 from .cost import multiplications
 from .evaluate import RANDOM, Env, Evaluator, Held, SequenceOf, handles
 
-_FIX = "fix the dims of the model's inputs with --fix, if it follows from them"
+_FIX = (
+    "fix the dims of the model's inputs with --fix, if it follows from them; else make it a constant, or run the body from your"
+    " program"
+)
 
 
 @dataclass
@@ -94,7 +97,7 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         if not going:
             break
         _bound(at, rounds.count, most)
-        given = [at.constant(rounds.count), at.constant(True), *states]
+        given = [at.constant(_of_rank(rounds.count, graph, 0)), at.constant(_of_rank(True, graph, 1)), *states]
         condition, *results = rounds.run(given)
         states = results[: len(states)]
         scanned.append(results[len(states) :])
@@ -110,6 +113,12 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     ]
     rounds.end(why)
     return [*states, *stacked]
+
+
+def _of_rank(number: int | bool, graph: onnx.GraphProto, place: int) -> int | bool | list[int]:
+    """Return a counter or condition as a body takes it, which may be a vector of one element."""
+    kind = graph.input[place].type.tensor_type
+    return [number] if kind.HasField("shape") and len(kind.shape.dim) == 1 else number
 
 
 def _columns(scanned: list[list[Held]], node: onnx.NodeProto, states: Sequence[Held]) -> list[list[Held]]:

@@ -124,7 +124,8 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         if len(parts) == 1
         else [at.name_of(part) for part in at.split(at.value(source), parts, axis)]
     )
-    if not given and not attributes.get("keepdims", 1):
+    # The standard ignores keepdims beside lengths; kernels do so beside a vector of them, and PyTorch writes unbind with a 1.
+    if not attributes.get("keepdims", 1) and not lengths.ndim and set(parts) <= {1}:
         names = [at.name_of(at.op.Squeeze(at.value(name), [axis])) for name in names]
     return [SequenceOf(tuple(names))]
 

@@ -103,7 +103,9 @@ def split_to_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     if axis < 0:
         axis += rw.need_rank(source)
     lengths = _lengths(rw, source, axis)
-    drops = not rw.input(1) and not rw.get("keepdims", 1)
+    # The standard ignores keepdims beside lengths; kernels do so beside a vector of them, and PyTorch writes unbind with a 1.
+    alone = not rw.input(1) or (rw.shape(rw.input(1)) == () and set(lengths) <= {1})
+    drops = alone and not rw.get("keepdims", 1)
     names = [rw.fresh("part") for _ in lengths]
     if len(names) == 1:
         names = [source]

@@ -17,6 +17,7 @@ F = np.float32
 INTS = np.array([7, -7, 4, 0], np.int64)
 TWOS = np.array([2, 2, -3, 5], np.int64)
 FLOATS = np.array([2.5, -2.5, 0.0, 7.0], F)
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0], F)
 RUNS = INTS > 0
 GRID = np.arange(6, dtype=np.int64).reshape(2, 3)
 NONE = np.zeros(0, np.int64)
@@ -57,7 +58,15 @@ VALID: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("GreaterOrEqual", [INTS, ints(4)], {}),
     ("And", [RUNS, ~RUNS], {}),
     ("Or", [RUNS, ~RUNS], {}),
+    ("Xor", [RUNS, np.array([True, True, False, False])], {}),
     ("Where", [RUNS, INTS, TWOS], {}),
+    ("IsNaN", [SPECIAL], {}),
+    ("IsInf", [SPECIAL], {}),
+    ("IsInf", [SPECIAL], {"detect_negative": 0}),
+    ("IsInf", [SPECIAL], {"detect_positive": 0}),
+    ("CastLike", [FLOATS, ints(1, 2)], {}),
+    ("ArgMax", [ints(3, 9, 9, 1)], {}),
+    ("ArgMin", [GRID], {"axis": -1, "keepdims": 0}),
     ("Cast", [FLOATS], {"to": 7}),  # towards zero
     ("Cast", [ints(2**24 + 1)], {"to": 1}),
     ("Cast", [INTS], {"to": 9}),

@@ -14,7 +14,7 @@ from onnx import TensorProto
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.ranges import Range
-from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges, padded, padding_ids
+from onnx_migrate.verify.inputs.constraints.value_ranges import chosen_numbers, input_ranges, padded, padding_ids
 from onnx_migrate.verify.inputs.sizes import SizeChoice, input_shapes, tensor_in
 
 __all__ = ["RandomInputs"]
@@ -58,7 +58,8 @@ class RandomInputs:
 
         `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
         1), "pixels" (0 to 255), "small" (a hundredth of "normal") or "zeros". "wide" reaches out of the domain of Log and
-        Sqrt, so that what becomes of NaN and infinity is seen too. With `padding`, rows of integers end with the one
+        Sqrt, so that what becomes of NaN and infinity is seen too. A single integer that the model looks for
+        (`chosen_numbers`) is given in all others. With `padding`, rows of integers end with the one
         that the model looks for in them (`padding_ids`).
         """
         rng = np.random.default_rng([self.seed, *distribution.encode()])
@@ -75,6 +76,9 @@ class RandomInputs:
             draw = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
             values = [draw.values(kind.tensor_type.elem_type, self.seed) for _ in range(copies)]
             feed[value.name] = values if copies > 1 else values[0]
+        for name, number in chosen_numbers(self.model).items() if distribution != "wide" else ():
+            if name not in self.values:
+                feed[name] = np.full_like(feed[name], number)
         for name, padding_id in padding_ids(self.model).items() if padding else ():
             accepted = ranges.get(name)
             if isinstance(feed[name], np.ndarray) and (

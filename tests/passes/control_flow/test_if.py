@@ -99,6 +99,30 @@ def test_an_if_inside_an_if() -> None:
     assert not plain(source, {"x": feeds["x"], "c": np.array(True)})["Floor"]
 
 
+def test_a_branch_that_fails_at_these_sizes_is_left_out() -> None:
+    """As of silero-vad for 8 kHz where 512 samples are given: the model runs for one value of the condition alone."""
+    nodes = """{ y = If (c) <then_branch = t () => (z) { z = Neg (x) },
+      else_branch = e () => (w) { p = Transpose (x) q = Squeeze (p, axes) w = If (d) <then_branch = tt () => (u) { u = Exp (q) },
+        else_branch = te () => (v) { v = Identity (q) }> }> }"""
+    source = header("float[2,3] x, bool c, bool d", "float[p,q] y", constants="int64[1] axes = {0}") + nodes
+    feeds = {"x": np.ones((2, 3), np.float32), "c": np.array(True), "d": np.array(False)}
+    assert plain(source, feeds) == {"Neg": 1}
+    _, log = flattened(source)
+    assert "else_branch fails at these sizes for all of them, as Squeeze" in log.notes[-1].message
+    with pytest.raises(CannotMigrate, match="both branches fail at these sizes"):
+        flattened(source.replace("z = Neg (x)", "z = Squeeze (x, axes)"))
+
+
+def test_conditions_of_the_functions_of_pytorch_2_2() -> None:
+    """A rank that is compared by CastLike, and an order of a norm by IsInf."""
+    nodes = f"""{{ s = Shape (x) r = Size (s) k = CastLike (zero, r) c = Equal (r, k) l = CastLike (two, x) n = IsInf (l)
+      y = If (n) {BRANCHES} o = If (c) <then_branch = t () => (v) {{ v = Unsqueeze (x, axes) }},
+        else_branch = e () => (w) {{ w = Identity (x) }}> v = Neg (o) }}"""
+    constants = "int64 zero = {0}, int64 two = {2}, int64[1] axes = {0}"
+    found = plain(header("float[2,3] x", "float[2,3] y, float[2,3] v", constants=constants) + nodes)
+    assert (found["If"], found["Exp"], found["Unsqueeze"]) == (0, 0, 0)
+
+
 def test_every_refused_node_is_named() -> None:
     refused = (
         "<then_branch = t () => (z) { z = Gather (x, i) }, else_branch = e () => (w) { w = Identity (x) }>"

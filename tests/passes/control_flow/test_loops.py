@@ -33,6 +33,20 @@ def test_a_known_number_of_rounds(rounds: int) -> None:
     assert found["Exp"] == 1, "what does not change from round to round is computed once"
 
 
+def test_a_counter_and_a_condition_of_one_axis() -> None:
+    nodes = """{ y = Loop (m, t, x) <body = b (int64[1] i, bool[1] c, float[2] p) => (bool[1] d, float[2] q) {
+      j = Squeeze <axes = [0]> (i) g = Gather (x, j) q = Add (p, g) d = Identity (c) }> }"""
+    source = header("float[2] x", "float[2] y", 11, constants="int64 m = {2}, bool t = {1}") + nodes
+    assert plain(source)["Add"] == 2
+
+
+def test_texts_of_a_counter_are_written_by_the_runtime() -> None:
+    nodes = """{ s = Loop (m, t) <body = b (int64 i, bool c) => (bool d, string w) { w = Cast <to = 8> (i) d = Identity (c) }>
+      y = Identity (x) }"""
+    source = header("float[2] x", "string[k] s, float[2] y", constants="int64 m = {2}, bool t = {1}") + nodes
+    assert plain(source)["Cast"] == 2
+
+
 def test_no_round() -> None:
     source = (
         header("float[2,3] x", "float[2,3] y, float[n,2,3] s", constants="int64 m = {0}, bool t = {1}") + LOOP

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import onnx_migrate
 from onnx_migrate.errors import CannotMigrate
+from tests.harness import model, random_feeds, run
 from tests.support.plain_nodes import flattened, header, plain
 
 PARTS = "s = SplitToSequence <axis = 1> (x, lengths)"
@@ -31,6 +33,19 @@ def test_parts_of_one_and_of_a_step(keepdims: int) -> None:
     )
     step = "s = SplitToSequence <axis = 0> (x, one) y = ConcatFromSequence <axis = 0, new_axis = 1> (s)"
     plain(header("float[3,2] x", "float[p,q,r] y", constants=CONSTANTS) + f"{{ {step} }}")
+
+
+@pytest.mark.parametrize("opset", [10, 11, 18])
+def test_unbind_as_pytorch_writes_it(opset: int) -> None:
+    """A length of 1 beside keepdims = 0: the standard ignores the one then, and kernels do not."""
+    nodes = "{ s = SplitToSequence <axis = 0, keepdims = 0> (x, one) a = SequenceAt (s, last) y = Neg (a) }"
+    source = header("float[3,2] x", "float[p] y", 11 if opset < 11 else opset, constants=CONSTANTS) + nodes
+    if opset >= 11:
+        assert plain(source)["Split"] == 1
+        return
+    lowered = onnx_migrate.migrate(model(source), opset=opset).model
+    feeds = random_feeds(model(source), 0)
+    assert run(lowered, feeds)[0].tobytes() == run(model(source), feeds)[0].tobytes()
 
 
 @pytest.mark.parametrize("place", [0, 1, -1])

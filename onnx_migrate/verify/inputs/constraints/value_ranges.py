@@ -5,7 +5,7 @@ Also which inputs of floats must keep theirs exactly, and which integer a model 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx
 from onnx import NodeProto, TensorProto
@@ -16,7 +16,7 @@ from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
 from onnx_migrate.verify.inputs.constraints.ranges import INVERTED, Range, range_before
 
-__all__ = ["exact_inputs", "input_ranges", "padded", "padding_ids"]
+__all__ = ["chosen_numbers", "exact_inputs", "input_ranges", "padded", "padding_ids"]
 
 _DEEPEST = 64
 """Nodes after which an input is not followed any further."""
@@ -157,11 +157,20 @@ def padding_ids(model: onnx.ModelProto) -> dict[str, int]:
     It is the first that its elements are compared with by Equal, in the main graph. Only inputs of int32 and int64 with
     two axes or more have one, as those of texts do.
     """
+    return _compared_numbers(model, lambda rank: rank > 1)
+
+
+def chosen_numbers(model: onnx.ModelProto) -> dict[str, int]:
+    """Return by input of one integer the first that Equal compares it with, as a sampling rate: a branch hangs on it."""
+    return _compared_numbers(model, lambda rank: rank == 0)
+
+
+def _compared_numbers(model: onnx.ModelProto, has: Callable[[int], bool]) -> dict[str, int]:
     readers, facts = _readers(model.graph.node), Facts(model)
     found: dict[str, int] = {}
     for value in fed_inputs(model.graph):
         kind = value.type.tensor_type
-        if kind.elem_type not in _IDS or len(kind.shape.dim) < 2:
+        if kind.elem_type not in _IDS or not has(len(kind.shape.dim)):
             continue
         for node, index in _readers_of_elements(value.name, readers):
             if node.op_type == "Equal" and len(node.input) == 2:
