@@ -157,20 +157,20 @@ def padding_ids(model: onnx.ModelProto) -> dict[str, int]:
     It is the first that its elements are compared with by Equal, in the main graph. Only inputs of int32 and int64 with
     two axes or more have one, as those of texts do.
     """
-    return _compared_numbers(model, lambda rank: rank > 1)
+    return _compared_numbers(model, lambda dims: len(dims) > 1)
 
 
 def chosen_numbers(model: onnx.ModelProto) -> dict[str, int]:
     """Return by input of one integer the first that Equal compares it with, as a sampling rate: a branch hangs on it."""
-    return _compared_numbers(model, lambda rank: rank == 0)
+    return _compared_numbers(model, lambda dims: dims in ([], [1]))
 
 
-def _compared_numbers(model: onnx.ModelProto, has: Callable[[int], bool]) -> dict[str, int]:
+def _compared_numbers(model: onnx.ModelProto, has: Callable[[list[int]], bool]) -> dict[str, int]:
     readers, facts = _readers(model.graph.node), Facts(model)
     found: dict[str, int] = {}
     for value in fed_inputs(model.graph):
         kind = value.type.tensor_type
-        if kind.elem_type not in _IDS or not has(len(kind.shape.dim)):
+        if kind.elem_type not in _IDS or not has([dim.dim_value for dim in kind.shape.dim]):
             continue
         for node, index in _readers_of_elements(value.name, readers):
             if node.op_type == "Equal" and len(node.input) == 2:

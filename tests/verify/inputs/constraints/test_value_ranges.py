@@ -224,6 +224,16 @@ def test_inputs_of_floats_and_of_one_axis_have_no_padding_id() -> None:
     assert padding_ids(net(floats)) == {}
 
 
+@pytest.mark.parametrize("dims", ["", "[1]"])
+def test_a_branch_is_taken_for_its_number_and_not_for_others(dims: str) -> None:
+    branches = "<then_branch = t () => (float[2] a) { a = Neg(x) }, else_branch = e () => (float[2] b) { b = Exp(x) }>"
+    inputs = f"(float[2] x, int64{dims} rate) => (float[2] y) <int64 k = {{16000}}>"
+    model = net(f"{inputs} {{ c = Equal(rate, k) y = If(c) {branches} }}")
+    source = RandomInputs(model, None, size_choices(model)[0])
+    assert source.feed("normal")["rate"] == 16000
+    assert source.feed("wide")["rate"] != 16000
+
+
 @pytest.mark.parametrize("length", [1, 2, 8, 9])
 def test_rows_end_with_the_id_and_keep_a_start(length: int) -> None:
     values = np.full((2, 2, length), 7)
