@@ -85,12 +85,14 @@ class Int32(Pass):
         if self.required and plan.kept:
             self._refuse(plan)
         self._report_kept(plan, log)
+        staying = self._report_outputs(frames[0], ranges, log) if self.changes_types else frozenset[str]()
         if hoisted:
             text = f"Casts were moved in front of {count_of(hoisted, 'node')} that move numbers which may be beyond int32"
             log.note(self.name, "hoisted-casts", text)
         if not plan.changes and not self.changes_types:
             return model
-        written = write(frames, plan, names, _Stored(), model.weights, interface=self.changes_types)
+        interface = self.changes_types
+        written = write(frames, plan, names, _Stored(), model.weights, interface=interface, staying=staying)
         log.note(
             self.name,
             "int32",
@@ -129,6 +131,19 @@ class Int32(Pass):
                 subject=node_label(steps[0].node),
                 severity="warning",
             )
+
+    def _report_outputs(self, graph: Frame, ranges: Ranges, log: ChangeLog) -> frozenset[str]:
+        """Return the outputs that may be beyond int32 and keep their type, and name them."""
+        found = {declared.name: graph.find(declared.name) for declared in graph.body.output}
+        beyond = {
+            name: value
+            for name, value in found.items()
+            if value is not None and value.dtype == TensorProto.INT64 and not ranges.in_int32(value)
+        }
+        for name, value in beyond.items():
+            text = f"output {name!r}, {_limits(value, ranges)}, may be beyond int32 and keeps int64"
+            log.note(self.name, "kept-int64", text, subject=name, severity="warning")
+        return frozenset(beyond)
 
     def _report_assumed(self, plan: Plan, ranges: Ranges, log: ChangeLog) -> None:
         if ranges.assumed:
@@ -240,15 +255,18 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
             beyond.setdefault(name, value)
     if beyond:
         value = next(iter(beyond.values()))
-        low, high = ranges.of(value) or (0, 0)
-        limits = "of any number" if high >= 2**63 - 1 else f"from {low:,} to {high:,}"
-        plan.kept[step] = f"{value.name!r}, {limits}, may be beyond int32"
+        plan.kept[step] = f"{value.name!r}, {_limits(value, ranges)}, may be beyond int32"
     inputs, outputs = (
         tuple(changes and variable(place, output=output) not in beyond for place, changes in enumerate(flags))
         for output, flags in ((False, change.inputs), (True, change.outputs))
     )
     if any(inputs) or any(outputs):
         plan.changes[step] = Retyping(inputs, outputs)
+
+
+def _limits(value: Value, ranges: Ranges) -> str:
+    low, high = ranges.of(value) or (0, 0)
+    return "of any number" if high >= 2**63 - 1 else f"from {low:,} to {high:,}"
 
 
 def _is_clamped(step: Step, place: int, value: Value, *, output: bool) -> bool:

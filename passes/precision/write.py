@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,13 +40,20 @@ class Written:
 
 
 def write(
-    frames: list[Frame], plan: Plan, names: Names, stored: Stored, weights: Weights, *, interface: bool
+    frames: list[Frame],
+    plan: Plan,
+    names: Names,
+    stored: Stored,
+    weights: Weights,
+    *,
+    interface: bool,
+    staying: Container[str] = (),
 ) -> Written:
     """Write the bodies in place, with the types of the plan; with `interface` inputs and outputs get the new type too.
 
-    `weights` gets the references to converted data.
+    Outputs that are `staying` keep theirs. `weights` gets the references to converted data.
     """
-    writer = _Writer(plan, names, stored, weights, interface)
+    writer = _Writer(plan, names, stored, weights, interface, staying)
     writer.main(frames[0])
     return writer.written
 
@@ -57,6 +65,7 @@ class _Writer:
     stored: Stored
     weights: Weights
     interface: bool
+    staying: Container[str]
     written: Written = field(default_factory=Written)
     out: dict[Frame, list[onnx.NodeProto]] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
@@ -69,7 +78,8 @@ class _Writer:
             kind = declared.type.tensor_type.elem_type
             known = frame.find(declared.name)
             kind = kind or (known.dtype or 0 if known is not None else 0)
-            self.outputs[declared.name] = plan.target if self.interface and kind in plan.sources else kind
+            changes = self.interface and kind in plan.sources and declared.name not in self.staying
+            self.outputs[declared.name] = plan.target if changes else kind
         overridable = initializer_names(frame.body)
         for declared in frame.body.input:
             value = frame.values[declared.name]

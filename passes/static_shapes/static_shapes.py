@@ -18,6 +18,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.targets.rows import CONTROL_FLOW, SEQUENCES
 
 from ..input_dims import open_axes
 from .fold import fold_shapes
@@ -98,11 +99,13 @@ class StaticShapes(Pass):
             for item in found:
                 log.note(self.name, "open-size", item.text, subject=item.node, severity="warning")
             return
+        written = any(item.where.operator in CONTROL_FLOW | SEQUENCES for item in found)
         raise CannotMigrate(
             f"sizes depend on data at {count_of(len(found), 'node')}: {'; '.join(texts)}{more}",
             code="open-size",
             where=found[0].where,
-            hint="bound the size in the model, as is said of each node; --best-effort writes the rest",
+            hint=("give --no-control-flow too, which writes such nodes with plain ones; or " if written else "")
+            + "bound the size in the model, as is said of each node; --best-effort writes the rest",
         )
 
 

@@ -148,10 +148,14 @@ def test_inputs_and_outputs_become_int32_where_that_is_asked_for() -> None:
     source = "17 (int64[3] x, int64[3] z) => (int64[3] y, int64[3] s) <int64 most = {5}> { y = Min(x, most)  s = Add(z, z) }"
     migration = narrow(source, "io")
     ports = (*migration.model.graph.input, *migration.model.graph.output)
-    assert [port.type.tensor_type.elem_type for port in ports] == [onnx.TensorProto.INT32] * 4
-    assert [node.op_type for node in migration.model.graph.node] == ["Min", "Identity", "Cast", "Add", "Cast"]
+    types = [port.type.tensor_type.elem_type for port in ports]
+    assert types == [*[onnx.TensorProto.INT32] * 3, onnx.TensorProto.INT64], "what may be beyond int32 is left"
+    texts = [note.message for note in migration.report.notes if note.code == "kept-int64"]
+    assert "output 's', from -4,294,967,296 to 4,294,967,294, may be beyond int32 and keeps int64" in texts
     x = np.array([-(2**31), 0, 2**31 - 1], np.int32)
-    np.testing.assert_array_equal(run(migration.model, {"x": x, "z": x})[0], np.minimum(x, 5))
+    found = run(migration.model, {"x": x, "z": x})
+    np.testing.assert_array_equal(found[0], np.minimum(x, 5))
+    np.testing.assert_array_equal(found[1], x.astype(np.int64) * 2)
 
 
 def test_what_may_overflow_is_refused_where_that_is_asked_for() -> None:

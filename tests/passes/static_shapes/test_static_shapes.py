@@ -153,6 +153,7 @@ def test_a_size_that_depends_on_data_is_named_with_its_bound(source: str, text: 
         static(source)
     assert caught.value.code == "open-size"
     assert text in str(caught.value)
+    assert ("--no-control-flow" in caught.value.hint) == ("Loop" in source)
 
 
 def test_only_the_first_node_behind_which_a_size_is_open_is_named() -> None:
