@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Exactness
 
 from .cost import multiplications
-from .evaluate import Env, Evaluator, Held, handles
+from .evaluate import BranchFails, Env, Evaluator, Held, handles
 
 _DEFAULT = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 
@@ -111,6 +112,8 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         at.refuse(
             f"the dims of {names[0]!r} are not fixed", hint="fix the dims of the model's inputs with --fix"
         )
+    if len(shape) != 3 and at.attempts:
+        raise BranchFails(f"{node.op_type} {at.where.node!r} reads {count_of(len(shape), 'axis')}, and needs 3")
     _check_lengths(at, names[4], shape[0])
     kind = options.get("direction", b"forward").decode()
     directions = 2 if kind == "bidirectional" else 1
@@ -216,9 +219,16 @@ def _direction(
 
 def _activations(at: Evaluator, operator: str, options: dict[str, Any], number: int) -> list[Activation]:
     default = _DEFAULT[operator]
-    named = [name.decode() for name in options.get("activations", [])]
-    each = named[number * len(default) : (number + 1) * len(default)] or list(default)
-    for name in each:
-        if name not in _PLAIN:
+    named = [name.decode() for name in options.get("activations", [])] or list(default) * (number + 1)
+    for name in named:
+        if name not in _PLAIN | {"HardSigmoid"}:
             at.refuse(f"its activation {name} is not written with others", code="no-equal")
-    return [getattr(at.op, name) for name in each]
+    # Those that have alpha and beta, and no others, take them from the lists in turn.
+    alphas, betas = (list(options.get(f"activation_{name}", ())) for name in ("alpha", "beta"))
+    found: list[Activation] = []
+    for name in named:
+        given = {}
+        if name == "HardSigmoid":
+            given = {"alpha": alphas.pop(0) if alphas else 0.2, "beta": betas.pop(0) if betas else 0.5}
+        found.append(partial(getattr(at.op, name), **given))
+    return found[number * len(default) : (number + 1) * len(default)]

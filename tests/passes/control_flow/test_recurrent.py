@@ -69,7 +69,10 @@ def test_the_steps(operator: str, options: dict[str, Any]) -> None:
     ("operator", "options"),
     [("LSTM", {"peepholes": True}), ("LSTM", {"input_forget": 1}), ("GRU", {"linear_before_reset": 1}),
      ("GRU", {"linear_before_reset": 1, "bias": False}), ("GRU", {"linear_before_reset": 1, "states": False}),
-     ("RNN", {"activations": ["Relu"]}), ("LSTM", {"peepholes": True, "states": False})],
+     ("RNN", {"activations": ["Relu"]}), ("LSTM", {"peepholes": True, "states": False}),
+     ("LSTM", {"activations": ["HardSigmoid", "Tanh", "Softsign"]}),
+     ("GRU", {"activations": ["HardSigmoid", "Tanh", "Sigmoid", "HardSigmoid"], "direction": "bidirectional",
+              "activation_alpha": [0.3, 0.1], "activation_beta": [0.4, 0.6]})],
 )  # fmt: skip
 def test_variants(operator: str, options: dict[str, Any]) -> None:
     check(source(operator, **options))
@@ -101,3 +104,26 @@ def check_layout(operator: str) -> None:
 def test_what_is_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(CannotMigrate, match=reason):
         flattened(source("RNN", **options), wanted=frozenset(GATES))
+
+
+def test_a_branch_whose_node_reads_another_number_of_axes_is_left_out() -> None:
+    proto, scope = source("LSTM", states=False), helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, [])
+    node = proto.graph.node[0]
+    deep = onnx.NodeProto.FromString(node.SerializeToString())
+    deep.input[0] = "x4"
+    outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output]
+    wider = helper.make_node("Unsqueeze", ["x", "zero"], ["x4"])
+    branches = {
+        "then_branch": helper.make_graph([node], "t", [], outputs),
+        "else_branch": helper.make_graph([wider, deep], "e", [], outputs),
+    }
+    choice = helper.make_node("If", ["c"], [f"{name}_" for name in node.output], **branches)
+    del proto.graph.node[:]
+    proto.graph.node.append(choice)
+    proto.graph.input.append(scope)
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([0]), "zero"))
+    for output in proto.graph.output:
+        output.name += "_"
+    result, log = flattened(proto, wanted=frozenset({*GATES, "If"}))
+    assert "LSTM 'y' reads 4 axes" in log.notes[-1].message
+    assert "If" not in {item.op_type for item in result.graph.node}
