@@ -182,7 +182,9 @@ def _place_of(function: Callable[..., Any]) -> Function:
     def found(attributes: dict[str, Any], x: Array) -> Array:
         if attributes.get("select_last_index") or x.dtype.kind == "f":
             raise ValueError  # no exporter asks so of sizes, and kernels differ in where they see a NaN
-        return np.asarray(function(x, attributes.get("axis", 0), keepdims=bool(attributes.get("keepdims", 1))), np.int64)
+        return np.asarray(
+            function(x, attributes.get("axis", 0), keepdims=bool(attributes.get("keepdims", 1))), np.int64
+        )
 
     return found
 

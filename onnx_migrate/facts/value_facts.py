@@ -292,7 +292,9 @@ class ValueFacts:
     def _of_type(self, name: str) -> PartialArray | None:
         """Return a 0 of the element type of a value, of which a CastLike reads no more."""
         dtype = self.scope.value_type(name).dtype
-        return None if dtype is None else PartialArray.of(np.zeros((), helper.tensor_dtype_to_np_dtype(dtype)))
+        return (
+            None if dtype is None else PartialArray.of(np.zeros((), helper.tensor_dtype_to_np_dtype(dtype)))
+        )
 
     def _shape(self, node: onnx.NodeProto, attributes: dict[str, Any]) -> PartialArray | None:
         shape = self.scope.value_type(node.input[0]).shape if node.input else None

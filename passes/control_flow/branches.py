@@ -40,8 +40,11 @@ _INDEXED = {"Gather": 1, "GatherElements": 1}
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 
 
-_OPEN = "fix the dims of the model's inputs with --fix, if they are open"
-_GUARD = "let the model give it values that it is defined for in both cases, by a Clip around an index or a Where around a divisor"
+_OPEN = (
+    "fix the dims of the model's inputs with --fix, if they are open; sizes that depend on data, as behind NonZero or"
+    " NonMaxSuppression, stay so: leave that part to your program, with --cut"
+)
+_GUARD = "let the model give it values for which it is defined: by a Clip around an index, or a Where around a divisor"
 
 
 @handles("If")
@@ -136,7 +139,9 @@ def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
         ]
         at.refuse(
             f"its condition is computed at run time, and a value is {texts[0]} in one branch and {texts[1]} in the other",
-            hint="fix the dims of the model's inputs with --fix" if None in shapes else "",
+            hint=_OPEN
+            if None in shapes
+            else "make the condition a constant of the model, if one branch is wanted",
         )
     return at.name_of(at.op.select(at.value(condition), at.value(one), at.value(other)))
 

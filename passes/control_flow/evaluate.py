@@ -91,11 +91,22 @@ class Bounds:
     extra: int
 
 
-class BranchFails(Exception):  # noqa: N818 - it ends the evaluation of a branch, and is no error of the model
+class BranchFails(Exception):
     """A node of a branch fails for all inputs of these sizes, and with it the model where it takes the branch."""
 
 
-_OF_SIZES = ELEMENTWISE | {"Concat", "Conv", "GRU", "Gemm", "LSTM", "MatMul", "Pow", "RNN", "Reshape", "Squeeze"}
+_OF_SIZES = ELEMENTWISE | {
+    "Concat",
+    "Conv",
+    "GRU",
+    "Gemm",
+    "LSTM",
+    "MatMul",
+    "Pow",
+    "RNN",
+    "Reshape",
+    "Squeeze",
+}
 """Operators that runtimes refuse to run at the sizes at which onnx's inference refuses them."""
 
 
@@ -225,7 +236,9 @@ class Evaluator:
 
     def _check_sizes(self, node: onnx.NodeProto) -> None:
         """Raise BranchFails for a node that no input of these sizes gets past."""
-        if None in map(self.static, filter(None, node.output)) and None not in map(self.static, filter(None, node.input)):
+        if None in map(self.static, filter(None, node.output)) and None not in map(
+            self.static, filter(None, node.input)
+        ):
             reason = inference_refusal(self.rw.scope, node, self.rw.version)
             if reason is not None and "ShapeInferenceError" in reason:
                 raise BranchFails(f"{node.op_type} {node.name or node.output[0]!r} {reason}")

@@ -97,7 +97,11 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         if not going:
             break
         _bound(at, rounds.count, most)
-        given = [at.constant(_of_rank(rounds.count, graph, 0)), at.constant(_of_rank(True, graph, 1)), *states]
+        given = [
+            at.constant(_of_rank(rounds.count, graph, 0)),
+            at.constant(_of_rank(True, graph, 1)),
+            *states,
+        ]
         condition, *results = rounds.run(given)
         states = results[: len(states)]
         scanned.append(results[len(states) :])

@@ -113,7 +113,9 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             f"the dims of {names[0]!r} are not fixed", hint="fix the dims of the model's inputs with --fix"
         )
     if len(shape) != 3 and at.attempts:
-        raise BranchFails(f"{node.op_type} {at.where.node!r} reads {count_of(len(shape), 'axis')}, and needs 3")
+        raise BranchFails(
+            f"{node.op_type} {at.where.node!r} reads {count_of(len(shape), 'axis')}, and needs 3"
+        )
     _check_lengths(at, names[4], shape[0])
     kind = options.get("direction", b"forward").decode()
     directions = 2 if kind == "bidirectional" else 1

@@ -104,7 +104,9 @@ class StaticShapes(Pass):
             f"sizes depend on data at {count_of(len(found), 'node')}: {'; '.join(texts)}{more}",
             code="open-size",
             where=found[0].where,
-            hint=("give --no-control-flow too, which writes such nodes with plain ones; or " if written else "")
+            hint=(
+                "give --no-control-flow too, which writes such nodes with plain ones; or " if written else ""
+            )
             + "bound the size in the model, as is said of each node; --best-effort writes the rest",
         )
 

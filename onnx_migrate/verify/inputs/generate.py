@@ -14,7 +14,12 @@ from onnx import TensorProto
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.ranges import Range
-from onnx_migrate.verify.inputs.constraints.value_ranges import chosen_numbers, input_ranges, padded, padding_ids
+from onnx_migrate.verify.inputs.constraints.value_ranges import (
+    chosen_numbers,
+    input_ranges,
+    padded,
+    padding_ids,
+)
 from onnx_migrate.verify.inputs.sizes import SizeChoice, input_shapes, tensor_in
 
 __all__ = ["RandomInputs"]

@@ -149,7 +149,9 @@ def test_inputs_and_outputs_become_int32_where_that_is_asked_for() -> None:
     migration = narrow(source, "io")
     ports = (*migration.model.graph.input, *migration.model.graph.output)
     types = [port.type.tensor_type.elem_type for port in ports]
-    assert types == [*[onnx.TensorProto.INT32] * 3, onnx.TensorProto.INT64], "what may be beyond int32 is left"
+    assert types == [*[onnx.TensorProto.INT32] * 3, onnx.TensorProto.INT64], (
+        "what may be beyond int32 is left"
+    )
     texts = [note.message for note in migration.report.notes if note.code == "kept-int64"]
     assert "output 's', from -4,294,967,296 to 4,294,967,294, may be beyond int32 and keeps int64" in texts
     x = np.array([-(2**31), 0, 2**31 - 1], np.int32)
