@@ -218,8 +218,9 @@ class _Visitor(StepVisitor):
 
     def check_outputs(self, scope: Scope) -> None:
         """Refuse sequences and optionals that are outputs of the model."""
+        all_gone = self.options.wanted >= SEQUENCES
         for name in output_names(scope.body):
-            if name in self._env:
+            if name in self._env or (all_gone and scope.value_type(name).container):
                 self.handle_refusal(
                     CannotMigrate(
                         f"output {name!r} of the model is a sequence or optional, whose type must stay",

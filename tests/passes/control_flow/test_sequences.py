@@ -102,6 +102,7 @@ def test_optionals() -> None:
     [
         ("seq(float[2]) s", "float[2] y", "y = SequenceAt (s, one)", "not known which tensors it holds"),
         ("float[4,6] x", "seq(float) s", PARTS, "output 's' of the model is a sequence"),
+        ("seq(float[2]) s", "seq(float[2]) y", "y = OptionalGetElement (s)", "output 'y' of the model is a sequence"),
         ("float[4,N] x", "int64 n", "s = SplitToSequence <axis = 1> (x, one) n = SequenceLength (s)", "size of axis 1"),
         ("float[4,6] x, int64 i", "y", f"{PARTS} y = SequenceAt (s, i)", "not known to be of one shape"),
         ("float[4,6] x, int64 i", "int64 n", f"{PARTS} u = SequenceErase (s, i) n = SequenceLength (u)", "position is computed"),
@@ -109,5 +110,5 @@ def test_optionals() -> None:
 )  # fmt: skip
 def test_what_is_not_known_is_refused(inputs: str, outputs: str, nodes: str, reason: str) -> None:
     with pytest.raises(CannotMigrate, match=reason) as caught:
-        flattened(header(inputs, outputs, constants=CONSTANTS) + f"{{ {nodes} }}")
+        flattened(header(inputs, outputs, 18, CONSTANTS) + f"{{ {nodes} }}")
     assert caught.value.code == "sequences"
