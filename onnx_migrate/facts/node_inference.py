@@ -15,6 +15,7 @@ from onnx import AttributeProto, TensorProto, defs, helper
 
 from onnx_migrate.facts.onnx_inference import InferenceError
 from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shape_arithmetic import ELEMENTWISE
 from onnx_migrate.facts.value_types import ValueType, value_type_of
 from onnx_migrate.process import Raised, Returned, call_in_fork
 from onnx_migrate.standard.schema import schema_generation
@@ -45,7 +46,9 @@ class _Question(NamedTuple):
     opset: int
     attributes: tuple[bytes, ...]
     inputs: tuple[tuple[ValueType, bytes] | None, ...]
-    """Of each input its type, and its value as a TensorProto where that is known and small; None for one that is left out."""
+    """Of each input its type, and its value as a TensorProto where that is known and small; None for one that is left out.
+
+    The types of element-wise operators do not hang on values."""
     outputs: tuple[bool, ...]
     """Whether each output is there."""
 
@@ -99,13 +102,17 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
 
 
 def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed | None = None) -> _Answer:
+    reads_values = node.op_type not in ELEMENTWISE
     question = _Question(
         node.op_type,
         node.domain,
         opset,
         tuple([attribute.SerializeToString() for attribute in node.attribute]),
         tuple(
-            [(_known(scope, name), _constant(scope, name, computed)) if name else None for name in node.input]
+            [
+                (_known(scope, name), _constant(scope, name, computed) if reads_values else b"") if name else None
+                for name in node.input
+            ]
         ),
         tuple([bool(name) for name in node.output]),
     )
