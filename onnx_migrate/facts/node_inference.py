@@ -110,7 +110,9 @@ def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed
         tuple([attribute.SerializeToString() for attribute in node.attribute]),
         tuple(
             [
-                (_known(scope, name), _constant(scope, name, computed) if reads_values else b"") if name else None
+                (_known(scope, name), _constant(scope, name, computed) if reads_values else b"")
+                if name
+                else None
                 for name in node.input
             ]
         ),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.standard.schema import is_onnx
 
 from .cost import MOVES, multiplications
 from .evaluate import RANDOM, BranchFails, Env, Evaluator, Held, OptionalOf, SequenceOf, handles
+from .guards import INDEXED, guard, indexed_sizes
 
 _TOTAL = MOVES | frozenset(
     {
@@ -33,9 +35,6 @@ _TOTAL = MOVES | frozenset(
 
 _OF_FLOATS = frozenset(("Div", "Mod"))
 """Operators that fail for a 0 among integers."""
-
-_INDEXED = {"Gather": 1, "GatherElements": 1}
-"""Operators that fail for an index out of range, with the input that has the indices."""
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 
@@ -84,8 +83,8 @@ def _attempt(
     at: Evaluator, node: onnx.NodeProto, name: str, graph: onnx.GraphProto, env: Env
 ) -> list[Held] | BranchFails:
     """Write a branch that may not be taken, and return its outputs; nothing is left of one that fails."""
-    nodes, expansions = len(at.rw.preceding), len(at.expansions)
-    at.attempts += 1
+    nodes, expansions, outer = len(at.rw.preceding), len(at.expansions), at.guard
+    at.attempts, at.guard = at.attempts + 1, partial(guard, at)
     try:
         with at.inside(node, name):
             return at.body(graph, env.new_child())
@@ -93,7 +92,7 @@ def _attempt(
         del at.rw.preceding[nodes:], at.expansions[expansions:]
         return error
     finally:
-        at.attempts -= 1
+        at.attempts, at.guard = at.attempts - 1, outer
 
 
 def _other(
@@ -180,18 +179,17 @@ def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
     operator = node.op_type
     if operator in RANDOM:
         return "draws random numbers"
+    if len(node.input) > 1 and node.input[1] in at.guarded:
+        return ""
     if operator in _OF_FLOATS:
         divisor = at.known(node.input[1])
         whole = at.rw.dtype(node.input[0]) not in _FLOATS
         return "may divide by 0" if whole and (divisor is None or not divisor.all()) else ""
-    if operator in _INDEXED:
-        indices, shape = at.known(node.input[_INDEXED[operator]]), at.static(node.input[0])
-        axis = next((helper.get_attribute_value(item) for item in node.attribute if item.name == "axis"), 0)
-        if indices is None or shape is None:
+    if operator in INDEXED:
+        indices, sizes = at.known(node.input[1]), indexed_sizes(at, node)
+        if indices is None or sizes is None:
             return "may read out of range"
-        size = shape[axis]
-        inside = bool(((indices >= -size) & (indices < size)).all())
-        return "" if inside else "reads out of range"
+        return "" if bool(((indices >= -sizes) & (indices < sizes)).all()) else "reads out of range"
     if operator == "Cast":
         return "reads numbers from texts" if at.rw.dtype(node.input[0]) in (None, TensorProto.STRING) else ""
     if operator in ("Reshape", "Expand", "Tile") and at.known(node.input[1]) is None:

@@ -133,6 +133,10 @@ class Evaluator:
         """How many loops are around what is written."""
         self.attempts = 0
         """How many branches are around it of which it is not known whether they are taken."""
+        self.guard: Callable[[onnx.NodeProto], None] | None = None
+        """What is done to a node of such a branch before it is written."""
+        self.guarded: set[str] = set()
+        """Inputs of such nodes that have been limited to what the nodes are defined for."""
 
     # Bodies
 
@@ -214,6 +218,8 @@ class Evaluator:
         Floats of more than one element stay computed: ONNX Runtime multiplies by constants, which it packs, in another order.
         """
         rw = self.rw
+        if self.guard is not None:
+            self.guard(node)
         rw.scope.register(node)
         self.facts.refine(node, rw.version)
         self.facts.add(node)

@@ -65,9 +65,30 @@ def test_what_may_fail_in_the_branch_not_taken_is_refused(then: str, reason: str
     nodes = f"""{{ one = Constant <value = int64[1] {{1}}> ()
       y = If (c) <then_branch = t () => (z) {{ {then} }}, else_branch = e () => (w) {{ w = Identity (x) }}> }}"""
     with pytest.raises(CannotMigrate, match=reason) as caught:
-        flattened(header(inputs, "y") + nodes)
+        flattened(header(inputs, "y", 11 if "(i, j)" in then or "(x, i)" in then else 17) + nodes)
     assert caught.value.where is not None
     assert caught.value.where.operator == "If"
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["z = Gather (x, i)", "z = Gather <axis = -1> (t, i) ", "z = GatherElements (x, i)", "z = GatherND (x, p)",
+     "z = GatherND (x, o)", "z = Gather (x, n)", "d = Div (i, j) z = Cast <to = 1> (d)", "d = Mod (i, j) z = Cast <to = 1> (d)",
+     "k = Cast <to = 6> (i) l = Cast <to = 6> (j) d = Mod <fmod = 1> (k, l) z = Cast <to = 1> (d)"],
+)  # fmt: skip
+def test_indices_and_divisors_of_a_branch_that_is_not_taken(then: str) -> None:
+    """Where it is taken they are as they were; where it is not, the model runs with any."""
+    nodes = f"""{{ t = Reshape (x, flat) p = Unsqueeze (i, last)
+      y = If (c) <then_branch = t () => (float[A] z) {{ {then} }}, else_branch = e () => (float[B] w) {{ w = Exp (x) }}> }}"""
+    constants = (
+        "int64[1] flat = {-1}, int64[1] last = {1}, int64[4,1] o = {0, 3, -4, 1}, int64[4] n = {-1, 0, 3, -4}"
+    )
+    source = header("float[4] x, int64[4] i, int64[4] j, bool c", "float[C] y", constants=constants) + nodes
+    x = np.array([1.5, -0.0, np.nan, -7], np.float32)
+    inside = {"i": np.array([-4, 3, 0, -1]), "j": np.array([1, -1, 3, -2])}
+    outside = {"i": np.array([-(2**40), 4, -5, 2**62]), "j": np.array([0, 0, -1, 0])}
+    for truth, given in ((True, inside), (False, inside), (False, outside)):
+        plain(source, {"x": x, "c": np.array(truth), **given})
 
 
 def test_branches_of_two_shapes_are_refused() -> None:
@@ -128,7 +149,8 @@ def test_every_refused_node_is_named() -> None:
         "<then_branch = t () => (z) { z = Gather (x, i) }, else_branch = e () => (w) { w = Identity (x) }>"
     )
     source = (
-        header("float[4] x, int64[4] i, bool c", "y, v") + f"{{ y = If (c) {refused} v = If (c) {refused} }}"
+        header("float[4] x, int64[4] i, bool c", "y, v", 11)
+        + f"{{ y = If (c) {refused} v = If (c) {refused} }}"
     )
     with pytest.raises(CannotMigrate, match=r"1 more node refused: 'v' \(If\)"):
         flattened(source)
