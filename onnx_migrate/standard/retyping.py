@@ -35,7 +35,7 @@ TYPE_BY_ATTRIBUTE = {
 attribute. Without it the type is that of an input, else float32."""
 
 _ANY = {
-    "Cast": (0,), "CastLike": (0,), "ConstantOfShape": (0,), "EyeLike": (0,), "RandomNormalLike": (0,),
+    "Cast": (0,), "CastLike": (0,), "EyeLike": (0,), "RandomNormalLike": (0,),
     "RandomUniformLike": (0,), "Shape": (0,), "Size": (0,),
 }  # fmt: skip
 """Inputs whose type nothing depends on: they are read as they come."""

@@ -144,6 +144,13 @@ def test_branches_of_an_if_give_int32_where_both_fit_and_loops_keep_their_states
     assert "kept-int64" in codes(migration)
 
 
+def test_a_shape_that_is_computed_in_int32_is_cast_for_constant_of_shape() -> None:
+    source = """17 (float[3,2] x, int64[2] k) => (float[A,B] y) <int64 most = {4}, int64 one = {1}> {
+      m = Mod(k, most)  s = Add(m, one)  y = ConstantOfShape(s) }"""
+    migration = same(source, {"x": np.ones((3, 2), np.float32), "k": np.array([7, 2**40])})
+    assert [node.op_type for node in migration.model.graph.node][-2:] == ["Cast", "ConstantOfShape"]
+
+
 def test_inputs_and_outputs_become_int32_where_that_is_asked_for() -> None:
     source = "17 (int64[3] x, int64[3] z) => (int64[3] y, int64[3] s) <int64 most = {5}> { y = Min(x, most)  s = Add(z, z) }"
     migration = narrow(source, "io")
