@@ -81,8 +81,8 @@ class Options:
         False, "--best-effort", panel=REACH, is_flag=True,
         help="Where the runtime of --for does not take all of the model, or --standard cannot write all of it, write what can be "
         "done, list the rest, and exit with 1.",
-        text="""where a `runtime` does not take all of the model, or `standard` cannot write all of it, return what can be done; a
-        warning of code `not-fitted` names each thing that is left.""",
+        text="""where a `runtime` does not take all of the model, or `standard` cannot write all of it, return what can be
+        done; a warning of code `not-fitted` names each thing that is left.""",
     )
     lower: Lower = option(
         True, "--no-lower", panel=REACH, is_flag=True,
