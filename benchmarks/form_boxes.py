@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onnx_migrate.standard.targets import AFTER, SIZE, Box, holds
 
-__all__ = ["Sample", "boxes"]
+__all__ = ["Sample", "added", "boxes", "failing_boxes", "widened"]
 
 ABSENT = ""
 """The value of a fact that a form does not have."""
@@ -57,6 +57,57 @@ def boxes(samples: Iterable[Sample]) -> list[Box]:
     groups = _split(told, used)
     free, seldom = _varied(told) - used, _SELDOM - (used & {SIZE})
     return [_box(group.samples, seldom - ({AFTER} if group.after else set()), free) for group in groups]
+
+
+def failing_boxes(samples: Iterable[Sample]) -> list[Box]:
+    """Return the boxes of one operator that hold forms that failed, and none that was right."""
+    return boxes(replace(one, right=not one.right) for one in samples)
+
+
+def widened(given: Sequence[Box], samples: Sequence[Sample], alike: Mapping[str, Set[str]]) -> list[Box]:
+    """Return boxes with the versions too that differ in types alone from theirs, if none that failed is in them then.
+
+    `alike` gives for a version of the operator those like it.
+    """
+    found = []
+    for box in given:
+        versions = set(box["version"])
+        for version in sorted({other for own in versions for other in alike.get(own, ())} - versions):
+            more = {**box, "version": frozenset({version})}
+            if not any(holds(more, one.facts) for one in samples if not one.right):
+                versions.add(version)
+        found.append({**box, "version": frozenset(versions)})
+    return found
+
+
+def added(given: Sequence[Box], samples: Iterable[Sample]) -> list[Box]:
+    """Return boxes that were learned before, without what failed since, and with what was right and is in none of them.
+
+    From a box with a form that failed that value of one fact goes by which most of what was right stays.
+    """
+    samples = list(samples)
+    right = [one.facts for one in samples if one.right]
+    wrong = [one.facts for one in samples if not one.right]
+    left = list(given)
+    for facts in wrong:
+        left = [part for box in left for part in _without(box, facts, right)]
+    seldom = _SELDOM - {name for box in left for name in box}
+    for facts in right:
+        box = {name: frozenset({own}) for name, own in facts.items() if name not in seldom}
+        if not any(holds(one, facts) for one in left) and not any(holds(box, own) for own in wrong):
+            left.append(box)
+    return left
+
+
+def _without(box: Box, facts: Mapping[str, str], right: Sequence[Mapping[str, str]]) -> list[Box]:
+    if not holds(box, facts):
+        return [box]
+    kept = [own for own in right if holds(box, own)]
+    names = [name for name, taken in sorted(box.items()) if len(taken) > 1]
+    if not names:
+        return []
+    name = min(names, key=lambda name: sum(own.get(name, ABSENT) == facts.get(name, ABSENT) for own in kept))
+    return [{**box, name: box[name] - {facts.get(name, ABSENT)}}]
 
 
 def _varied(samples: Sequence[Sample]) -> Set[str]:

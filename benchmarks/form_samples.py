@@ -14,16 +14,19 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import onnx
 
-from benchmarks.form_boxes import Sample, boxes
+from onnx.defs import OpSchema, get_all_schemas_with_history
+
+from benchmarks.form_boxes import Sample, boxes, widened
 from benchmarks.model_cuts import cuts, forms_of, read_whole, write_cut
 from benchmarks.operator_cases import Case
 from onnx_migrate.standard.targets import AFTER, Box, NodeForm, holds
 
-__all__ = ["Kept", "add_models", "learned", "samples", "wanted"]
+__all__ = ["Kept", "add_models", "alike", "learned", "samples", "wanted"]
 
 Kept = Mapping[str, tuple[str, str, str]]
 """How models ended in a release by their names: what tells the file apart, how, and why."""
@@ -113,7 +116,7 @@ def learned(
         for name, (_, how, _) in kept.items()
         if name.startswith("whole/") and how not in ("right", "times out")
     ]
-    known = {operator: boxes(own) for operator, own in found.items() if operator not in _BODIES}
+    known = _known(found)
     for _ in range(_ROUNDS):
         unexplained = [
             name
@@ -126,8 +129,39 @@ def learned(
             wrong = _named_in(kept[name][2], folder / f"{name}.onnx") or _first_wrong(folder, name, ends)
             for form in wrong or _forms(folder / f"{name}.onnx"):
                 found[_named(form)].append(Sample(form.facts, right=False))
-        known = {operator: boxes(own) for operator, own in found.items() if operator not in _BODIES}
+        known = _known(found)
     return known
+
+
+def _known(found: Mapping[str, Sequence[Sample]]) -> dict[str, list[Box]]:
+    return {
+        operator: widened(boxes(own), own, alike(operator))
+        for operator, own in found.items()
+        if operator not in _BODIES
+    }
+
+
+@cache
+def alike(operator: str) -> Mapping[str, frozenset[str]]:
+    """Return for each version of an operator those from which it differs in types alone, by its schema."""
+    versions = sorted(
+        (one for one in get_all_schemas_with_history() if one.name == operator and not one.domain),
+        key=lambda one: one.since_version,
+    )
+    found: dict[str, frozenset[str]] = {}
+    for _, group in groupby(versions, key=_signature):
+        own = frozenset(str(one.since_version) for one in group)
+        found |= dict.fromkeys(own, own)
+    return found
+
+
+def _signature(schema: OpSchema) -> object:
+    parts = [[(one.name, one.option) for one in part] for part in (schema.inputs, schema.outputs)]
+    attributes = sorted(
+        (name, str(own.type), own.required, own.default_value.SerializeToString())
+        for name, own in schema.attributes.items()
+    )
+    return parts, attributes
 
 
 def _held(known: Mapping[str, Sequence[Box]]) -> Callable[[NodeForm], bool]:

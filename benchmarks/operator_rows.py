@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
+from onnx.defs import has
+
 from benchmarks.operator_cases import Case
 from benchmarks.operator_limits import LACKING, PLAIN, Ended, Limits, limits
 
@@ -53,6 +55,8 @@ class Measured:
     """How many axes data must have for a case to count, 0 for any: OpenCV and ncnn have neither scalars nor vectors, and integers
     for shapes only.
     """
+    opset: int | None = None
+    """The newest opset that it takes: models come to it with the versions of operators that this has."""
 
     def counted(self) -> Iterator[Ended]:
         """Return the cases that count, right where they are in a form that is written for the release."""
@@ -64,8 +68,12 @@ class Measured:
             skipped = folded or lowered or more or axes or one.case.empty or one.case.type not in _TYPES
             if self.axes and _is_whole(one.case):
                 continue
-            if one.case.least >= self.axes and not skipped:
+            if one.case.least >= self.axes and not skipped and not self._is_newer(one.case):
                 yield replace(one, how="right") if one.written & self.write else one
+
+    def _is_newer(self, case: Case) -> bool:
+        """Return whether a case is of a version that the newest opset does not have, of an operator that it has."""
+        return self.opset is not None and case.version > self.opset and has(case.operator, self.opset, "")
 
 
 def _is_whole(case: Case) -> bool:

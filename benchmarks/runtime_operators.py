@@ -23,11 +23,12 @@ from pathlib import Path
 import onnx
 
 import onnx_migrate
-from benchmarks.form_samples import add_models, learned, samples, wanted
+from benchmarks.form_boxes import Sample, added, failing_boxes, widened
+from benchmarks.form_samples import add_models, alike, learned, samples, wanted
 from benchmarks.operator_cases import Case, build
 from benchmarks.operator_limits import Ended
 from benchmarks.operator_rows import Measured, release_of, rows, text
-from onnx_migrate.standard.targets import ENDING, FORMS, resolve
+from onnx_migrate.standard.targets import ENDING, FAILING, FORMS, Box, parse_forms, resolve
 from onnx_migrate.standard.targets.releases import key
 from tests.campaigns.runtimes.releases import run
 from tests.real.wheels import CACHE
@@ -37,6 +38,9 @@ TABLES = Path(onnx_migrate.__file__).parent / "standard" / "targets" / "tables"
 
 ANY_SHAPE = ("opencv", "ncnn")
 """The runtimes without scalars and vectors."""
+
+_RULED_OUT = ("mnn", "openvino")
+"""The runtimes that run nearly all forms of their operators: the forms that failed are written, in place of those that were right."""
 
 _AT_ONCE = 200
 """After how many models what was found is kept."""
@@ -72,27 +76,63 @@ def measure(runtime: str, version: str, cases: Sequence[Case], folder: Path = FO
     _run(runtime, version, wanted(folder), folder, path)
 
 
-def write_forms(runtime: str, cases: Sequence[Case], into: Path, folder: Path = FOLDER) -> None:
-    """Write the boxes of the forms that the releases of a runtime computed right, from what is kept."""
+def write_forms(
+    runtime: str, cases: Sequence[Case], into: Path, folder: Path = FOLDER, *, add: bool = False
+) -> None:
+    """Write the boxes of the forms of a runtime's releases, from what is kept.
+
+    With `add`, to the boxes that are there, of releases of which not all is kept from which these were learned.
+    """
     paths = sorted(
         (folder / "results").glob(f"{runtime}==*.jsonl"), key=lambda path: key(path.stem.partition("==")[2])
     )
-    alike: dict[str, list[int]] = {}
-    for at, path in enumerate(paths):
-        kept, version = _kept(path), path.stem.partition("==")[2]
+    kept = {path.stem.partition("==")[2]: _kept(path) for path in paths}
+    before = parse_forms(into.read_text(encoding="utf-8")) if add else None
+    versions = {release_of(version): version for version in kept}
+    releases = before.releases if before else tuple(versions)
+    alike_ones: dict[str, list[int]] = {}
+    for at, release in enumerate(releases):
+        own = kept.get(versions.get(release, ""), {})
+        found = samples(cases, own, folder)
+        if before is not None:
+            known = _added(before.boxes[at], cases, own, found)
+        elif runtime in _RULED_OUT:
+            known = {operator: failing_boxes(given) for operator, given in found.items()}
+        else:
 
-        def ends(part: Path, names: Iterable[str], version: str = version) -> Mapping[str, str]:
-            return run(runtime, version, part, names).ended
+            def ends(part: Path, names: Iterable[str], version: str = versions[release]) -> Mapping[str, str]:
+                return run(runtime, version, part, names).ended
 
-        for operator, boxes in sorted(learned(samples(cases, kept, folder), kept, folder, ends).items()):
+            known = learned(found, own, folder, ends)
+        for operator, boxes in sorted(known.items()):
             for box in boxes:
                 plain = {name: sorted(taken) for name, taken in sorted(box.items())}
-                alike.setdefault(json.dumps([operator, plain]), []).append(at)
-    lines = [json.dumps([release_of(path.stem.partition("==")[2]) for path in paths])]
-    for text_of, own in alike.items():
+                alike_ones.setdefault(json.dumps([operator, plain]), []).append(at)
+    lines = [json.dumps(releases)]
+    for text_of, ats in alike_ones.items():
         operator, box = json.loads(text_of)
-        lines.append(json.dumps([operator, own, box], separators=(",", ":")))
+        lines.append(json.dumps([operator, ats, box], separators=(",", ":")))
     into.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _added(
+    before: Mapping[str, Sequence[Box]],
+    cases: Sequence[Case],
+    kept: Mapping[str, tuple[str, str, str]],
+    found: Mapping[str, Sequence[Sample]],
+) -> Mapping[str, Sequence[Box]]:
+    """Return the boxes of a release with what was found since. Versions count of which its cases were run."""
+    ran: dict[str, set[str]] = defaultdict(set)
+    for case in cases:
+        if kept.get(case.name, ("", ""))[1] == "right":
+            ran[case.operator].add(str(case.version))
+    known = dict(before)
+    for operator, own in found.items():
+        if operator in before:
+            boxes = added(before[operator], own)
+            versions = {name: like & ran[operator] for name, like in alike(operator).items()}
+            known[operator] = widened(boxes, own, versions)
+    return known
 
 
 def _run(runtime: str, version: str, wanted: Mapping[str, str], folder: Path, path: Path) -> None:
@@ -149,7 +189,7 @@ def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list
         axes = 2 if runtime in ANY_SHAPE else 0
         right, failing = _of_models(runtime, version, folder)
         row = target.row
-        found.append(Measured(version, ended, row.write, row.resize_axes, right, failing, axes))
+        found.append(Measured(version, ended, row.write, row.resize_axes, right, failing, axes, row.opset))
     return sorted(found, key=lambda one: key(one.release))
 
 
@@ -201,6 +241,11 @@ def main() -> None:
     parser.add_argument(
         "--forms-only", action="store_true", help="write the forms, and leave the rows as they are"
     )
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="write only forms, and add what is kept to those that are there",
+    )
     parser.add_argument("--write-only", action="store_true", help="write the rows of what is kept")
     parser.add_argument(
         "--models", type=Path, action="append", default=[], help="a folder of models, with their data in io"
@@ -214,10 +259,11 @@ def main() -> None:
         if not given.write_only:
             measure(runtime, version, sampled(cases, given.sample))
     for runtime in dict.fromkeys(requirement.partition("==")[0] for requirement in given.releases):
-        if not given.forms_only:
+        if not given.forms_only and not given.add:
             path = TABLES / f"{runtime}.operators.toml"
             path.write_text(text(rows(measured(runtime, cases))), encoding="utf-8")
-        write_forms(runtime, cases, TABLES / f"{runtime}{ENDING}")
+        ending = FAILING if runtime in _RULED_OUT else ENDING
+        write_forms(runtime, cases, TABLES / f"{runtime}{ending}", add=given.add)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from onnx_migrate.standard.targets.knowledge import OperatorKnowledge, operator_
 from onnx_migrate.standard.targets.measured_forms import (
     AFTER,
     ENDING,
+    FAILING,
     SIZE,
     Box,
     MeasuredForms,
@@ -33,6 +34,7 @@ from onnx_migrate.standard.targets.target import Target, milestones
 __all__ = [
     "AFTER",
     "ENDING",
+    "FAILING",
     "FORMS",
     "PREDICATES",
     "SIZE",

@@ -52,8 +52,8 @@ def operator_knowledge(
 ) -> OperatorKnowledge:
     """Return how the operators of a model are known, from the number of nodes by domain and operator, and their forms.
 
-    Where forms were measured, only a node of a form that was right is known. A Constant counts as known: where a target does not
-    have it, it becomes an initializer.
+    Where forms were measured, only a node of a form that was right is known, or none of a form that failed. A Constant counts as
+    known: where a target does not have it, it becomes an initializer.
     """
     nodes = {
         key: count for key, count in nodes.items() if key not in (("", "Constant"), ("ai.onnx", "Constant"))
@@ -63,6 +63,7 @@ def operator_knowledge(
     else:
         found = {key: target.knowledge(*key) for key in nodes}
         counts = {key: nodes[key] for key, own in found.items() if own is Knowledge.UNKNOWN}
+        counts = counts or _in_boxes(target.failing, nodes, forms)
         state = Knowledge.READ if Knowledge.READ in found.values() else Knowledge.MEASURED
     unknown = tuple(UnknownOperator(_named(*key), count) for key, count in sorted(counts.items()))
     return OperatorKnowledge(
@@ -81,6 +82,21 @@ def _unmeasured(
         (form.domain, form.operator)
         for form in forms()
         if not any(holds(box, form.facts) for box in boxes[_named(form.domain, form.operator)])
+    )
+
+
+def _in_boxes(
+    boxes: Mapping[str, Sequence[Box]],
+    nodes: Mapping[tuple[str, str], int],
+    forms: Callable[[], Iterable[NodeForm]],
+) -> Mapping[tuple[str, str], int]:
+    """Return how many nodes are in a box; their forms are found only if one of the operators has boxes."""
+    if not any(_named(*key) in boxes for key in nodes):
+        return {}
+    return Counter(
+        (form.domain, form.operator)
+        for form in forms()
+        if any(holds(box, form.facts) for box in boxes.get(_named(form.domain, form.operator), ()))
     )
 
 

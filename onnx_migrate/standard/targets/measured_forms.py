@@ -2,7 +2,8 @@
 
 They lie beside the table of a runtime in NAME.forms.jsonl, which `python -m benchmarks.runtime_operators` writes: first the list
 of the releases, then a line for each box: its operator, the numbers of its releases, and the values that each fact of a form may
-have in it (`facts.node_form`). A box holds forms that were right, and none that failed.
+have in it (`facts.node_form`). A box holds forms that were right, and none that failed. Of a runtime that runs nearly all forms,
+NAME.failing.jsonl has boxes of those that failed, and none that was right.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from onnx_migrate.standard.targets.releases import key
 __all__ = [
     "AFTER",
     "ENDING",
+    "FAILING",
     "SIZE",
     "Box",
     "MeasuredForms",
@@ -33,6 +35,9 @@ AFTER, SIZE = "after", "size"
 
 ENDING = ".forms.jsonl"
 """How the name of a file of boxes ends."""
+
+FAILING = ".failing.jsonl"
+"""How that of a file ends whose boxes hold what failed."""
 
 Box = Mapping[str, Set[str]]
 """The values that each fact may have, none for all; "" stands for a fact that a form does not have."""
@@ -79,7 +84,7 @@ def parse_forms(text: str) -> MeasuredForms:
 
 
 @cache
-def shipped_forms(name: str) -> MeasuredForms | None:
+def shipped_forms(name: str, ending: str = ENDING) -> MeasuredForms | None:
     """Return the measured forms of a runtime's table, None where there are none."""
-    path = files("onnx_migrate.standard.targets").joinpath("tables", f"{name}{ENDING}")
+    path = files("onnx_migrate.standard.targets").joinpath("tables", f"{name}{ending}")
     return parse_forms(path.read_text(encoding="utf-8")) if path.is_file() else None

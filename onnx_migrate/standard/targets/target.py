@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
-from onnx_migrate.standard.targets.measured_forms import Box, shipped_forms
+from onnx_migrate.standard.targets.measured_forms import FAILING, Box, shipped_forms
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
 
@@ -68,8 +68,18 @@ class Target:
 
         Where they were, nothing else says that a node runs: of a row that was read, not every form may.
         """
-        found = shipped_forms(self.table.name) if self.table.file == f"{self.table.name}.toml" else None
+        found = shipped_forms(self.table.name) if self._is_shipped else None
         return found.of(self.number) if found else None
+
+    @cached_property
+    def failing(self) -> Mapping[str, Sequence[Box]]:
+        """The boxes of the forms that failed in it although it has their operators, by operator."""
+        found = shipped_forms(self.table.name, FAILING) if self._is_shipped else None
+        return found.of(self.number) if found else {}
+
+    @property
+    def _is_shipped(self) -> bool:
+        return self.table.file == f"{self.table.name}.toml"
 
     @property
     def lower(self) -> Lower:
@@ -119,11 +129,15 @@ class Target:
     def oldest_version(self, domain: str, operator: str) -> int | None:
         """Return the oldest version of an operator that it takes, None if no bound is known.
 
-        Of one that it lacks and that the standard replaced, as Upsample, this is the opset that did, if it takes that.
+        A version that its newest opset does not have is no bound where newer opsets are tried: models come to that opset with older
+        versions. Of an operator that it lacks and that the standard replaced, as Upsample, this is the opset that did, if it
+        takes that.
         """
-        versions = [row.oldest for row in self.rows_of(domain, operator)]
+        newest = self.opset or newest_opset()
+        oldest = (row.oldest for row in self.rows_of(domain, operator))
+        versions = [one for one in oldest if one is None or one <= newest or self.lower is True]
         if is_onnx(domain) and not self.has(domain, operator):
-            last = signature_at("", operator, min(self.opset or newest_opset(), newest_opset()))
+            last = signature_at("", operator, min(newest, newest_opset()))
             versions.append(last.since_version if last is not None and last.deprecated else None)
         return max((version for version in versions if version is not None), default=None)
 

@@ -11,8 +11,8 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from benchmarks.form_boxes import Sample, boxes
-from benchmarks.form_samples import add_models, learned, samples, wanted
+from benchmarks.form_boxes import Sample, added, boxes, failing_boxes, widened
+from benchmarks.form_samples import add_models, alike, learned, samples, wanted
 from benchmarks.model_cuts import Cut, cuts, read_whole
 from onnx_migrate.standard.targets import holds
 from tests.campaigns.runtimes.sample import write_io
@@ -87,6 +87,37 @@ def test_a_node_that_is_wrong_after_another_is_not_known_there() -> None:
 
     assert known(given, kind="x", size="1", after="")
     assert not known(given, kind="x", size="1", after="Equal")
+
+
+def test_versions_that_differ_in_types_alone_are_read_alike_unless_one_fails() -> None:
+    assert alike("Conv")["11"] == {"1", "11", "22"}
+    assert alike("Softmax")["13"] == {"13"}  # its default axis is another
+
+    given = [sample(True, version="11", mode="a"), sample(False, version="22", mode="a")]
+    (box,) = widened(boxes(given), given, alike("Conv"))
+    assert box["version"] == {"1", "11"}
+
+
+def test_boxes_of_what_failed_hold_nothing_that_was_right() -> None:
+    given = [sample(True, mode="a", rank="4"), sample(True, mode="b", rank="4"), sample(False, mode="a", rank="3")]
+    found = failing_boxes(given)
+
+    assert [[holds(box, one.facts) for box in found] for one in given] == [[False], [False], [True]]
+
+
+def test_what_is_found_later_is_added_to_boxes() -> None:
+    given = [sample(True, mode="a", rank="3"), sample(True, mode="b", rank="4")]
+    later = [sample(True, mode="a", rank="4"), sample(False, mode="a", rank="3"), sample(True, mode="c", rank="5")]
+    found = added(boxes(given), later)
+
+    def inside(**facts: str) -> bool:
+        return any(holds(box, facts) for box in found)
+
+    assert not inside(mode="a", rank="3")
+    assert inside(mode="a", rank="4")
+    assert inside(mode="b", rank="4")
+    assert inside(mode="c", rank="5")
+    assert not inside(mode="c", rank="4")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from onnx_migrate.standard.targets import (
     ENDING,
+    FAILING,
     Knowledge,
     NodeForm,
     Target,
@@ -59,7 +60,9 @@ def test_a_form_is_in_a_box_if_each_fact_is(facts: dict[str, str], inside: bool)
 
 def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     (found,) = resolve(["opencv==4.8"])
-    monkeypatch.setattr("onnx_migrate.standard.targets.target.shipped_forms", lambda name: parse_forms(TEXT))
+    monkeypatch.setattr(
+        "onnx_migrate.standard.targets.target.shipped_forms", lambda name, *ending: parse_forms(TEXT)
+    )
     return replace(found)
 
 
@@ -73,6 +76,22 @@ def test_a_node_whose_form_was_not_measured_is_not_known(monkeypatch: pytest.Mon
 
     found = operator_knowledge(target(monkeypatch), nodes, lambda: forms[:2])
     assert (found.state, found.unknown) == (Knowledge.MEASURED, ())
+
+
+def test_a_node_of_a_form_that_failed_is_not_known_though_its_operator_is(monkeypatch) -> None:
+    failing = parse_forms('["2023.1"]\n["Relu",[0],{"rank":["5"]}]\n')
+    monkeypatch.setattr(
+        "onnx_migrate.standard.targets.target.shipped_forms",
+        lambda name, ending=ENDING: failing if ending == FAILING else None,
+    )
+    (found,) = resolve(["openvino==2026.4"])
+    forms = [NodeForm("", "Relu", {"rank": rank}) for rank in ("4", "5")]
+
+    def shown(count: int) -> str:
+        return str(operator_knowledge(replace(found), {("", "Relu"): count}, lambda: forms[:count]))
+
+    assert shown(1) == "operators measured"
+    assert shown(2) == "operators not known: Relu (1 of 2 nodes)"
 
 
 def test_forms_are_not_looked_at_where_an_operator_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,14 @@ def test_what_was_measured_outranks_what_was_read() -> None:
     assert not any(row.types for row in target.rows_of("", "Clip"))
 
 
+@pytest.mark.parametrize(("newer", "oldest"), [("tried", None), ("refused", 13)])
+def test_a_version_that_models_never_come_with_is_no_bound_where_newer_ones_are_tried(newer, oldest) -> None:
+    row = '[[release]]\nopset = 9\n[[operator]]\nnames = ["Greater"]\noldest = 13\n'
+    (target,) = targets_of(f'newer = "{newer}"\n{row}')
+
+    assert target.oldest_version("", "Greater") == oldest
+
+
 def test_versions_and_sources() -> None:
     target = chip("any")
 
