@@ -12,15 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from onnx_migrate.standard.targets import AFTER, SIZE, Box, holds
+from onnx_migrate.standard.targets import AFTER, LAST, SIZE, Box, holds
 
 __all__ = ["Sample", "added", "boxes", "failing_boxes", "widened"]
 
 ABSENT = ""
 """The value of a fact that a form does not have."""
 
-_SELDOM = frozenset({AFTER, SIZE})
-"""Facts that count only where they tell right from wrong: the size in all boxes of the operator then, the nodes before in one."""
+_SELDOM = frozenset({AFTER, LAST, SIZE})
+"""Facts that count only where they tell right from wrong: size and place in all boxes of the operator then, the nodes before in one."""
 
 _ALWAYS = frozenset({"version", "types", "inputs", "rank"})
 """Facts that count even where many values are right."""
@@ -47,21 +47,21 @@ class _Group:
     """Whether the nodes before count."""
 
 
-def boxes(samples: Iterable[Sample]) -> list[Box]:
-    """Return the boxes of one operator."""
+def boxes(samples: Iterable[Sample], *, inverse: bool = False) -> list[Box]:
+    """Return the boxes of one operator; with `inverse`, "right" of a sample says that it failed."""
     alike: dict[frozenset[tuple[str, str]], set[bool]] = defaultdict(set)
     for one in samples:
         alike[frozenset(one.facts.items())].add(one.right)
     told = [Sample(dict(facts), all(found)) for facts, found in alike.items()]
     used: set[str] = set()
-    groups = _split(told, used)
-    free, seldom = _varied(told) - used, _SELDOM - (used & {SIZE})
+    groups = _split(told, used, inverse=inverse)
+    free, seldom = _varied(told) - used, _SELDOM - (used & {LAST, SIZE})
     return [_box(group.samples, seldom - ({AFTER} if group.after else set()), free) for group in groups]
 
 
 def failing_boxes(samples: Iterable[Sample]) -> list[Box]:
     """Return the boxes of one operator that hold forms that failed, and none that was right."""
-    return boxes(replace(one, right=not one.right) for one in samples)
+    return boxes((replace(one, right=not one.right) for one in samples), inverse=True)
 
 
 def widened(given: Sequence[Box], samples: Sequence[Sample], alike: Mapping[str, Set[str]]) -> list[Box]:
@@ -81,9 +81,11 @@ def widened(given: Sequence[Box], samples: Sequence[Sample], alike: Mapping[str,
 
 
 def added(given: Sequence[Box], samples: Iterable[Sample]) -> list[Box]:
-    """Return boxes that were learned before, without what failed since, and with what was right and is in none of them.
+    """Return boxes that were learned before, without what failed since, and with more of what was right.
 
-    From a box with a form that failed that value of one fact goes by which most of what was right stays.
+    From a box with a form that failed that value of one fact goes by which most of what was right stays. What was right joins a
+    box from which it differs in one fact, by a value that no box has, if nothing that failed is in it then: values that another
+    box has may have told right from wrong.
     """
     samples = list(samples)
     right = [one.facts for one in samples if one.right]
@@ -91,12 +93,23 @@ def added(given: Sequence[Box], samples: Iterable[Sample]) -> list[Box]:
     left = list(given)
     for facts in wrong:
         left = [part for box in left for part in _without(box, facts, right)]
-    seldom = _SELDOM - {name for box in left for name in box}
+    known: dict[str, set[str]] = defaultdict(set)
+    for name, taken in (item for box in left for item in box.items()):
+        known[name] |= taken
     for facts in right:
-        box = {name: frozenset({own}) for name, own in facts.items() if name not in seldom}
-        if not any(holds(one, facts) for one in left) and not any(holds(box, own) for own in wrong):
-            left.append(box)
+        if not any(holds(one, facts) for one in left):
+            left = [_joined(box, facts, known, wrong) for box in left]
     return left
+
+
+def _joined(
+    box: Box, facts: Mapping[str, str], known: Mapping[str, Set[str]], wrong: Sequence[Mapping[str, str]]
+) -> Box:
+    apart = [name for name, taken in box.items() if taken and facts.get(name, ABSENT) not in taken]
+    if len(apart) != 1 or facts.get(apart[0], ABSENT) in known[apart[0]]:
+        return box
+    more = {**box, apart[0]: box[apart[0]] | {facts.get(apart[0], ABSENT)}}
+    return more if holds(more, facts) and not any(holds(more, own) for own in wrong) else box
 
 
 def _without(box: Box, facts: Mapping[str, str], right: Sequence[Mapping[str, str]]) -> list[Box]:
@@ -121,7 +134,9 @@ def _varied(samples: Sequence[Sample]) -> Set[str]:
     return {name for name, own in values.items() if len(own) >= needed and name not in _ALWAYS}
 
 
-def _split(samples: Sequence[Sample], used: set[str], *, after: bool = False) -> list[_Group]:
+def _split(
+    samples: Sequence[Sample], used: set[str], *, inverse: bool, after: bool = False
+) -> list[_Group]:
     """Return groups of right samples whose boxes hold no failing ones, and add the facts that tell them apart to `used`."""
     right = [one for one in samples if one.right]
     if not right:
@@ -130,7 +145,7 @@ def _split(samples: Sequence[Sample], used: set[str], *, after: bool = False) ->
     samples = [one for one in samples if one.right or holds(box, one.facts)]
     if len(right) == len(samples):
         return [_Group(right, after)]
-    name, groups = _best(samples, _SELDOM) or _seldom(samples)
+    name, groups = _best(samples, _SELDOM) or _seldom(samples, inverse=inverse)
     used.add(name)
     after = after or name == AFTER
     pure = [one for group in groups for one in group if all(other.right for other in group)]
@@ -138,15 +153,19 @@ def _split(samples: Sequence[Sample], used: set[str], *, after: bool = False) ->
         group for group in groups if any(one.right for one in group) and not all(one.right for one in group)
     ]
     own = [_Group(pure, after)] if pure else []
-    return [*own, *(part for group in mixed for part in _split(group, used, after=after))]
+    return [*own, *(part for group in mixed for part in _split(group, used, inverse=inverse, after=after))]
 
 
-def _seldom(samples: Sequence[Sample]) -> tuple[str, list[list[Sample]]]:
+def _seldom(samples: Sequence[Sample], *, inverse: bool) -> tuple[str, list[list[Sample]]]:
     """Return the fact of size or place that tells samples apart which are alike otherwise, and those by its values.
 
-    A size does where all that fails is larger than all that is right, a place where it is the same in none of both.
+    The last place does where all that fails is there, a size where all that fails is larger than all that is right, the nodes
+    before where they are the same in none of both.
     """
     right, failing = ([one for one in samples if one.right is good] for good in (True, False))
+    failed, others = (right, failing) if inverse else (failing, right)
+    if all(LAST in one.facts for one in failed) and not all(LAST in one.facts for one in others):
+        return LAST, [[one for one in right if (LAST in one.facts) is inverse]]
     if max(map(_size, right)) < min(map(_size, failing)):
         return SIZE, [right]
     places = {one.facts.get(AFTER, ABSENT) for one in failing}
@@ -183,7 +202,7 @@ def _impurity(samples: Sequence[Sample]) -> float:
 
 def _box(samples: Sequence[Sample], without: Set[str], free: Set[str] = frozenset()) -> Box:
     """Return the values of each fact in samples, but of those that may have any."""
-    names = {name for one in samples for name in one.facts} - without
+    names = {LAST, *(name for one in samples for name in one.facts)} - without
     return {
         name: frozenset() if name in free else frozenset(one.facts.get(name, ABSENT) for one in samples)
         for name in names

@@ -129,9 +129,8 @@ def _added(
     known = dict(before)
     for operator, own in found.items():
         if operator in before:
-            boxes = added(before[operator], own)
             versions = {name: like & ran[operator] for name, like in alike(operator).items()}
-            known[operator] = widened(boxes, own, versions)
+            known[operator] = added(widened(before[operator], own, versions), own)
     return known
 
 

@@ -24,7 +24,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.standard.targets import AFTER, SIZE, NodeForm
+from onnx_migrate.standard.targets import AFTER, LAST, SIZE, NodeForm
 
 __all__ = ["node_forms"]
 
@@ -71,8 +71,8 @@ def node_forms(model: Model) -> Iterator[NodeForm]:
                     fixed.update(node.output)
                 if called(node) not in functions and node.op_type != "Constant":
                     facts = _facts(node, scope, opset or 0, kinds, made)
-                    if not ends.isdisjoint(node.output) and not fixed.isdisjoint(node.output):
-                        facts["end"] = "shape"
+                    if not ends.isdisjoint(node.output):
+                        facts |= {LAST: "yes"} if fixed.isdisjoint(node.output) else {"end": "shape"}
                     yield NodeForm("" if is_onnx(node.domain) else node.domain, node.op_type, facts)
                 made.update(dict.fromkeys(node.output, node.op_type))
 

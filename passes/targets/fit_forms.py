@@ -17,7 +17,7 @@ from onnx_migrate.engine.steps.step_visitor import StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.graphs import all_nodes, bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
@@ -108,7 +108,27 @@ class FitForms(Pass):
             remove_dead_values(proto, driver.dead_values)
         if "initializers_as_inputs" in self.targets.write:
             self._list_initializers(proto, log)
+        if "no_inner_symbols" in self.targets.write:
+            self._drop_symbols(proto, log)
         return model
+
+    def _drop_symbols(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
+        """Drop the declared shapes of inner values that have open dims: an importer that is told the sizes finds them itself."""
+        dropped = 0
+        for located in bodies(proto):
+            declared = located.body.value_info
+            kept = [value for value in declared if not _is_open(value)]
+            if len(kept) < len(declared):
+                dropped += len(declared) - len(kept)
+                del declared[:]
+                declared.extend(kept)
+        if dropped:
+            log.note(
+                self.name,
+                "symbols-dropped",
+                f"the open shapes of {count_of(dropped, 'inner value')} are not declared any more, as"
+                f" {_who(self.targets, 'no_inner_symbols')} cannot bring their symbols together with sizes",
+            )
 
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         if proto.graph.sparse_initializer:
@@ -192,6 +212,10 @@ class _Visitor(StepVisitor):
             subject=where.node,
             severity="warning",
         )
+
+
+def _is_open(value: onnx.ValueInfoProto) -> bool:
+    return any(dim.HasField("dim_param") for dim in value.type.tensor_type.shape.dim)
 
 
 def _who(targets: Targets, form: str) -> str:

@@ -31,7 +31,7 @@ def test_the_facts_of_a_convolution() -> None:
     assert found == {
         "version": "11", "types": "float,float", "inputs": "x,c", "ranks": "4,4>4", "rank": "4", "outputs": "y",
         "dims": "1nn", "size": "3", "after": "", "auto_pad": "~NOTSET", "group": "~1", "kernel_shape": "equal",
-        "pads": "equal pp", "strides": "equal",
+        "pads": "equal pp", "strides": "equal", "last": "yes",
     }  # fmt: skip
 
 

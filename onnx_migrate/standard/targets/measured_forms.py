@@ -21,6 +21,7 @@ __all__ = [
     "AFTER",
     "ENDING",
     "FAILING",
+    "LAST",
     "SIZE",
     "Box",
     "MeasuredForms",
@@ -30,8 +31,9 @@ __all__ = [
     "shipped_forms",
 ]
 
-AFTER, SIZE = "after", "size"
-"""The facts that count only where they tell right from wrong: the operators before a node, and the size of its first input."""
+AFTER, LAST, SIZE = "after", "last", "size"
+"""The facts that count only where they tell right from wrong: the operators before a node, whether the model returns what it
+computes, and the size of its first input."""
 
 ENDING = ".forms.jsonl"
 """How the name of a file of boxes ends."""
@@ -67,7 +69,7 @@ class MeasuredForms:
 
 def holds(box: Box, facts: Mapping[str, str]) -> bool:
     """Return whether a form with these facts is in a box."""
-    named = all(name in box or name in (AFTER, SIZE) for name in facts)
+    named = all(name in box or name in (AFTER, LAST, SIZE) for name in facts)
     return named and all(not taken or facts.get(name, "") in taken for name, taken in box.items())
 
 

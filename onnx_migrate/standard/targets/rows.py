@@ -69,6 +69,7 @@ FORMS = (
     "constant_scales",
     "gelu_halved_last",
     "global_pools",
+    "no_inner_symbols",
 )
 """What `write` of a release may ask for."""
 

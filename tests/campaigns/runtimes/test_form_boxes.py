@@ -106,18 +106,29 @@ def test_boxes_of_what_failed_hold_nothing_that_was_right() -> None:
 
 
 def test_what_is_found_later_is_added_to_boxes() -> None:
-    given = [sample(True, mode="a", rank="3"), sample(True, mode="b", rank="4")]
-    later = [sample(True, mode="a", rank="4"), sample(False, mode="a", rank="3"), sample(True, mode="c", rank="5")]
+    given = [sample(True, mode=mode, rank="3", n=n) for mode in "ab" for n in "12"]
+    given += [sample(False, mode="b", rank="4", n="1"), sample(True, mode="a", rank="4", n="1")]
+    later = [
+        sample(True, mode="c", rank="3", n="1"), sample(True, mode="b", rank="4", n="2"), sample(False, mode="a", rank="3", n="2"),
+    ]  # fmt: skip
     found = added(boxes(given), later)
 
-    def inside(**facts: str) -> bool:
-        return any(holds(box, facts) for box in found)
+    def inside(mode: str, rank: str, n: str) -> bool:
+        return any(holds(box, {"mode": mode, "rank": rank, "n": n}) for box in found)
 
-    assert not inside(mode="a", rank="3")
-    assert inside(mode="a", rank="4")
-    assert inside(mode="b", rank="4")
-    assert inside(mode="c", rank="5")
-    assert not inside(mode="c", rank="4")
+    assert inside("c", "3", "1")
+    assert inside("b", "3", "1")
+    assert not inside("a", "3", "2")  # failed since
+    assert not inside("b", "4", "2")  # its values are known, and told right from wrong before
+
+
+def test_a_node_that_is_wrong_where_the_model_returns_it_is_known_elsewhere() -> None:
+    given = [sample(True, kind="x", size="1", after=""), sample(False, kind="x", size="1", after="", last="yes")]
+
+    assert known(given, kind="x", size="1", after="Conv")
+    assert not known(given, kind="x", size="1", after="", last="yes")
+    assert [holds(box, given[1].facts) for box in failing_boxes(given)] == [True]
+    assert not any(holds(box, given[0].facts) for box in failing_boxes(given))
 
 
 @pytest.fixture

@@ -132,6 +132,15 @@ def test_a_listing() -> None:
     assert [note.code for note in log.notes] == ["listed"]
 
 
+def test_shapes_of_inner_values_with_open_dims_are_not_declared() -> None:
+    source = """17 (float[n,3] x) => (float[n,3] y) <float[n,3] a, float[2,3] b, float[2,3] w = {1, 2, 3, 4, 5, 6}> {
+        a = Relu (x) b = Neg (w) c = ReduceSum (b) y = Add (a, c) }"""
+    result, log = fit(source, "no_inner_symbols")
+    assert [value.name for value in result.graph.value_info] == ["b"]
+    assert [note.code for note in log.notes] == ["symbols-dropped"]
+    assert result.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "n"
+
+
 def test_forms_inside_of_functions_and_branches() -> None:
     source = """<ir_version: 8, opset_import: ["": 17, "own": 1]> g (bool c, float[2,3] x) => (float[a,b] y) {
         z = own.soft (x)
