@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from onnx_migrate.standard.targets import AFTER, LAST, SIZE, Box, holds
 
-__all__ = ["Sample", "added", "boxes", "failing_boxes", "widened"]
+__all__ = ["Sample", "boxes", "failing_boxes", "narrowed", "widened"]
 
 ABSENT = ""
 """The value of a fact that a form does not have."""
@@ -80,36 +80,16 @@ def widened(given: Sequence[Box], samples: Sequence[Sample], alike: Mapping[str,
     return found
 
 
-def added(given: Sequence[Box], samples: Iterable[Sample]) -> list[Box]:
-    """Return boxes that were learned before, without what failed since, and with more of what was right.
+def narrowed(given: Sequence[Box], samples: Sequence[Sample]) -> list[Box]:
+    """Return boxes that were learned before, without what failed since.
 
-    From a box with a form that failed that value of one fact goes by which most of what was right stays. What was right joins a
-    box from which it differs in one fact, by a value that no box has, if nothing that failed is in it then: values that another
-    box has may have told right from wrong.
+    From a box with a form that failed that value of one fact goes by which most of what was right stays.
     """
-    samples = list(samples)
     right = [one.facts for one in samples if one.right]
-    wrong = [one.facts for one in samples if not one.right]
     left = list(given)
-    for facts in wrong:
-        left = [part for box in left for part in _without(box, facts, right)]
-    known: dict[str, set[str]] = defaultdict(set)
-    for name, taken in (item for box in left for item in box.items()):
-        known[name] |= taken
-    for facts in right:
-        if not any(holds(one, facts) for one in left):
-            left = [_joined(box, facts, known, wrong) for box in left]
+    for failed in (one.facts for one in samples if not one.right):
+        left = [part for box in left for part in _without(box, failed, right)]
     return left
-
-
-def _joined(
-    box: Box, facts: Mapping[str, str], known: Mapping[str, Set[str]], wrong: Sequence[Mapping[str, str]]
-) -> Box:
-    apart = [name for name, taken in box.items() if taken and facts.get(name, ABSENT) not in taken]
-    if len(apart) != 1 or facts.get(apart[0], ABSENT) in known[apart[0]]:
-        return box
-    more = {**box, apart[0]: box[apart[0]] | {facts.get(apart[0], ABSENT)}}
-    return more if holds(more, facts) and not any(holds(more, own) for own in wrong) else box
 
 
 def _without(box: Box, facts: Mapping[str, str], right: Sequence[Mapping[str, str]]) -> list[Box]:

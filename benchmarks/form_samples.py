@@ -21,7 +21,7 @@ import onnx
 
 from onnx.defs import OpSchema, get_all_schemas_with_history
 
-from benchmarks.form_boxes import Sample, boxes, widened
+from benchmarks.form_boxes import Sample, boxes, failing_boxes, widened
 from benchmarks.model_cuts import cuts, forms_of, read_whole, write_cut
 from benchmarks.operator_cases import Case
 from onnx_migrate.standard.targets import AFTER, Box, NodeForm, holds
@@ -106,22 +106,26 @@ def learned(
     kept: Kept,
     folder: Path,
     ends: Callable[[Path, Iterable[str]], Mapping[str, str]],
+    *,
+    ruled_out: bool = False,
 ) -> dict[str, list[Box]]:
     """Return the boxes of the operators of a release, in none of which is a whole model that fails.
 
-    `ends` runs models of a folder in the release and returns how they end. What it finds is added to the samples.
+    With `ruled_out` they are those of what failed, and a node of each whole model that fails is in one. `ends` runs models of a
+    folder in the release and returns how they end. What it finds is added to the samples.
     """
     failing = [
         name
         for name, (_, how, _) in kept.items()
         if name.startswith("whole/") and how not in ("right", "times out")
     ]
-    known = _known(found)
+    known = _known(found, ruled_out=ruled_out)
     for _ in range(_ROUNDS):
         unexplained = [
             name
             for name in failing
-            if (folder / f"{name}.onnx").exists() and all(map(_held(known), _forms(folder / f"{name}.onnx")))
+            if (folder / f"{name}.onnx").exists()
+            and all(_held(known)(form) is not ruled_out for form in _forms(folder / f"{name}.onnx"))
         ]
         if not unexplained:
             break
@@ -129,13 +133,13 @@ def learned(
             wrong = _named_in(kept[name][2], folder / f"{name}.onnx") or _first_wrong(folder, name, ends)
             for form in wrong or _forms(folder / f"{name}.onnx"):
                 found[_named(form)].append(Sample(form.facts, right=False))
-        known = _known(found)
+        known = _known(found, ruled_out=ruled_out)
     return known
 
 
-def _known(found: Mapping[str, Sequence[Sample]]) -> dict[str, list[Box]]:
+def _known(found: Mapping[str, Sequence[Sample]], *, ruled_out: bool) -> dict[str, list[Box]]:
     return {
-        operator: widened(boxes(own), own, alike(operator))
+        operator: failing_boxes(own) if ruled_out else widened(boxes(own), own, alike(operator))
         for operator, own in found.items()
         if operator not in _BODIES
     }

@@ -23,7 +23,7 @@ from pathlib import Path
 import onnx
 
 import onnx_migrate
-from benchmarks.form_boxes import Sample, added, failing_boxes, widened
+from benchmarks.form_boxes import Sample, narrowed, widened
 from benchmarks.form_samples import add_models, alike, learned, samples, wanted
 from benchmarks.operator_cases import Case, build
 from benchmarks.operator_limits import Ended
@@ -81,7 +81,7 @@ def write_forms(
 ) -> None:
     """Write the boxes of the forms of a runtime's releases, from what is kept.
 
-    With `add`, to the boxes that are there, of releases of which not all is kept from which these were learned.
+    With `add`, the boxes that are there are brought up to date, of releases of which not all is kept from which they were learned.
     """
     paths = sorted(
         (folder / "results").glob(f"{runtime}==*.jsonl"), key=lambda path: key(path.stem.partition("==")[2])
@@ -96,14 +96,12 @@ def write_forms(
         found = samples(cases, own, folder)
         if before is not None:
             known = _added(before.boxes[at], cases, own, found)
-        elif runtime in _RULED_OUT:
-            known = {operator: failing_boxes(given) for operator, given in found.items()}
         else:
 
             def ends(part: Path, names: Iterable[str], version: str = versions[release]) -> Mapping[str, str]:
                 return run(runtime, version, part, names).ended
 
-            known = learned(found, own, folder, ends)
+            known = learned(found, own, folder, ends, ruled_out=runtime in _RULED_OUT)
         for operator, boxes in sorted(known.items()):
             for box in boxes:
                 plain = {name: sorted(taken) for name, taken in sorted(box.items())}
@@ -121,7 +119,7 @@ def _added(
     kept: Mapping[str, tuple[str, str, str]],
     found: Mapping[str, Sequence[Sample]],
 ) -> Mapping[str, Sequence[Box]]:
-    """Return the boxes of a release with what was found since. Versions count of which its cases were run."""
+    """Return the boxes of a release without what failed since, and with the versions of which its cases were run."""
     ran: dict[str, set[str]] = defaultdict(set)
     for case in cases:
         if kept.get(case.name, ("", ""))[1] == "right":
@@ -130,7 +128,7 @@ def _added(
     for operator, own in found.items():
         if operator in before:
             versions = {name: like & ran[operator] for name, like in alike(operator).items()}
-            known[operator] = added(widened(before[operator], own, versions), own)
+            known[operator] = narrowed(widened(before[operator], own, versions), own)
     return known
 
 
@@ -243,7 +241,7 @@ def main() -> None:
     parser.add_argument(
         "--add",
         action="store_true",
-        help="write only forms, and add what is kept to those that are there",
+        help="write only forms, and bring those that are there up to date with what is kept",
     )
     parser.add_argument("--write-only", action="store_true", help="write the rows of what is kept")
     parser.add_argument(
