@@ -20,7 +20,7 @@ ABSENT = ""
 """The value of a fact that a form does not have."""
 
 _SELDOM = frozenset({AFTER, LAST, SIZE})
-"""Facts that count only where they tell right from wrong: size and place in all boxes of the operator then, the nodes before in one."""
+"""Facts that count only where they tell right from wrong: size and place in all boxes of the operator then, nodes before in one."""
 
 _ALWAYS = frozenset({"version", "types", "inputs", "rank"})
 """Facts that count even where many values are right."""
@@ -114,9 +114,7 @@ def _varied(samples: Sequence[Sample]) -> Set[str]:
     return {name for name, own in values.items() if len(own) >= needed and name not in _ALWAYS}
 
 
-def _split(
-    samples: Sequence[Sample], used: set[str], *, inverse: bool, after: bool = False
-) -> list[_Group]:
+def _split(samples: Sequence[Sample], used: set[str], *, inverse: bool, after: bool = False) -> list[_Group]:
     """Return groups of right samples whose boxes hold no failing ones, and add the facts that tell them apart to `used`."""
     right = [one for one in samples if one.right]
     if not right:

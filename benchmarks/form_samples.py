@@ -18,7 +18,6 @@ from itertools import groupby
 from pathlib import Path
 
 import onnx
-
 from onnx.defs import OpSchema, get_all_schemas_with_history
 
 from benchmarks.form_boxes import Sample, boxes, failing_boxes, widened

@@ -40,7 +40,7 @@ ANY_SHAPE = ("opencv", "ncnn")
 """The runtimes without scalars and vectors."""
 
 _RULED_OUT = ("mnn", "openvino")
-"""The runtimes that run nearly all forms of their operators: the forms that failed are written, in place of those that were right."""
+"""The runtimes that run nearly all forms of their operators: the forms that failed are written not those that were right."""
 
 _AT_ONCE = 200
 """After how many models what was found is kept."""
@@ -81,7 +81,7 @@ def write_forms(
 ) -> None:
     """Write the boxes of the forms of a runtime's releases, from what is kept.
 
-    With `add`, the boxes that are there are brought up to date, of releases of which not all is kept from which they were learned.
+    With `add`, those that are there are brought up to date, of releases of which not all is kept from which they were learned.
     """
     paths = sorted(
         (folder / "results").glob(f"{runtime}==*.jsonl"), key=lambda path: key(path.stem.partition("==")[2])

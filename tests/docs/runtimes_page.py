@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx_migrate.messages import listed
 from onnx_migrate.standard.targets import shipped, tables
-from onnx_migrate.standard.targets.measured_forms import shipped_forms
+from onnx_migrate.standard.targets.measured_forms import ENDING, FAILING, shipped_forms
 from tests.campaigns.runtimes.forms import FORMS
 from tests.campaigns.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.docs.converters import converters
@@ -46,7 +46,8 @@ a model has one of these, and a migration warns of them (`operators-not-known`).
 axis right, and one over two axes of a larger image wrong. For {measured} the forms of nodes were measured, too: element types,
 ranks, axes, which inputs are constants, how dims are broadcast, and the attributes, in onnx's node tests, in what exporters write
 and in the nodes of whole models. "Runs as it is" is said of a model if each of its nodes has a form that was right, and that no
-node that failed has; of others, and of all in releases before these, operators are not known. `python -m
+node that failed has; of others, and of all in releases before these, operators are not known. {ruled_out} run nearly all
+forms of their operators: of a model with a node of a form that failed there, operators are not known. `python -m
 benchmarks.runtime_operators` measures both.
 
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
@@ -104,9 +105,9 @@ keeps it too.
 """
 
 
-def _with_forms() -> str:
-    """Return the releases whose forms were measured."""
-    found = {table.title: shipped_forms(table.name) for table in tables()}
+def _with_forms(ending: str) -> str:
+    """Return the releases whose forms were measured, those that were right or those that failed."""
+    found = {table.title: shipped_forms(table.name, ending) for table in tables()}
     return listed(f"{title} {', '.join(own.releases)}" for title, own in found.items() if own)
 
 
@@ -123,7 +124,8 @@ def page() -> str:
     return (
         "\n".join(
             [
-                HEAD.replace("{measured}", _with_forms()) + contents(tables()),
+                HEAD.replace("{measured}", _with_forms(ENDING)).replace("{ruled_out}", _with_forms(FAILING))
+                + contents(tables()),
                 *map(section, ordered(tables())),
                 HOW + "\n".join(lines),
                 "",

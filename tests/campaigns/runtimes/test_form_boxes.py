@@ -99,7 +99,11 @@ def test_versions_that_differ_in_types_alone_are_read_alike_unless_one_fails() -
 
 
 def test_boxes_of_what_failed_hold_nothing_that_was_right() -> None:
-    given = [sample(True, mode="a", rank="4"), sample(True, mode="b", rank="4"), sample(False, mode="a", rank="3")]
+    given = [
+        sample(True, mode="a", rank="4"),
+        sample(True, mode="b", rank="4"),
+        sample(False, mode="a", rank="3"),
+    ]
     found = failing_boxes(given)
 
     assert [[holds(box, one.facts) for box in found] for one in given] == [[False], [False], [True]]
@@ -119,7 +123,10 @@ def test_what_fails_later_leaves_its_box() -> None:
 
 
 def test_a_node_that_is_wrong_where_the_model_returns_it_is_known_elsewhere() -> None:
-    given = [sample(True, kind="x", size="1", after=""), sample(False, kind="x", size="1", after="", last="yes")]
+    given = [
+        sample(True, kind="x", size="1", after=""),
+        sample(False, kind="x", size="1", after="", last="yes"),
+    ]
 
     assert known(given, kind="x", size="1", after="Conv")
     assert not known(given, kind="x", size="1", after="", last="yes")

@@ -95,13 +95,18 @@ def test_what_fails_without_a_sign_is_not_known() -> None:
 
 
 def test_versions_beyond_the_newest_opset_do_not_count_for_operators_that_it_has() -> None:
-    older = [ended("fails", "Gemm", name="opset9/x", version=9)] * 3 + [ended("right", "Gemm", version=9)] * 10
+    older = [ended("fails", "Gemm", name="opset9/x", version=9)] * 3 + [
+        ended("right", "Gemm", version=9)
+    ] * 10
     newer = [ended("right", "Gemm", name="opset13/x", version=13)] * 11
     late = [ended("fails", "Einsum", name="opset12/x", version=12)]
 
     def found(opset: int | None) -> list[tuple[tuple[str, ...], int | None, bool]]:
         cases = [*older, *newer, *late]
-        return [(row.names, row.limits.oldest, row.limits.lacking) for row in rows([Measured("1.2", cases, opset=opset)])]
+        return [
+            (row.names, row.limits.oldest, row.limits.lacking)
+            for row in rows([Measured("1.2", cases, opset=opset)])
+        ]
 
     assert found(None) == [(("Gemm",), 13, False), (("Einsum",), None, True)]
     assert found(9) == [(("Gemm",), None, False), (("Einsum",), None, True)]

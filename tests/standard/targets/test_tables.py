@@ -261,6 +261,13 @@ def test_pools_without_padding_are_taken(request_: str, operator: str) -> None:
         assert "VALID" in dict(row.attributes).get("auto_pad", ("VALID",))
 
 
+@pytest.mark.parametrize("release", ["4.5", "4.6", "4.7"])
+def test_opencv_takes_operators_at_the_versions_that_its_opset_has(release: str) -> None:
+    (target,) = resolve([f"opencv=={release}"])
+    for name in ("Gemm", "Expand", "Greater", "Less", "LogSoftmax"):
+        assert (target.oldest_version("", name) or 0) <= target.opset
+
+
 def test_operators_that_people_miss() -> None:
     def has(request: str, operator: str) -> bool:
         return resolve([request]).members[0].has("", operator)
