@@ -20,7 +20,7 @@ ABSENT = ""
 """The value of a fact that a form does not have."""
 
 _SELDOM = frozenset({AFTER, LAST, SIZE})
-"""Facts that count only where they tell right from wrong: size and place in all boxes of the operator then, nodes before in one."""
+"""Facts that count only where they tell right from wrong: size and place in all boxes of the operator, nodes before in one."""
 
 _ALWAYS = frozenset({"version", "types", "inputs", "rank"})
 """Facts that count even where many values are right."""

@@ -130,8 +130,8 @@ class Target:
         """Return the oldest version of an operator that it takes, None if no bound is known.
 
         A version that its newest opset does not have is no bound where newer opsets are tried: models come to that opset with
-        older versions. Of an operator that it lacks and that the standard replaced, as Upsample, this is the opset that did, if it
-        takes that.
+        older versions. Of an operator that it lacks and that the standard replaced, as Upsample, this is the opset that did, if
+        it takes that.
         """
         newest = self.opset or newest_opset()
         oldest = (row.oldest for row in self.rows_of(domain, operator))
