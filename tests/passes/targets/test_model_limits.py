@@ -8,6 +8,7 @@ from onnx_migrate import default_pipeline, files
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.targets import resolve
 from tests.harness import model, random_feeds, run, same
 from tests.support.targets import targets_of
 
@@ -125,6 +126,23 @@ def test_a_model_comes_up_to_what_replaced_an_operator_that_is_missing() -> None
     feeds = random_feeds(model(text))
     same(run(model(text), feeds), run(result, feeds), "Resize")
     assert CompatibilityChecker(files.load(model(text))).advise(*targets).standing is Support.AFTER
+
+
+@pytest.mark.parametrize(("release", "kept"), [("1.8.1", 0), ("1.10.0", 0), ("1.11.1", 1)])
+def test_a_reshape_with_allowzero_is_written_without_it_for_releases_that_fail_at_it(
+    release: str, kept: int
+) -> None:
+    text = """14 (float[2,3,4] x) => (float[2,12] y) <int64[2] s = {2, -1}> { y = Reshape <allowzero = 1> (x, s) }"""
+    targets = resolve([f"onnxruntime=={release}"])
+    result = (
+        default_pipeline(runtime=targets, simplify=False)
+        .run(files.load(model(text)), ChangeLog())
+        .model.proto
+    )
+
+    assert sum(attribute.i for node in result.graph.node for attribute in node.attribute) == kept
+    feeds = random_feeds(model(text))
+    same(run(model(text), feeds), run(result, feeds), "Reshape")
 
 
 def test_a_model_comes_up_to_the_oldest_version_that_is_taken() -> None:
