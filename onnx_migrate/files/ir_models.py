@@ -187,7 +187,9 @@ def _write_small(ir: Any, tensor: TensorProto, payload: ObjectPayload) -> None:
 
 
 def _bytes_of(ir: Any, tensor: Any) -> bytes:
-    """Return a small tensor, of onnx or of onnx_ir, as bytes by which it is found again."""
-    if not isinstance(tensor, TensorProto):
-        tensor = ir.serde.serialize_tensor(tensor)
-    return bytes(tensor.SerializeToString(deterministic=True))
+    """Return a small tensor, of onnx or of onnx_ir, as bytes by which it is found again: without what may go on the way down."""
+    copy = TensorProto()
+    copy.CopyFrom(tensor if isinstance(tensor, TensorProto) else ir.serde.serialize_tensor(tensor))
+    if "metadata_props" in TensorProto.DESCRIPTOR.fields_by_name:
+        copy.ClearField("metadata_props")
+    return bytes(copy.SerializeToString(deterministic=True))
