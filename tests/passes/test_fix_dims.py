@@ -11,7 +11,7 @@ from onnx_migrate.passes.input_dims import requested_dims
 
 import onnx_migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.errors import UsageError
+from onnx_migrate.errors import UsageError, VerificationFailed
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -151,3 +151,23 @@ def test_another_request_is_resolved_anew() -> None:
 
     assert requested_dims("x:1,K", Model(model(SOURCE)), log).axes == {"x": {1: "K"}}
     assert requested_dims(None, Model(model(SOURCE)), log).is_empty
+
+
+BRANCHES = """17 (float[N,4] x) => (float[M] y) <int64 zero = {0}, int64 one = {1}, int64[1] axes = {0}, int64[1] flat = {-1}> {
+  s = Shape(x)  n = Gather(s, zero)  c = Equal(n, one)
+  z = If(c) <then_branch = t () => (float[K] a) { a = Squeeze(x, axes) },
+    else_branch = e () => (float[L] b) { b = Reshape(x, flat) }>
+  y = Relu(z) }"""
+"""A model of which ONNX Runtime refuses the then_branch, which is not taken, once N is 2."""
+
+
+def test_a_model_that_no_longer_loads_with_fixed_dims_is_refused() -> None:
+    with pytest.raises(VerificationFailed) as caught:
+        onnx_migrate.migrate(model(BRANCHES), fix="N=2", simplify=False)
+    assert caught.value.code == "does-not-load"
+    assert "--no-control-flow" in caught.value.hint
+
+    found = onnx_migrate.migrate(model(BRANCHES), fix="N=2", simplify=False, control_flow=False)
+    assert found.report.verified
+    assert "If" not in {node.op_type for node in found.model.graph.node}
+    ort.InferenceSession(found.model.SerializeToString())
