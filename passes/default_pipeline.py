@@ -125,7 +125,6 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.fix,
         options.quantized,
         options.precision,
-        options.unroll_rnn or not options.control_flow or None,
     )
     wanted = (
         options.dynamic_batch,

@@ -73,12 +73,13 @@ def write_as_meant(model: onnx.ModelProto) -> tuple[int, tuple[str, ...]]:
             elif node.domain == _DOMAIN and node.op_type == "MultiHeadAttention":
                 changed += _with_outputs(node, names) if len(node.input) > 6 and node.input[6] else 0
         skips = _skips(body) if opset else []
-        for index in sorted((*pools, *skips), reverse=True):
-            nodes = (_by_rows if index in pools else _as_sum)(body.node[index], names)
+        written = dict.fromkeys(pools, _by_rows) | dict.fromkeys(skips, _as_sum)
+        for index in sorted(written, reverse=True):
+            nodes = written[index](body.node[index], names)
             del body.node[index]
             for node in reversed(nodes):
                 body.node.insert(index, node)
-        changed += len(pools) + len(skips)
+        changed += len(written)
         notes.update([ORDER_NOTE] if pools else ())
         notes.update([SKIP_NOTE] if skips else ())
     return changed, tuple(sorted(notes))
