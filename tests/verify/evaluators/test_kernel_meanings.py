@@ -76,6 +76,6 @@ def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) 
     feeds = {name: rng.standard_normal((3, 256)).astype("float32") for name in "xs"}
     feeds["b"] = np.full(256, 4000, "float32")
     kernel, meant, result = (session(item).run(None, feeds) for item in (proto, copy, written(proto)))
-    assert np.abs(kernel[0] - meant[0]).max() > 1e-4
+    assert not np.allclose(kernel[0], meant[0], rtol=0, atol=1e-4)  # NaN in ONNX Runtime 1.21
     assert all(np.array_equal(one, other) for one, other in zip(meant, result, strict=True))
     assert onnx_migrate.migrate(proto, standard=True).report.verified
