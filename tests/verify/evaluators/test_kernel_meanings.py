@@ -12,6 +12,7 @@ from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, SKIP_NOTE
 from tests.passes.contrib.level_2 import data, few_bits, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
+from tests.support.versions import RUNTIME
 
 
 def find(cases: object, label: str) -> Case:
@@ -63,6 +64,7 @@ def test_windows_of_dequantised_values_are_added_row_by_row(channels_last: int) 
     assert "adds columns first" in str(migration.report)
 
 
+@pytest.mark.skipif(RUNTIME < (1, 22), reason="ONNX Runtime 1.21 normalises numbers with a large mean to NaN")
 @pytest.mark.parametrize("read", [False, True])
 def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) -> None:
     text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
@@ -76,6 +78,6 @@ def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) 
     feeds = {name: rng.standard_normal((3, 256)).astype("float32") for name in "xs"}
     feeds["b"] = np.full(256, 4000, "float32")
     kernel, meant, result = (session(item).run(None, feeds) for item in (proto, copy, written(proto)))
-    assert not np.allclose(kernel[0], meant[0], rtol=0, atol=1e-4)  # NaN in ONNX Runtime 1.21
+    assert np.abs(kernel[0] - meant[0]).max() > 1e-4
     assert all(np.array_equal(one, other) for one, other in zip(meant, result, strict=True))
     assert onnx_migrate.migrate(proto, standard=True).report.verified
