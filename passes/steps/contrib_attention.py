@@ -107,10 +107,10 @@ class Heads:
                 given = batch = 1
         if given is not None and given == batch:
             return places < op.Unsqueeze(lengths, [1])
-        if None not in (given, batch) and given != 2 * batch:  # type: ignore[operator]
-            op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
         if given is None or batch is None:  # behind the ends of the keys come their starts, or zeros
             lengths = op.Concat(lengths, lengths * 0, axis=0)
+        elif given != 2 * batch:
+            op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
         items = op.size_of(self.query, 0)
         ends = op.write("Slice", lengths, [0], items, [0])
         starts = op.write("Slice", lengths, items, items * 2, [0])

@@ -166,17 +166,22 @@ def chosen_numbers(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def _compared_numbers(model: onnx.ModelProto, has: Callable[[list[int]], bool]) -> dict[str, int]:
+    kinds = {value.name: value.type.tensor_type for value in fed_inputs(model.graph)}
+    names = [
+        name
+        for name, kind in kinds.items()
+        if kind.elem_type in _IDS and has([dim.dim_value for dim in kind.shape.dim])
+    ]
+    if not names:  # as of most models, whose nodes need not be read then
+        return {}
     readers, facts = _readers(model.graph.node), Facts(model)
     found: dict[str, int] = {}
-    for value in fed_inputs(model.graph):
-        kind = value.type.tensor_type
-        if kind.elem_type not in _IDS or not has([dim.dim_value for dim in kind.shape.dim]):
-            continue
-        for node, index in _readers_of_elements(value.name, readers):
+    for name in names:
+        for node, index in _readers_of_elements(name, readers):
             if node.op_type == "Equal" and len(node.input) == 2:
                 number = facts.value(node.input[1 - index])
                 if number is not None and number.size == 1 and float(number.item()).is_integer():
-                    found[value.name] = int(number.item())
+                    found[name] = int(number.item())
                     break
     return found
 
