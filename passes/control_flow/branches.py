@@ -84,7 +84,7 @@ def _attempt(
 ) -> list[Held] | BranchFails:
     """Write a branch that may not be taken, and return its outputs; nothing is left of one that fails."""
     nodes, expansions, outer = len(at.rw.preceding), len(at.expansions), at.guard
-    at.attempts, at.guard = at.attempts + 1, partial(guard, at)
+    at.guard = partial(guard, at)
     try:
         with at.inside(node, name):
             return at.body(graph, env.new_child())
@@ -92,7 +92,7 @@ def _attempt(
         del at.rw.preceding[nodes:], at.expansions[expansions:]
         return error
     finally:
-        at.attempts, at.guard = at.attempts - 1, outer
+        at.guard = outer
 
 
 def _other(
@@ -101,7 +101,7 @@ def _other(
     """Return the outputs of the branch that does not fail."""
     taken = next((item for item in given.values() if not isinstance(item, BranchFails)), None)
     name, error = next(iter(failing.items()))
-    if taken is None and at.attempts:
+    if taken is None and at.guard is not None:
         raise error
     if taken is None:
         at.refuse(f"its condition is computed at run time, and both branches fail at these sizes: {error}")

@@ -131,10 +131,8 @@ class Evaluator:
         self.expansions: list[Expansion] = []
         self.rounds = 0
         """How many loops are around what is written."""
-        self.attempts = 0
-        """How many branches are around it of which it is not known whether they are taken."""
         self.guard: Callable[[onnx.NodeProto], None] | None = None
-        """What is done to a node of such a branch before it is written."""
+        """What is done to a node before it is written, in a branch that may not be taken; None elsewhere."""
         self.guarded: set[str] = set()
         """Inputs of such nodes that have been limited to what the nodes are defined for."""
 
@@ -223,7 +221,7 @@ class Evaluator:
         rw.scope.register(node)
         self.facts.refine(node, rw.version)
         self.facts.add(node)
-        if self.attempts and is_onnx(node.domain) and node.op_type in _OF_SIZES:
+        if self.guard is not None and is_onnx(node.domain) and node.op_type in _OF_SIZES:
             self._check_sizes(node)
         found = [self.known(name) if name else None for name in node.output]
         constants = [

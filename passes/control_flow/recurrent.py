@@ -112,7 +112,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         at.refuse(
             f"the dims of {names[0]!r} are not fixed", hint="fix the dims of the model's inputs with --fix"
         )
-    if len(shape) != 3 and at.attempts:
+    if len(shape) != 3 and at.guard is not None:
         raise BranchFails(
             f"{node.op_type} {at.where.node!r} reads {count_of(len(shape), 'axis')}, and needs 3"
         )
