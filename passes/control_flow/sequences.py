@@ -8,12 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from ..split_parts import drops_axis, part_lengths
 from .evaluate import Env, Evaluator, Held, OptionalOf, SequenceOf, handles
-
-__all__ = ["MOST_PARTS"]
-
-MOST_PARTS = 10_000
-"""The most tensors into which one is split."""
 
 
 def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
@@ -111,21 +107,16 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             code="sequences",
             hint="fix the dims of the model's inputs with --fix",
         )
-    if lengths.ndim:
-        parts = [int(item) for item in lengths]
-    else:
-        step = int(lengths)
-        if step < 1 or (size or 0) // step >= MOST_PARTS:
-            at.refuse(f"an axis of {size} elements is not written as parts of {step}", code="sequences")
-        parts = [min(step, (size or 0) - start) for start in range(0, size or 0, step)]
+    parts = part_lengths(lengths, size)
+    if parts is None:
+        at.refuse(f"an axis of {size} elements is not written as parts of {int(lengths)}", code="sequences")
     axis %= len(shape)
     names = (
         [source]
         if len(parts) == 1
         else [at.name_of(part) for part in at.split(at.value(source), parts, axis)]
     )
-    # The standard ignores keepdims beside lengths; kernels do so beside a vector of them, and PyTorch writes unbind with a 1.
-    if not attributes.get("keepdims", 1) and not lengths.ndim and set(parts) <= {1}:
+    if drops_axis(attributes.get("keepdims", 1), lengths, parts):
         names = [at.name_of(at.op.Squeeze(at.value(name), [axis])) for name in names]
     return [SequenceOf(tuple(names))]
 

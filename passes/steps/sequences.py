@@ -8,9 +8,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.steps.formula import LostTypes, Op, Value
+from onnx_migrate.engine.steps.formula import Array, LostTypes, Op, Value
 from onnx_migrate.plugins import LoweringRewriter, lowering
 
+from ..split_parts import drops_axis, part_lengths
 from .control_flow import readers, rename_reads
 
 _DISSOLVED = frozenset(
@@ -20,9 +21,6 @@ _DISSOLVED = frozenset(
     }
 )  # fmt: skip
 """The operators that can read a dissolved sequence, as their first input."""
-
-_MOST_PARTS = 10_000
-"""The most tensors that take the place of a sequence."""
 
 _HINT = "let the model pass on tensors, or make positions and the number of elements constants"
 
@@ -102,10 +100,9 @@ def split_to_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     source, axis = rw.input(0), int(rw.get("axis", 0))
     if axis < 0:
         axis += rw.need_rank(source)
-    lengths = _lengths(rw, source, axis)
-    # The standard ignores keepdims beside lengths; kernels do so beside a vector of them, and PyTorch writes unbind with a 1.
-    alone = not rw.input(1) or (rw.shape(rw.input(1)) == () and set(lengths) <= {1})
-    drops = alone and not rw.get("keepdims", 1)
+    given = rw.need_constant(1, "split") if rw.input(1) else np.array(1)
+    lengths = _lengths(rw, given, source, axis)
+    drops = drops_axis(int(rw.get("keepdims", 1)), given, lengths)
     names = [rw.fresh("part") for _ in lengths]
     if len(names) == 1:
         names = [source]
@@ -243,22 +240,21 @@ def _position(rw: LoweringRewriter, index: int, default: int, end: int) -> int:
     return place
 
 
-def _lengths(rw: LoweringRewriter, source: str, axis: int) -> list[int]:
-    given = rw.need_constant(1, "split") if rw.input(1) else np.array(1)
-    if given.ndim:
-        return [int(length) for length in given]
-    rw.need_rank(source)
-    size = (rw.shape(source) or ())[axis]
-    if size is None:
-        rw.refuse(
-            f"the size of axis {axis} of {source!r}, by which the parts are counted, must be known below opset 11",
-            code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
-        )
-    length = int(given)
-    if length < 1 or size // length >= _MOST_PARTS:
-        _refuse(rw, f"an axis of {size} elements is not written as parts of {length}")
-    return [min(length, size - start) for start in range(0, size, length)]
+def _lengths(rw: LoweringRewriter, given: Array, source: str, axis: int) -> list[int]:
+    size = None
+    if not given.ndim:
+        rw.need_rank(source)
+        size = (rw.shape(source) or ())[axis]
+        if size is None:
+            rw.refuse(
+                f"the size of axis {axis} of {source!r}, by which the parts are counted, must be known below opset 11",
+                code="needs-shape",
+                hint="fix the dims of the model's inputs with --fix",
+            )
+    lengths = part_lengths(given, size)
+    if lengths is None:
+        _refuse(rw, f"an axis of {size} elements is not written as parts of {int(given)}")
+    return lengths
 
 
 def _refuse(rw: LoweringRewriter, reason: str) -> NoReturn:
