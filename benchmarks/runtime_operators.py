@@ -40,7 +40,7 @@ ANY_SHAPE = ("opencv", "ncnn")
 """The runtimes without scalars and vectors."""
 
 _RULED_OUT = ("mnn", "openvino")
-"""The runtimes that run nearly all forms of their operators: the forms that failed are written not those that were right."""
+"""The runtimes that run nearly all forms of their operators: of these the forms that failed are written."""
 
 _AT_ONCE = 200
 """After how many models what was found is kept."""
