@@ -29,7 +29,8 @@ from onnx_migrate.verify.evaluators.strict import is_narrow
 
 from .islands import Found, Islands, find_islands
 from .numbers import largest, smallest
-from .plan import Plan, is_meant, plan_of
+from .plan import Plan
+from .planning import is_meant, plan_of
 from .stored import StoredNumbers
 from .write import Written, write
 

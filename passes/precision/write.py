@@ -16,7 +16,8 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 
-from .plan import CONTROL_FLOW, Plan
+from .plan import Plan
+from .planning import CONTROL_FLOW
 
 __all__ = ["Stored", "Written", "write"]
 

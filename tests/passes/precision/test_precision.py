@@ -20,7 +20,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, UNOPTIMIZED, EvaluationError, open_model
 from onnx_migrate.verify.evaluators.strict import is_narrow
-from onnx_migrate.verify.precision.closeness import error_of
+from onnx_migrate.verify.precision.errors import error_of
 from tests.harness import loads, model, random_feeds, run
 from tests.steps import operators
 

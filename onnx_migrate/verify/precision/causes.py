@@ -1,0 +1,77 @@
+"""The nodes of an original at which the result leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from onnx_migrate.facts.typed_graph import Step, Value
+from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, magnitudes, wide
+from onnx_migrate.verify.precision.reference import Reference, recorded
+
+__all__ = ["AT_ONCE", "causes_of"]
+
+_EPSILON = 2.0**-11
+"""What a node's rounding adds, below which errors are not compared."""
+
+_AMPLIFIES = 4.0
+"""How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
+
+AT_ONCE = 200
+"""How many inner values are recorded in one run."""
+
+
+def causes_of(
+    reference: Reference, result: Runnable, feed: int, limit: float
+) -> tuple[tuple[str, ...], dict[str, tuple[float, float]]]:
+    """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes."""
+    made = {name for node in result.model.graph.node for name in node.output}
+    inputs = reference.feeds[feed].inputs
+    errors, sizes = _inner_errors(reference, result, inputs, recorded(reference, made))
+    while limit > _EPSILON / 4:
+        for step in reference.graph.steps:
+            if _error(step.outputs, errors) > limit:
+                causes = _chain(step, errors, limit)
+                return causes, {name: sizes[name] for name in causes if name in sizes}
+        limit /= 2
+    return (), {}
+
+
+def _inner_errors(
+    reference: Reference, result: Runnable, feed: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    """Return of inner values how far they are off, and their sizes, on some inputs."""
+    errors: dict[str, float] = {}
+    sizes: dict[str, tuple[float, float]] = {}
+    for start in range(0, len(names), AT_ONCE):
+        some = names[start : start + AT_ONCE]
+        try:
+            one = open_model(reference.runnable, STRICT, some).run(feed)
+            other = in_float(open_model(result, STRICT, some).run(fed(feed, result.model)))
+        except (EvaluationError, MemoryError):
+            continue
+        for name in some:
+            errors[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
+            sizes[name] = magnitudes(one[name])
+    return errors, sizes
+
+
+def _error(values: Iterable[Value | None], errors: Mapping[str, float]) -> float:
+    return max((errors.get(value.name, 0.0) for value in values if value is not None), default=0.0)
+
+
+def _chain(last: Step, errors: Mapping[str, float], limit: float) -> tuple[str, ...]:
+    """Return the node at which an error is too large, and those before it, back to where it begins."""
+    chain = [last]
+    while True:
+        given = [value for value in chain[-1].inputs if value is not None and value.maker is not None]
+        largest = max(given, key=lambda value: errors.get(value.name, 0.0), default=None)
+        error = errors.get(largest.name, 0.0) if largest is not None else 0.0
+        if largest is None or largest.maker is None or error <= max(limit / 8, _EPSILON):
+            break
+        chain.append(largest.maker)
+    gains = [_error(step.outputs, errors) / max(_error(step.inputs, errors), _EPSILON) for step in chain]
+    worst = max(gains)
+    causes = [step for step, gain in zip(chain, gains, strict=True) if gain > _AMPLIFIES or gain == worst]
+    return tuple(value.name for step in (last, *causes) for value in step.outputs[:1] if value is not None)

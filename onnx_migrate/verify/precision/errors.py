@@ -1,0 +1,102 @@
+"""How far a value of one run is off that of another, and the size of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.model.tensors import numbers
+
+__all__ = ["ROUNDING", "as_masked", "error_of", "fed", "in_float", "is_masked", "magnitudes", "wide"]
+
+ROUNDING: dict[int, float] = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT: 5e-3}
+"""By how much of an output's largest magnitude a result may be off."""
+
+_SHARE = 0.005
+"""Of the elements of an output that are no floats, the share that may differ."""
+
+_HALF = 65504.0
+"""The largest number of float16."""
+
+_ALIKE = 1 / 16
+"""How much the numbers of a mask may differ, as it is added to others, as a share of the largest."""
+
+
+def error_of(expected: Any, given: Any) -> float:
+    """Return how far a value is off, as a share of the largest magnitude of the expected one; infinite for NaN in its place.
+
+    Of what is no float, the share of elements that differ.
+    """
+    if isinstance(expected, list):
+        if len(expected) != len(given):
+            return float("inf")
+        return max(map(error_of, expected, given), default=0.0)
+    if expected is None or not isinstance(expected, np.ndarray) or not isinstance(given, np.ndarray):
+        return 0.0 if expected is given else float("inf")
+    if expected.shape != given.shape:
+        return float("inf")
+    if not expected.size:
+        return 0.0
+    if expected.dtype.kind not in "fc":
+        share = float(np.mean(expected != given))
+        return 0.0 if share <= _SHARE else share
+    finite = np.isfinite(expected)
+    if not np.array_equal(np.isnan(expected), np.isnan(given)):
+        return float("inf")
+    infinite = ~finite & ~np.isnan(expected)
+    if not np.array_equal(given[infinite], expected[infinite]) or not np.all(np.isfinite(given[finite])):
+        return float("inf")
+    if not finite.any():
+        return 0.0
+    top = float(np.max(np.abs(expected[finite])))
+    off = float(np.max(np.abs(given[finite].astype(np.float64) - expected[finite])))
+    return off / top if top else off
+
+
+def magnitudes(value: Any) -> tuple[float, float]:
+    """Return the largest and the smallest magnitude but 0 of the finite elements of a value; zeros where it has none."""
+    sizes = np.abs(value[np.isfinite(value)]) if isinstance(value, np.ndarray) else np.zeros(0)
+    nonzero = sizes[sizes > 0]
+    return (float(nonzero.max()), float(nonzero.min())) if nonzero.size else (0.0, 0.0)
+
+
+def is_masked(values: Any) -> bool:
+    """Return whether nothing is above 0, or the largest magnitudes are all negative and nearly the same."""
+    top = magnitudes(values)[0]
+    largest = values[np.isfinite(values) & (np.abs(values) >= top / 2)]
+    return not np.any(values > 0) or bool(np.all(largest < 0) and np.ptp(largest) <= top * _ALIKE)
+
+
+def as_masked(expected: Any, given: Any) -> Any:
+    """Return an inner value with the numbers of a mask infinite where they are that in another type, which is no error."""
+    if not isinstance(expected, np.ndarray) or expected.dtype.kind != "f" or expected.shape != given.shape:
+        return expected
+    infinite = np.isneginf(given) & (expected <= -_HALF)
+    return np.where(infinite, given, expected) if infinite.any() and is_masked(expected) else expected
+
+
+def fed(inputs: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
+    """Return inputs in the element types that a model declares."""
+    given = dict(inputs)
+    for value in model.graph.input:
+        kind, array = value.type.tensor_type.elem_type, given.get(value.name)
+        if isinstance(array, np.ndarray) and kind in ROUNDING:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+            given[value.name] = array if array.dtype == dtype else numbers(array).astype(dtype)
+    return given
+
+
+def in_float(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run gave, with tensors of float16 and bfloat16 as float32."""
+    return {name: wide(value) for name, value in run.items()}
+
+
+def wide(value: Any) -> Any:
+    """Return a value as float32 if it is a tensor of float16 or bfloat16."""
+    array = numbers(value) if isinstance(value, np.ndarray) else value
+    narrow = isinstance(array, np.ndarray) and array.dtype.itemsize == 2 and array.dtype.kind in "fV"
+    return array.astype(np.float32) if narrow else array

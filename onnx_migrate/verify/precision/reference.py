@@ -1,0 +1,139 @@
+"""What an original computes, every value rounded, on the inputs of the search, and how far off rounding alone is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, frames_of
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
+from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators.strict import NARROW, rounded_weights
+from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
+from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
+from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.precision.errors import error_of, in_float
+from onnx_migrate.verify.settings import Settings
+
+__all__ = [
+    "Reference",
+    "error_on",
+    "floors_of_narrow",
+    "floors_of_wide",
+    "recorded",
+    "reference_of",
+    "worst_errors",
+]
+
+_ZEROS = "zeros"
+"""Inputs, as of silence or padding, on which results may be off, as nothing but rounding is left, but not infinite or NaN."""
+
+_DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
+"""Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
+
+
+@dataclass
+class Reference:
+    """What an original computes on some inputs."""
+
+    runnable: Runnable
+    feeds: list[Feed]
+    outputs: list[dict[str, Any]]
+    floors: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def graph(self) -> Frame:
+        """The main graph, with the types of its values."""
+        return frames_of(self.runnable.model, TypeTable(self.runnable.model))[0]
+
+
+_references: dict[tuple[bytes, str, int], Reference] = {}
+"""Of the original that was last run in this process."""
+
+
+def reference_of(original: Runnable, result: Runnable, settings: Settings, unseen: int) -> Reference:
+    """Return what an original computes on the inputs of a search, whose seed moves by `unseen`; the last original's is kept.
+
+    Raises EvaluationError where it does not load or run.
+    """
+    shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
+    key = (original.structure or b"", shapes, unseen)
+    if key not in _references:
+        model = open_model(original, STRICT)
+        extent = Extent(distributions=_DISTRIBUTIONS)
+        search = FeedSearch(model, original.model, result.model, settings.seed + unseen, extent)
+        if settings.feeds is None:
+            search.generate()
+        else:
+            search.use(settings.feeds)
+        for other in [key for key in _references if key[0] != (original.structure or b"")]:
+            del _references[other]
+        _references[key] = Reference(original, search.feeds, list(map(in_float, search.outputs)))
+    return _references[key]
+
+
+def recorded(reference: Reference, made: set[str] | None) -> list[str]:
+    """Return the computed floats of the original's main graph, that a result makes too if it is given."""
+    return [
+        value.name
+        for step in reference.graph.steps
+        for value in step.outputs
+        if value is not None
+        and value.tensor is None
+        and (value.dtype == TensorProto.FLOAT or value.dtype in NARROW)
+        and not value.container
+        and (made is None or value.name in made)
+    ]
+
+
+def worst_errors(reference: Reference, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return for each output how far it is off at most, over all runs."""
+    return {
+        name: max(error_on(reference, place, name, run) for place, run in enumerate(runs))
+        for name in reference.outputs[0]
+    }
+
+
+def error_on(reference: Reference, place: int, name: str, run: Mapping[str, Any]) -> float:
+    """Return how far an output is off on the feed at a place."""
+    error = error_of(reference.outputs[place][name], run[name])
+    return 0.0 if reference.feeds[place].name == _ZEROS and np.isfinite(error) else error
+
+
+def floors_of_wide(reference: Reference, result: Runnable, kind: int) -> dict[str, float]:
+    """Return how far off each output is with rounded weights and inputs alone."""
+    try:
+        model = open_model(rounded_weights(reference.runnable, result, kind), UNOPTIMIZED)
+        runs = [in_float(model.run(feed.inputs)) for feed in reference.feeds]
+    except EvaluationError:
+        return {}
+    return {
+        name: error if np.isfinite(error) else 0.0 for name, error in worst_errors(reference, runs).items()
+    }
+
+
+def floors_of_narrow(reference: Reference, settings: Settings) -> dict[str, float]:
+    """Return how far off each output of a narrow original is as the runtime runs it, and where weights and inputs are rounded
+    to a neighbour; infinite where the original overflows in one of the two alone.
+    """
+    exact, seed = exact_inputs(reference.runnable.model), settings.seed
+    moved = [perturbed_by_ulp(feed.inputs, seed, exact) for feed in reference.feeds]
+    found: dict[str, float] = {}
+    for runnable, configuration, inputs in (
+        (reference.runnable, UNOPTIMIZED, [feed.inputs for feed in reference.feeds]),
+        (with_weights_moved(reference.runnable, seed), STRICT, moved),
+    ):
+        try:
+            model = open_model(runnable, configuration)
+            runs = [in_float(model.run(given)) for given in inputs]
+        except EvaluationError:
+            continue
+        errors = worst_errors(reference, runs)
+        found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
+    return found

@@ -1,0 +1,182 @@
+"""Nodes that keep their type by what they stand between: quantised values, loops that decide, sizes, the model's own islands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from math import prod
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.standard.retyping import FLOATS
+
+from .plan import INTEGERS, Plan, moves
+
+__all__ = [
+    "follow",
+    "keep_around",
+    "keep_deciding_loops",
+    "keep_fused_concats",
+    "keep_index_arithmetic",
+    "keep_inside",
+    "keep_islands_of_the_model",
+]
+
+
+def keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep a Concat between quantised values with its scales: ONNX Runtime makes a QLinearConcat of them, which takes float32.
+
+    It does not look at the type of the scales first, so that the model would not load (1.32).
+    """
+    for step in steps:
+        makers = [value.maker for value in step.inputs if value is not None]
+        readers = [reader for value in step.outputs if value is not None for reader, _ in value.readers]
+        if (
+            not step.is_a("Concat")
+            or not readers
+            or not all(reader.is_a("QuantizeLinear") for reader in readers)
+        ):
+            continue
+        if all(maker is not None and maker.is_a("DequantizeLinear") for maker in makers):
+            for node in (*makers, step, *readers):
+                if node is not None:
+                    plan.keep(node, "ONNX Runtime joins quantised values with scales of float32 alone")
+
+
+def keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:
+    """Keep loops in which floats decide which integers are carried on: one that flips changes all that follows."""
+    for frame in reversed(list(frames)):
+        for step in frame.steps:
+            if step.is_a("Loop", "Scan") and any(_decides(inner) for _, inner in step.inner):
+                plan.keep(step, "its numbers decide what the loop does next")
+
+
+def _decides(body: Frame) -> bool:
+    """Return whether an integer or truth value that a body carries on or ends by is computed from floats."""
+    decided: set[Value] = set()
+    for step in body.steps:
+        given = [value for value in step.inputs if value is not None and value.tensor is None]
+        floats = any(value.dtype in FLOATS and value.frame is body for value in given)
+        if (floats or any(value in decided for value in given)) and not step.is_a("Shape", "Size"):
+            decided.update(value for value in step.outputs if value is not None and value.dtype in INTEGERS)
+    return any(value in decided for value in map(body.find, (output.name for output in body.body.output)))
+
+
+def keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
+    """Keep all nodes inside nodes that are kept."""
+    kept: set[Frame] = set()
+    for frame in frames:
+        for step in frame.steps:
+            if frame in kept:
+                plan.keep(step, "the node that it is inside of keeps its type")
+            if step.inner and step in plan.kept:
+                kept.update(inner for _, inner in step.inner)
+
+
+def keep_around(frames: Iterable[Frame], plan: Plan) -> None:
+    """Keep loops and branches of which nothing inside changes: Casts around them would do nothing but round."""
+    for frame in reversed(list(frames)):
+        for step in frame.steps:
+            inside = [other for _, inner in step.inner for other in inner.steps]
+            if (
+                inside
+                and any(other in plan.kept for other in inside)
+                and not any(other in plan.changes for other in inside)
+            ):
+                plan.keep(step, "nothing inside of it computes in the type")
+
+
+def keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep what a model that computes mostly in the type already computes in another one, between Casts: it is meant so.
+
+    Mostly is by nodes, or by the numbers of the constants that they read.
+    """
+    steps = [step for step in steps if not step.is_a("Cast")]
+    narrow = [
+        step
+        for step in steps
+        if any(value is not None and value.dtype == plan.target for value in step.outputs)
+    ]
+    if len(narrow) <= len(plan.changes) and _stored(narrow, {plan.target}) <= _stored(
+        plan.changes, plan.sources
+    ):
+        return
+    inside: set[Value] = set()
+    for step in steps:
+        if all(
+            value in inside or value.maker is None or _is_cast_from(value, plan.target)
+            for value in plan.computed(step)
+        ):
+            inside.update(value for value in step.outputs if value is not None and plan.changes_type(value))
+            if step in plan.changes:
+                plan.keep(step, "the model computes it in another type, between Casts")
+                plan.intended.add(step)
+
+
+def _stored(steps: Iterable[Step], kinds: Collection[int]) -> int:
+    """Return how many numbers the constants of some types hold that nodes read."""
+    read = {value for step in steps for value in step.inputs if value is not None and value.dtype in kinds}
+    return sum(prod(value.tensor.dims) for value in read if value.tensor is not None)
+
+
+def _is_cast_from(value: Value, kind: int) -> bool:
+    """Return whether a value is a Cast of a computed one of a type."""
+    maker = value.maker
+    source = maker.inputs[0] if maker is not None and maker.is_a("Cast") else None
+    return source is not None and source.dtype == kind and source.maker is not None
+
+
+def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
+    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize."""
+    forward: set[Value] = set()
+    for step in steps:
+        made = [value for value in step.outputs if value is not None and plan.changes_type(value)]
+        given = plan.computed(step)
+        source = step.inputs[0] if step.inputs else None
+        from_integers = step.is_a("Cast") and source is not None and source.dtype in INTEGERS
+        if made and (from_integers or (given and all(value in forward for value in given))):
+            forward.update(made)
+    for step in reversed(steps):
+        if step not in plan.changes or not any(value in forward for value in step.outputs):
+            continue
+        outputs = [value for value in step.outputs if value is not None]
+        if all(value.readers and not value.is_output for value in outputs) and all(
+            _counts(reader, index, plan) for value in outputs for reader, index in value.readers
+        ):
+            plan.keep(step, "it computes sizes or indices")
+
+
+def _counts(reader: Step, index: int, plan: Plan) -> bool:
+    """Return whether a node reads an input as a number that must be whole, or in its own type."""
+    if reader.is_a("Cast"):
+        output = reader.outputs[0]
+        return output is not None and output.dtype in INTEGERS
+    value = reader.inputs[index]
+    return value is not None and plan.wanted(reader, index) == value.dtype
+
+
+def follow(steps: list[Step], plan: Plan) -> None:
+    """Let nodes that move numbers take the type of what they stand between, so that fewer Casts are needed."""
+    for step in reversed(steps):
+        if step in plan.changes and (moves(step) or step.is_a("Cast")):
+            outputs = [value for value in step.outputs if value is not None and plan.changes_type(value)]
+            readers = [reader for value in outputs for reader in value.readers]
+            if readers and all(_counts_as_it_is(reader, index, plan) for reader, index in readers):
+                plan.keep(step, "what reads it keeps its type")
+    for step in steps:
+        if step in plan.changes and moves(step) and any(map(plan.changes_type, step.outputs)):
+            given = plan.computed(step)
+            if given and all(value.maker is not None and _stays(value, plan) for value in given):
+                plan.keep(step, "what it reads keeps its type")
+
+
+def _counts_as_it_is(reader: Step, index: int, plan: Plan) -> bool:
+    value = reader.inputs[index]
+    return value is not None and not value.is_output and plan.wanted(reader, index) == value.dtype
+
+
+def _stays(value: Value, plan: Plan) -> bool:
+    """Return whether a computed value keeps its type."""
+    maker = value.maker
+    if maker is None:
+        return False
+    change = plan.changes.get(maker)
+    return change is None or not change.outputs[maker.outputs.index(value)]

@@ -1,0 +1,172 @@
+"""Which nodes compute in the new type, and which keep theirs: by their schemas, their constants, and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+
+from onnx_migrate.facts.typed_graph import Frame, Step
+from onnx_migrate.model.graphs import BodyKey, node_label
+from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping
+from onnx_migrate.standard.targets import Target, Targets
+
+from .neighbours import (
+    follow,
+    keep_around,
+    keep_deciding_loops,
+    keep_fused_concats,
+    keep_index_arithmetic,
+    keep_inside,
+    keep_islands_of_the_model,
+)
+from .numbers import Extent
+from .plan import Plan
+from .small_constants import keep_behind_small_constants
+from .stored import StoredNumbers
+
+__all__ = ["CONTROL_FLOW", "is_meant", "plan_of", "refusing_target"]
+
+CONTROL_FLOW = ("If", "Loop", "Scan")
+"""Operators whose sub-graphs take part in the change; those inside any other node keep their types."""
+
+_BOUNDING = frozenset({"Clip", "Max", "Min", "Where"})
+"""Operators in which a constant that becomes infinite bounds nothing, as before, or is a mask, as a Cast behind makes it."""
+
+_GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
+"""Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
+
+_AS_THEY_ARE = {
+    ("", "BitCast"): "it reads the bits of its input",
+    ("", "MeanVarianceNormalization"): "its function body, which runtimes run, has constants of float32",
+    ("ai.onnx.ml", "TreeEnsemble"): "its attributes have the type of its input",
+}
+"""Operators that take narrow types by their schemas, and cannot be given them."""
+
+_ADDED = dict.fromkeys(("Add", "Sub", "Sum"), (0, 1)) | dict.fromkeys(
+    ("BatchNormalization", "Conv", "ConvTranspose", "Gemm", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
+    (2,),
+)  # fmt: skip
+"""Where operators read what they add, which is no more than rounding if it becomes 0, unless what follows is steep at 0."""
+
+
+def plan_of(
+    frames: Iterable[Frame],
+    target: int,
+    stored: StoredNumbers,
+    *,
+    keep: Collection[str] = (),
+    islands: Collection[tuple[BodyKey, str]] = (),
+    runtimes: Targets | None = None,
+) -> Plan:
+    """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
+
+    `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
+    by their bodies and first outputs, whose numbers would leave the original.
+    """
+    frames = list(frames)
+    plan = Plan(target, frozenset(FLOATS) - {target}, runtimes)
+    steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    for step in steps:
+        values = [value for value in step.outputs if plan.changes_type(value)]
+        if (
+            not values
+            and not step.inner
+            and all(plan.wanted(step, place) is None for place in range(len(step.inputs)))
+        ):
+            continue
+        change, reason = _by_itself(step, plan, stored, keep, islands)
+        if change is None:
+            plan.kept[step] = reason
+        else:
+            plan.changes[step] = change
+    if plan.narrows:
+        keep_fused_concats(steps, plan)
+        keep_deciding_loops(frames, plan)
+    keep_inside(frames, plan)
+    if plan.narrows:
+        keep_around(frames, plan)
+        keep_behind_small_constants(steps, plan, stored)
+        keep_islands_of_the_model(steps, plan)
+        keep_index_arithmetic(steps, plan)
+        follow(steps, plan)
+    return plan
+
+
+def _by_itself(
+    step: Step,
+    plan: Plan,
+    stored: StoredNumbers,
+    keep: Collection[str],
+    islands: Collection[tuple[BodyKey, str]],
+) -> tuple[Retyping | None, str]:
+    """Return what of a node can change its type, or None and the reason why nothing does."""
+    operator = step.node.op_type
+    first = step.node.output[0] if step.node.output else ""
+    if any(is_meant(step, wish) for wish in keep):
+        return None, "as asked for"
+    if (step.frame.key, first) in islands:
+        return None, f"the numbers would leave the original's in {type_name(plan.target)}"
+    inputs = tuple(map(plan.changes_type, step.inputs))
+    outputs = tuple(map(plan.changes_type, step.outputs))
+    if step.inner:
+        if not step.is_a(*CONTROL_FLOW) or (step.is_a("Scan") and step.version < 9):
+            return None, "its sub-graph keeps its types"
+        return Retyping(inputs, outputs), ""
+    if any(value is not None and value.container for value in (*step.inputs, *step.outputs)):
+        return None, "sequences keep their element type"
+    if plan.narrows and not step.domain and operator in _GENERATORS:
+        return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
+    if plan.narrows and (step.domain, operator) in _AS_THEY_ARE:
+        return None, _AS_THEY_ARE[step.domain, operator]
+    refusing = refusing_target(step, plan)
+    if refusing is not None:
+        return None, f"{refusing} does not take it in {type_name(plan.target)}"
+    change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
+    if change is None:
+        return None, f"the operator does not take {type_name(plan.target)}"
+    return _unless_lost(step, change, plan, stored)
+
+
+def is_meant(step: Step, wish: str) -> bool:
+    """Return whether a user means a node by an operator, or by a name as a pattern of fnmatch."""
+    return step.node.op_type == wish or fnmatchcase(node_label(step.node), wish)
+
+
+def refusing_target(step: Step, plan: Plan) -> Target | None:
+    """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
+    kind = type_name(plan.target)
+    for runtime in plan.runtimes or ():
+        if runtime.row.types and kind not in runtime.row.types:
+            return runtime
+    if plan.runtimes is None:
+        return None
+    rows = plan.runtimes.limits(step.domain, step.node.op_type)
+    return next((runtime for runtime, row in rows if row.types and kind not in row.types), None)
+
+
+def _unless_lost(
+    step: Step, change: Retyping, plan: Plan, stored: StoredNumbers
+) -> tuple[Retyping | None, str]:
+    """Return the change, unless a constant that the node reads overflows or becomes 0."""
+    tensors = [
+        (place, value.tensor)
+        for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
+        if changes and value is not None and value.tensor is not None
+    ]
+    tensors += [(0, attribute.t) for attribute in step.node.attribute if step.is_a("ConstantOfShape")]
+    for place, tensor in tensors:
+        if tensor.data_type not in plan.sources:
+            continue
+        extent = stored.extent(tensor)
+        if extent.lost and not (extent.overflows and step.is_a(*_BOUNDING)):
+            if not extent.overflows:
+                plan.vanishing[step] = extent.vanishing
+                if not step.domain and place in _ADDED.get(step.node.op_type, ()):
+                    continue
+            return None, _lost(extent, plan)
+    return change, ""
+
+
+def _lost(extent: Extent, plan: Plan) -> str:
+    return f"of a constant {extent.lost} in {type_name(plan.target)}"

@@ -1,0 +1,71 @@
+"""The numbers that a small constant keeps from being 0, and what is steep there: a division, a logarithm, a root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onnx_migrate.facts.typed_graph import Step, Value
+from onnx_migrate.standard.element_types import type_name
+
+from .numbers import largest, smallest
+from .plan import Plan, moves
+from .stored import StoredNumbers
+
+__all__ = ["keep_behind_small_constants"]
+
+_STEEP = frozenset({"Div", "Log", "Pow", "Reciprocal", "Sqrt"})
+"""Operators that a number which becomes 0 makes infinite, or the slope of which it does."""
+
+_UNITS = 8
+"""How many of the smallest numbers of the type a number is at least that is told from 0."""
+
+
+def keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> None:
+    """Keep what divides by, or takes a logarithm or root of, a number that a small constant keeps from being 0.
+
+    So stay what adds the constant, what moves the sum, and behind a reciprocal that would be infinite, what multiplies by it.
+    """
+    small: dict[Value, tuple[float, tuple[Step, ...]]] = {}
+    large: set[Value] = set()
+    reason = "it divides by a small number, or takes its logarithm or root"
+    for step in steps:
+        given = [(place, value) for place, value in enumerate(step.inputs) if value in small]
+        least, way = min(
+            (small[value] for _, value in given if value), default=(0.0, ()), key=lambda one: one[0]
+        )
+        if step in plan.vanishing:
+            small.update(dict.fromkeys(filter(None, step.outputs), (plan.vanishing[step], (step,))))
+        elif step.is_a("Mul", "Div") and any(value in large for value in step.inputs):
+            plan.keep(step, reason)
+        elif given and moves(step):
+            small.update(dict.fromkeys(filter(None, step.outputs), (least, (*way, step))))
+        elif given and (beyond := _beyond_a_slope(step, given[-1][0], least, stored)):
+            small.update(dict.fromkeys(filter(None, step.outputs), (beyond, (step,))))
+            if beyond > largest(plan.target):
+                large.update(filter(None, step.outputs))
+            elif least >= _UNITS * smallest(plan.target):
+                continue
+            for other in (*way, step):
+                if other in plan.vanishing and other in plan.changes:
+                    plan.keep(
+                        other,
+                        f"of a constant {plan.vanishing[other]:.3g} becomes 0 in {type_name(plan.target)}",
+                    )
+                plan.keep(other, reason)
+
+
+def _beyond_a_slope(step: Step, place: int, least: float, stored: StoredNumbers) -> float:
+    """Return how small or large a number becomes that a node reads and that is at least so large; 0 for no steep operator."""
+    if step.domain or step.node.op_type not in _STEEP or (step.is_a("Div") and place == 0):
+        return 0.0
+    if step.is_a("Log"):
+        return 1.0
+    exponent = 0.5 if step.is_a("Sqrt") else -1.0
+    if step.is_a("Pow"):
+        value = step.inputs[1]
+        exponent = 0.0 if value is None or value.tensor is None else float(stored.numbers(value.tensor).min())
+        if place == 1 or exponent >= 1:
+            return 0.0
+    if step.is_a("Div") and step.inputs[0] is not None and step.inputs[0].tensor is None:
+        return 1.0  # what is divided is as small
+    return float(least**exponent)
