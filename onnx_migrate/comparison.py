@@ -18,7 +18,7 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import Kind, RoundedOutput, Verdict, proofs_text
+from onnx_migrate.verdicts import Kind, RoundedOutput, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
@@ -99,22 +99,33 @@ def compare(
         with Prover(settings) as prover:
             if cast and any(is_narrow(model.proto) for model in models):
                 return _closeness(prover, segment.original, result, settings)
-            verdict = prover.verify(segment, strict=exact, by_value=True)
-            if verdict.kind is Kind.DIFFERS and verdict.comparisons:
-                first = prover.first_counterpart(segment.original, result)
-                if first is not None:
-                    first = replace(first, value=(names or {}).get(first.value, first.value))
-                verdict = replace(verdict, first_difference=first)
-            if not _ran_in_onnxruntime(verdict):
-                for model in (segment.original, result):
-                    if not prover.loads(model):
-                        _checked(model, check_nodes)
+            verdict = _verdict(prover, segment, exact=exact, names=names or {})
         if verdict.kind is Kind.VERIFIED:
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if not asked:
             return verdict
         reporter.stage("prove")
-        proofs = prove_models(asked, segment.original, result, settings)
+        return _with_proofs(verdict, prove_models(asked, segment.original, result, settings))
+
+
+def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Mapping[str, str]) -> Verdict:
+    """Return the verdict on two models of one interface, with the first value that differs. Raises InvalidModel."""
+    original, result = segment.original, segment.result
+    verdict = prover.verify(segment, strict=exact, by_value=True)
+    if verdict.kind is Kind.DIFFERS and verdict.comparisons:
+        first = prover.first_counterpart(original, result)
+        if first is not None:
+            first = replace(first, value=names.get(first.value, first.value))
+        verdict = replace(verdict, first_difference=first)
+    if not _ran_in_onnxruntime(verdict):
+        for model in (original, result):
+            if not prover.loads(model):
+                _checked(model, check_nodes)
+    return verdict
+
+
+def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
+    """Return a verdict with what running both models in other runtimes showed."""
     failing = [proof for proof in proofs if not proof.passed]
     known = [proof for proof in failing if proof.outcome != "unknown"]
     if known and verdict.kind is not Kind.DIFFERS:

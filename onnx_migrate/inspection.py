@@ -19,6 +19,7 @@ from onnx_migrate.compatibility import (
     Support,
 )
 from onnx_migrate.engine.incompatibility import Incompatibility
+from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.reachability import (
     Reachability,
     ReachableDomain,
@@ -174,24 +175,10 @@ def inspect(
     stored = list(stored_weights(proto))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
-    log, refusal, plan = ChangeLog(), None, None
-    pipeline = default_pipeline(opset=opset if targets else asked, runtime=targets, simplify=False)
-    try:
-        result = pipeline.run(model, log).model
-    except UsageError:
-        raise
-    except MigrateError as error:
-        refusal = error
-    else:
-        plan = Report(
-            model.name,
-            summary,
-            ModelSummary.of(result.proto),
-            pipeline.names,
-            tuple(log.changes),
-            tuple(log.notes),
-            effects=tuple(log.facts_of(PassEffect)),
-        )
+    plan = _plan(
+        model, summary, default_pipeline(opset=opset if targets else asked, runtime=targets, simplify=False)
+    )
+    planned = plan if isinstance(plan, Report) else None
     return Inspection(
         model=model.name,
         producer=" ".join(filter(None, map(_text, (proto.producer_name, proto.producer_version)))),
@@ -206,12 +193,33 @@ def inspect(
         ),
         external_files=_external_files(model),
         problems=problems,
-        target=(plan and plan.after.opset) or (asked if isinstance(asked, (int, str)) else str(dict(asked))),
-        plan=plan,
-        refusal=refusal,
+        target=(planned and planned.after.opset)
+        or (asked if isinstance(asked, (int, str)) else str(dict(asked))),
+        plan=planned,
+        refusal=plan if isinstance(plan, MigrateError) else None,
         reachability=reachability,
         domains=find_reachable_domains(model, lambda opsets: default_pipeline(opset=opsets, simplify=False)),
         **_advice(model, targets, None if everywhere else opset, everywhere=everywhere),
+    )
+
+
+def _plan(model: Model, before: ModelSummary, pipeline: Pipeline) -> Report | MigrateError:
+    """Return the report of a migration, or the error that it ends with. Raises UsageError."""
+    log = ChangeLog()
+    try:
+        result = pipeline.run(model, log).model
+    except UsageError:
+        raise
+    except MigrateError as error:
+        return error
+    return Report(
+        model.name,
+        before,
+        ModelSummary.of(result.proto),
+        pipeline.names,
+        tuple(log.changes),
+        tuple(log.notes),
+        effects=tuple(log.facts_of(PassEffect)),
     )
 
 
