@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
-__all__ = ["Heads", "by_head", "joined", "scale_of"]
+__all__ = ["Heads", "biased", "by_head", "joined", "scale_of"]
 
 _T = TensorProto
 
 _DIRECT = 23
 """The opset from which on the standard has Attention."""
+
+_END = int(np.iinfo(np.int64).max)
 
 _LOWEST = float(np.finfo(np.float32).min)
 """What the kernels add to the scores of keys behind a query, in place of minus infinity."""
@@ -122,6 +124,38 @@ class Heads:
         direct = self.op.version >= _DIRECT and (mask is None or bias is None)
         return self._direct(mask, bias) if direct else self._written_out(mask, bias)
 
+    def in_buffer(
+        self, past: Value, beams: Value | None, mask: Value | None, filtered: float, bias: Value | None
+    ) -> tuple[Value, Value, Value, Value]:
+        """Return what `attend` returns where the caches have room behind their first `past` rows, and the whole of them.
+
+        `beams` (batch / beams, beams, rows) has the beam from which a single query takes each cached row.
+        """
+        op, new = self.op, [by_head(item, self.count) for item in (self.key, self.value)]
+        assert self.past_key is not None and self.past_value is not None
+        past, steps = past.cast(_T.INT64).reshape(-1), op.size_of(self.query, 1)
+        caches = (self.past_key, self.past_value)
+        old = [op.write("Slice", cache, [0], past, [2]) for cache in caches]
+        ends = [op.write("Slice", cache, past + steps, [_END], [2]) for cache in caches]
+        seen = old if beams is None else self._of_beams(old, beams, past, bias)
+        heads = replace(self, key=new[0], value=new[1], past_key=seen[0], past_value=seen[1])
+        result, _, _, scores = heads.attend(heads.mask(mask, filtered), bias)
+        stored = [op.Concat(*rows, axis=2) for rows in zip(old, new, ends, strict=True)]
+        return result, stored[0], stored[1], scores
+
+    def _of_beams(self, caches: list[Value], beams: Value, past: Value, bias: Value | None) -> list[Value]:
+        """Return cached rows, (batch, heads, past, size), each from the item of the batch that its beam is."""
+        op = self.op
+        if bias is not None and (bias.shape or (None,))[0] != 1:
+            op.refuse("each beam has a bias of its own, of which the kernel takes another one", code="no-equal")
+        width, batch = op.size_of(beams, 1), op.size_of(self.query, 0)
+        items = op.Unsqueeze(op.iota(batch), [1])
+        table = op.Reshape(beams.cast(_T.INT64), op.Concat([-1], op.size_of(beams, 2), axis=0))
+        source = op.write("Slice", table, [0], past, [1]) + items / width * width
+        single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel takes the rows as they stand
+        places = op.Unsqueeze(op.Where(single, source, items), [1, 3])
+        return [op.GatherElements(cache, op.Expand(places, op.Shape(cache)), axis=0) for cache in caches]
+
     def _direct(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
         op, flat = self.op, self.key.need_rank() == 3
         query = self.query if flat else by_head(self.query, self.count)
@@ -191,20 +225,23 @@ def multi_head_attention(
     """It is Attention of the standard from opset 23 on, and below what that consists of.
 
     What changes: the bias is added to queries, keys and values first. The mask becomes numbers that are added to the scores, with
-    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart. Below opset
-    23: MatMul, Mul, Add, Where, Softmax, MatMul between Reshapes and Transposes; positions are counted at run time.
+    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart. Of a cache in
+    a buffer, Slices take the rows up to `past_sequence_length`, and a Concat puts the new ones behind them; of the cache of a beam
+    search, a GatherElements takes each row from its beam. Below opset 23: MatMul, Mul, Add, Where, Softmax, MatMul between
+    Reshapes and Transposes; positions are counted at run time.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/multihead_attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
     The fourth output has the scores before the Softmax, as the kernel has it and the text does not.
     """
-    if past_sequence_length is not None or cache_indirection is not None:
-        op.refuse("its cache is a buffer of a fixed length, or that of a beam search", code="no-equal")
     query, key, value = _unpacked(op, query, key, value)
     if key is None or value is None:
         op.refuse("it has no keys or no values", code="invalid-node")
     if bias is not None:
-        query, key, value = _biased(op, query, key, value, bias)
+        query, key, value = biased(op, query, key, value, bias)
     heads = Heads(op, num_heads, query, key, value, scale, past_key, past_value, bool(unidirectional))
+    if past_sequence_length is not None and past_key is not None:
+        masked = (key_padding_mask, mask_filter_value, attention_bias)
+        return heads.in_buffer(past_sequence_length, cache_indirection, *masked)
     return heads.attend(heads.mask(key_padding_mask, mask_filter_value), attention_bias)
 
 
@@ -224,7 +261,7 @@ def _part(op: Op, packed: Value, place: int) -> Value:
     return op.Squeeze(op.Slice(packed, [place], [place + 1], [3]), [3]).reshape(0, 0, -1)
 
 
-def _biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple[Value, Value, Value]:
+def biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple[Value, Value, Value]:
     """Add the parts of a bias to queries, keys and values; to the queries alone where the keys are a cache by head."""
     found, place = [], 0
     size = (query.shape or (None,))[-1]
@@ -236,9 +273,9 @@ def _biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tupl
         if item.need_rank() == 4:
             found.append(item)
             continue
-        end = place + length if length is not None else np.iinfo(np.int64).max
-        found.append(item + op.Slice(bias, [place], [int(end)], [0]))
-        place = int(end)
+        end = _END if length is None else place + length
+        found.append(item + op.Slice(bias, [place], [end], [0]))
+        place = end
     return found[0], found[1], found[2]
 
 

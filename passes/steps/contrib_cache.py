@@ -8,11 +8,10 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
-from .contrib_attention import Heads, by_head, joined, scale_of
+from .contrib_attention import Heads, biased, by_head, joined, scale_of
 
 _T = TensorProto
 _LOWEST = float(np.finfo(np.float32).min)
-_END = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -201,39 +200,23 @@ def decoder_masked_multi_head_attention(
 ) -> Result:
     """One query meets the keys of a buffer, into which its own key and value are written behind the cached ones.
 
-    What changes: a Where writes the new row at `past_sequence_length`; a Slice takes the rows up to it. The rest is that of
-    `com.microsoft.multiheadattention-written-out`. Keys by head without a cache are those of an encoder.
+    What changes: what `com.microsoft.multiheadattention-written-out` says of a cache in a buffer. Keys by head without a cache are
+    those of an encoder.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/decoder_masked_multihead_attention.cc: 2e-7 of the largest number seen.
 
-    Limits: beams are refused, and caches that are no shared buffer.
+    Limits: caches that are no shared buffer are refused.
     """
-    if cache_indirection is not None or key is None or value is None:
-        op.refuse("it searches with beams, or has packed inputs", code="no-equal")
-    if past_key is None or past_value is None:
-        if bias is not None:
-            op.refuse("it has a bias and no cache", code="no-equal")
-        crossed = Heads(op, num_heads, query, key, value, scale)
-        return crossed.attend(crossed.mask(mask_index, mask_filter_value), attention_bias)
+    if key is None or value is None:
+        op.refuse("it has packed inputs", code="no-equal")
+    if past_key is None and bias is not None:
+        op.refuse("it has a bias and no cache", code="no-equal")
+    if bias is not None:
+        query, key, value = biased(op, query, key, value, bias)
+    heads = Heads(op, num_heads, query, key, value, scale, past_key, past_value)
+    if past_key is None:
+        return heads.attend(heads.mask(mask_index, mask_filter_value), attention_bias)
     if past_sequence_length is None or not past_present_share_buffer:
         op.refuse("its cache is no buffer of a fixed length", code="no-equal")
-    if bias is not None:
-        width = (query.shape or (None,))[-1]
-        if width is None:
-            op.refuse(
-                "the last axis of its queries must be fixed, by which its bias is split", code="needs-shape"
-            )
-        ends = (0, width, 2 * width, _END)
-        query, key, value = (
-            item + op.Slice(bias, [ends[at]], [ends[at + 1]], [0])
-            for at, item in enumerate((query, key, value))
-        )
-    past = past_sequence_length.cast(_T.INT64).reshape(-1)
-    caches = []
-    for cache, new in ((past_key, key), (past_value, value)):
-        here = op.Equal(op.Unsqueeze(op.iota(op.size_of(cache, 2)), [1]), past)
-        caches.append(op.Where(here, by_head(new, num_heads), cache))
-    rows = [op.write("Slice", cache, [0], past + 1, [2]) for cache in caches]
-    heads = Heads(op, num_heads, query, rows[0], rows[1], scale)
-    result, _, _, scores = heads.attend(heads.mask(mask_index, mask_filter_value), attention_bias)
-    return result, caches[0], caches[1], scores
+    masked = (mask_index, mask_filter_value, attention_bias)
+    return heads.in_buffer(past_sequence_length, cache_indirection, *masked)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.plugins import Rewriter, adapter, compatible, unchanged
+from onnx_migrate.plugins import Rewriter, adapter, unchanged
 
 DOUBLE = TensorProto.DOUBLE
 
@@ -16,18 +16,25 @@ unchanged(
     reason="the operator is ONNX Runtime's own at every opset, and one kernel computes it",
     types=LostTypes.OWN,
 )
-compatible(
-    "LayerNormalization",
-    17,
-    reason="before 17 the operator is ONNX Runtime's own, which computes both with one kernel",
-)
+
+
+@adapter("LayerNormalization", to=17)
+def layer_normalization_17(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """LayerNormalization of the standard has one type, where ONNX Runtime's own gives a result of the type of its scale.
+
+    What changes: Casts to the wider type where the data and the scale have two, and back to that of the scale. Else nothing.
+
+    Why equal: ONNX Runtime computes both with one kernel (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).
+    """
+    _one_type(node, rw)
 
 
 @adapter("SimplifiedLayerNormalization", to=23)
 def simplified_layer_normalization_23(node: onnx.NodeProto, rw: Rewriter) -> None:
     """SimplifiedLayerNormalization, which is ONNX Runtime's own, is written as RMSNormalization of the standard.
 
-    What changes: the name. A node whose second output is there stays, as RMSNormalization has none.
+    What changes: the name, and Casts around it where the data and the scale have two types. A node whose second output is there
+    stays, as RMSNormalization has none.
 
     Why equal: attributes and defaults are the same, and ONNX Runtime computes both with one kernel
     (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).
@@ -35,6 +42,22 @@ def simplified_layer_normalization_23(node: onnx.NodeProto, rw: Rewriter) -> Non
     if len(node.output) < 2 or not node.output[1]:
         del node.output[1:]
         rw.rename("RMSNormalization")
+        _one_type(node, rw)  # onnx infers the type of the data in place of the scale's
+
+
+def _one_type(node: onnx.NodeProto, rw: Rewriter) -> None:
+    """Cast inputs of several types to the widest, and the first output back to the type of the scale."""
+    given, result = [rw.dtype(name) for name in node.input if name], node.output[0]
+    if None in given or len(set(given)) == 1:
+        return
+    wide = DOUBLE if DOUBLE in given else TensorProto.FLOAT
+    if wide == DOUBLE:  # the kernel normalises in float
+        rw.exactness = EQUIVALENT
+    for index, dtype in enumerate(given):
+        if dtype != wide:
+            node.input[index] = rw.before("Cast", [node.input[index]], hint="wide", to=wide)
+    if given[1] != wide:
+        rw.after("Cast", [rw.detach_output(0)], [result], to=given[1])
 
 
 @adapter("MeanVarianceNormalization", to=13)
@@ -111,10 +134,10 @@ def layer_normalization(
     std = op.Sqrt(op.ReduceMean(square, axes) + epsilon)
     inverse = op.Reciprocal(std) if op.is_read(2) else None
     normalized = deviation / std if inverse is None else deviation * inverse
-    scale, bias = scale.cast(wide), bias if bias is None else bias.cast(wide)
-    result = normalized * scale if bias is None else normalized * scale + bias
+    result = normalized * scale.cast(wide)
+    result = result if bias is None else result + bias.cast(wide)
     return (
-        result.cast(dtype),
+        result.cast(scale.dtype or dtype),
         mean.cast(stash_type) if op.is_read(1) else None,
         inverse if inverse is None else inverse.cast(stash_type),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.passes.contrib.level_1 import floats
+from tests.passes.contrib.level_1 import floats, integers
 from tests.passes.contrib.one_node import Case
 
 OPSETS = (17, 23)
@@ -88,21 +88,37 @@ def _case(
 
 
 def buffers() -> Iterator[Case]:
-    """Yield DecoderMaskedMultiHeadAttention with a shared buffer."""
-    for masked, biased, added in product((False, True), repeat=3):
-        past, room, width = 4, 9, N * H
-        mask = np.array([[1, 1, 0, 1, 1], [1] * 5], np.int32)
-        given = {
-            "q": floats(B, 1, width), "k": floats(B, 1, width), "v": floats(B, 1, width), "m": mask if masked else None,
-            "bias": floats(1, N, 1, past + 1) if added else None,
-            "past_k": floats(B, N, room, H), "past_v": floats(B, N, room, H),
-            "length": np.array([past], np.int32), "beams": None, "table": None, "b": floats(3 * width) if biased else None,
-        }  # fmt: skip
-        attributes = {"num_heads": N, "past_present_share_buffer": 1}
-        yield Case(
-            "DecoderMaskedMultiHeadAttention", given, attributes, (), ("y", "pk", "pv"), opsets=OPSETS, within=NEAR,
-            label=f"{masked}-{biased}-{added}",
-        )  # fmt: skip
+    """Yield MultiHeadAttention and its form for a decoder with a shared buffer, also with the beams of a search."""
+    for masked, biased, added, beams in product((False, True), repeat=4):
+        yield buffer("DecoderMaskedMultiHeadAttention", 1, 4, masked, biased, added, beams)
+    for steps, past, beams in product((1, 3), (0, 4), (False, True)):
+        causal = steps == 3
+        yield buffer("MultiHeadAttention", steps, past, not causal, True, False, beams and steps == 1, causal)
+
+
+def buffer(
+    operator: str, steps: int, past: int, masked: bool, biased: bool, added: bool, beams: bool, causal: bool = False
+) -> Case:
+    room, width, batch = 9, N * H, 2 * B
+    mask = integers(0, 2, batch, past + steps, dtype="int32")
+    mask[:, -1] = 1
+    given: dict[str, Any] = {
+        "q": floats(batch, steps, width), "k": floats(batch, steps, width), "v": floats(batch, steps, width),
+        "m": mask if masked else None, "bias": floats(1, N, steps, past + steps) if added else None,
+        "past_k": floats(batch, N, room, H), "past_v": floats(batch, N, room, H),
+        "length": np.array([past], np.int32), "beams": None,
+        "table": integers(0, 2, batch // 2, 2, room, dtype="int32") if beams else None, "b": floats(3 * width) if biased else None,
+    }  # fmt: skip
+    attributes: dict[str, Any] = {"num_heads": N}
+    if operator == "MultiHeadAttention":
+        order = ("q", "k", "v", "b", "m", "bias", "past_k", "past_v", "length", "table")
+        given, attributes = {name: given[name] for name in order}, attributes | {"unidirectional": int(causal)}
+    else:
+        attributes |= {"past_present_share_buffer": 1}
+    label = f"{steps}-{past}-{masked}-{biased}-{added}-{beams}"
+    return Case(
+        operator, given, attributes, (), ("y", "pk", "pv"), opsets=OPSETS, within=NEAR, label=f"buffer-{label}"
+    )
 
 
 GRIDS = (prompts, decoding, buffers)

@@ -257,6 +257,30 @@ def test_layer_normalization_before_the_standard_had_it(target: int) -> None:
     own(OWN.replace("17 ", "11 ", 1).replace("Simplified", ""), target, "LayerNormalization")
 
 
+@pytest.mark.parametrize(("target", "standard"), [(13, True), (17, False), (23, True)])
+@pytest.mark.parametrize(
+    ("operator", "data", "scale"),
+    [
+        ("LayerNormalization", "float16", "float"),
+        ("LayerNormalization", "float", "float16"),
+        ("LayerNormalization", "float", "double"),
+        ("SimplifiedLayerNormalization", "float16", "float"),
+        ("SimplifiedLayerNormalization", "float", "float16"),
+    ],
+)
+def test_the_runtimes_own_normalization_of_two_types(
+    operator: str, target: int, standard: bool, data: str, scale: str
+) -> None:
+    require_opset(target)
+    require_ir_of(target)
+    text = f"""12 ({data}[N,8] x, {scale}[8] s, {scale}[8] b) => ({scale}[N,8] y)
+        {{ t = {operator} <axis = -1> (x, s{", b" if operator.startswith("Layer") else ""}) y = Mul (t, b) }}"""
+    result = onnx_migrate.migrate(model(text), opset=target, standard=standard)
+    assert result.report.verified
+    if standard:
+        onnx.checker.check_model(result.model, full_check=True)
+
+
 # Written out
 
 CHANNELS = """<float[3] s = {1.0, 2.0, -1.0}, float[3] b = {0.5, 0.0, 1.0},
