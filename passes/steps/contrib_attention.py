@@ -147,7 +147,9 @@ class Heads:
         """Return cached rows, (batch, heads, past, size), each from the item of the batch that its beam is."""
         op = self.op
         if bias is not None and (bias.shape or (None,))[0] != 1:
-            op.refuse("each beam has a bias of its own, of which the kernel takes another one", code="no-equal")
+            op.refuse(
+                "each beam has a bias of its own, of which the kernel takes another one", code="no-equal"
+            )
         width, batch = op.size_of(beams, 1), op.size_of(self.query, 0)
         items = op.Unsqueeze(op.iota(batch), [1])
         table = op.Reshape(beams.cast(_T.INT64), op.Concat([-1], op.size_of(beams, 2), axis=0))

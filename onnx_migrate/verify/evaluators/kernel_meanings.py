@@ -11,6 +11,10 @@ QLinearAveragePool adds the rows of a window one after the other (qlinear_pool.c
 optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). Where
 scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
 by rows, it has the order of both: every bit is that of QLinearAveragePool.
+
+QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib), so that a result between
+two steps may be the other one than that of DequantizeLinear, Add or Mul, and QuantizeLinear, for which they stand. The optimiser
+makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import Runnable
 
-__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "SKIP_NOTE", "as_meant", "write_as_meant"]
+__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "SKIP_NOTE", "STEP_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
     "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
@@ -40,22 +44,27 @@ SKIP_NOTE = (
     "SkipLayerNormalization was run as Add and LayerNormalization; ONNX Runtime's kernel of it sums up a row one number after the"
     " other, and so rounds where the mean is far larger than the deviation"
 )
+STEP_NOTE = (
+    "without optimisation QLinearAdd and QLinearMul were run as DequantizeLinear, Add or Mul, and QuantizeLinear, of which the"
+    " optimiser makes them again; their kernel adds the zero point before it rounds, so that without optimisation a number between"
+    " two steps may become the other one"
+)
 
 _DOMAIN = "com.microsoft"
-_WORDS = (b"MatMulNBits", b"MultiHeadAttention", b"AveragePool", b"SkipLayerNormalization")
+_WORDS = (b"MatMulNBits", b"MultiHeadAttention", b"AveragePool", b"SkipLayerNormalization", b"QLinear")
 
 
-def as_meant(runnable: Runnable) -> tuple[Runnable, tuple[str, ...]]:
+def as_meant(runnable: Runnable, *, optimize: bool) -> tuple[Runnable, tuple[str, ...]]:
     """Return a model as it is to be loaded, itself if it has no such node, and notes on what was changed."""
     structure = runnable.structure
     if structure is not None and not any(word in structure for word in _WORDS):
         return runnable, ()
     model = runnable.proto()
-    changed, notes = write_as_meant(model)
+    changed, notes = write_as_meant(model, optimize=optimize)
     return (runnable.with_structure(model) if changed else runnable), notes
 
 
-def write_as_meant(model: onnx.ModelProto) -> tuple[int, tuple[str, ...]]:
+def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[int, tuple[str, ...]]:
     """Write such nodes in place; return how many were written, and notes on them."""
     notes: set[str] = set()
     changed, names = 0, Names(model)
@@ -73,7 +82,10 @@ def write_as_meant(model: onnx.ModelProto) -> tuple[int, tuple[str, ...]]:
             elif node.domain == _DOMAIN and node.op_type == "MultiHeadAttention":
                 changed += _with_outputs(node, names) if len(node.input) > 6 and node.input[6] else 0
         skips = _skips(body) if opset else []
-        written = dict.fromkeys(pools, _by_rows) | dict.fromkeys(skips, _as_sum)
+        steps = _binaries(body) if (opset or 0) >= 10 and not optimize else []
+        written = (
+            dict.fromkeys(pools, _by_rows) | dict.fromkeys(skips, _as_sum) | dict.fromkeys(steps, _as_floats)
+        )
         for index in sorted(written, reverse=True):
             nodes = written[index](body.node[index], names)
             del body.node[index]
@@ -82,6 +94,7 @@ def write_as_meant(model: onnx.ModelProto) -> tuple[int, tuple[str, ...]]:
         changed += len(written)
         notes.update([ORDER_NOTE] if pools else ())
         notes.update([SKIP_NOTE] if skips else ())
+        notes.update([STEP_NOTE] if steps else ())
     return changed, tuple(sorted(notes))
 
 
@@ -137,6 +150,29 @@ def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
             axis=-1,
             epsilon=epsilon,
         ),
+    ]
+
+
+def _binaries(body: Body) -> list[int]:
+    """Return the places of the nodes that add or multiply quantised values, and have all their zero points."""
+    return [
+        index
+        for index, node in enumerate(body.node)
+        if node.op_type in ("QLinearAdd", "QLinearMul")
+        and node.domain == _DOMAIN
+        and len(node.input) == 8
+        and all(node.input)
+    ]
+
+
+def _as_floats(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
+    """Return nodes that dequantise two values, add or multiply them, and quantise the result."""
+    left, right, found = (names.fresh(f"{node.output[0]}_{part}") for part in ("left", "right", "found"))
+    return [
+        helper.make_node("DequantizeLinear", node.input[:3], [left]),
+        helper.make_node("DequantizeLinear", node.input[3:6], [right]),
+        helper.make_node(node.op_type.removeprefix("QLinear"), [left, right], [found]),
+        helper.make_node("QuantizeLinear", [found, *node.input[6:8]], node.output),
     ]
 
 

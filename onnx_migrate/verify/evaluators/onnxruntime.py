@@ -75,7 +75,7 @@ class OnnxRuntime(Evaluator):
         if not optimize:
             # Weights stay in their file: packing them for faster multiplication would copy them.
             options.add_session_config_entry("session.disable_prepacking", "1")
-        runnable, meant = as_meant(runnable)
+        runnable, meant = as_meant(runnable, optimize=optimize)
         if optimize:  # products with weights of few bits, which the optimiser fuses, stay products of floats
             options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
         written, saturating = exact_sums(runnable)

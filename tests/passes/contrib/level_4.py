@@ -97,7 +97,14 @@ def buffers() -> Iterator[Case]:
 
 
 def buffer(
-    operator: str, steps: int, past: int, masked: bool, biased: bool, added: bool, beams: bool, causal: bool = False
+    operator: str,
+    steps: int,
+    past: int,
+    masked: bool,
+    biased: bool,
+    added: bool,
+    beams: bool,
+    causal: bool = False,
 ) -> Case:
     room, width, batch = 9, N * H, 2 * B
     mask = integers(0, 2, batch, past + steps, dtype="int32")
@@ -112,12 +119,22 @@ def buffer(
     attributes: dict[str, Any] = {"num_heads": N}
     if operator == "MultiHeadAttention":
         order = ("q", "k", "v", "b", "m", "bias", "past_k", "past_v", "length", "table")
-        given, attributes = {name: given[name] for name in order}, attributes | {"unidirectional": int(causal)}
+        given, attributes = (
+            {name: given[name] for name in order},
+            attributes | {"unidirectional": int(causal)},
+        )
     else:
         attributes |= {"past_present_share_buffer": 1}
     label = f"{steps}-{past}-{masked}-{biased}-{added}-{beams}"
     return Case(
-        operator, given, attributes, (), ("y", "pk", "pv"), opsets=OPSETS, within=NEAR, label=f"buffer-{label}"
+        operator,
+        given,
+        attributes,
+        (),
+        ("y", "pk", "pv"),
+        opsets=OPSETS,
+        within=NEAR,
+        label=f"buffer-{label}",
     )
 
 

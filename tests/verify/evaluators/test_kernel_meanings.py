@@ -8,7 +8,7 @@ import pytest
 from onnx import helper, parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, SKIP_NOTE, write_as_meant
+from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, SKIP_NOTE, STEP_NOTE, write_as_meant
 from tests.passes.contrib.level_2 import data, few_bits, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
@@ -81,3 +81,34 @@ def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) 
     assert np.abs(kernel[0] - meant[0]).max() > 1e-4
     assert all(np.array_equal(one, other) for one, other in zip(meant, result, strict=True))
     assert onnx_migrate.migrate(proto, standard=True).report.verified
+
+
+@pytest.mark.parametrize("operator", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_number_between_two_steps_is_compared_with_optimisation(operator: str, dtype: str) -> None:
+    """Half of the sums, or products, lie between two steps, and the zero point is odd."""
+    every = np.arange(256).astype("uint8").view(dtype)
+    names = ("a", "as", "az", "b", "bs", "bz", "ys", "yz")
+    result = scale(0.5 if operator == "QLinearAdd" else 0.125)
+    values = (
+        every[:, None],
+        scale(0.25),
+        zero(dtype, 3),
+        every[None],
+        scale(0.25),
+        zero(dtype, 3),
+        result,
+        zero(dtype, 7),
+    )
+    case = Case(
+        operator, dict(zip(names, values, strict=True)), constants=[name for name in names if len(name) == 2]
+    )
+    proto = case.model(17)
+    kernel = session(proto).run(None, case.feeds)[0].astype(int)
+    forms = written(proto)
+    steps = np.abs(session(forms).run(None, case.feeds)[0].astype(int) - kernel)
+    assert steps.max() == 1
+    assert np.array_equal(session(forms, optimised=True).run(None, case.feeds)[0], kernel)
+    migration = onnx_migrate.migrate(proto, standard=True)
+    assert migration.report.verified
+    assert STEP_NOTE in str(migration.report)
