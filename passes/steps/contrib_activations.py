@@ -44,6 +44,16 @@ def quick_gelu(op: Op, x: Value, *, alpha: float = 1.702) -> Value:
     return x * op.Sigmoid(x if alpha == 1 else x * alpha)
 
 
+@formula("com.microsoft::ScaledSiLU", since=1, exactness=EQUIVALENT)
+def scaled_silu(op: Op, x: Value, scale: Value | None, *, alpha: float = 1.0) -> Value:
+    """It is X times a scale, times the Sigmoid of that.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    """
+    scaled = x * (float(alpha) if scale is None else scale)
+    return scaled * op.Sigmoid(scaled)
+
+
 @formula("com.microsoft::BiasSplitGelu", since=1, form=20, exactness=EQUIVALENT)
 def bias_split_gelu(op: Op, x: Value, bias: Value) -> Value:
     """The sum with a bias is halved along its last axis: the first half times Gelu of the second.

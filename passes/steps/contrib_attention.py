@@ -77,8 +77,8 @@ class Heads:
     def mask(self, mask: Value | None, filtered: float) -> Value | None:
         """Return what a mask of int32 adds to the scores: 0, or `filtered` for keys that are not seen. Its axes are four.
 
-        A mask is (batch, keys) or (batch, queries, keys); or (batch), the number of keys that are seen; or (2 · batch), their
-        ends and their starts.
+        A mask is (batch, keys) or (batch, queries, keys); or (batch) or (3 · batch + 2), which begins with the number of keys
+        that are seen; or (2 · batch), their ends and their starts.
         """
         op = self.op
         if mask is None:
@@ -107,14 +107,21 @@ class Heads:
             one, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
             if one and other and one[0] and one[0] == other[0]:
                 given = batch = 1
+        if (
+            given is not None and batch is not None and given == 3 * batch + 2
+        ):  # behind them, where packed items start
+            lengths, given = op.Slice(lengths, [0], [batch], [0]), batch
         if given is not None and given == batch:
             return places < op.Unsqueeze(lengths, [1])
-        if given is None or batch is None:  # behind the ends of the keys come their starts, or zeros
-            lengths = op.Concat(lengths, lengths * 0, axis=0)
-        elif given != 2 * batch:
-            op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
         items = op.size_of(self.query, 0)
         ends = op.write("Slice", lengths, [0], items, [0])
+        if (
+            given is None or batch is None
+        ):  # behind the ends of the keys are their starts, or something else, or nothing
+            both = op.Equal(op.size_of(mask, 0), items * 2).cast(_T.INT64)
+            lengths = op.Concat(lengths, ends, axis=0) * both
+        elif given != 2 * batch:
+            op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
         starts = op.write("Slice", lengths, items, items * 2, [0])
         return (places < op.Unsqueeze(ends, [1])) & ~(places < op.Unsqueeze(starts, [1]))
 
@@ -132,7 +139,8 @@ class Heads:
         `beams` (batch / beams, beams, rows) has the beam from which a single query takes each cached row.
         """
         op, new = self.op, [by_head(item, self.count) for item in (self.key, self.value)]
-        assert self.past_key is not None and self.past_value is not None
+        assert self.past_key is not None
+        assert self.past_value is not None
         past, steps = past.cast(_T.INT64).reshape(-1), op.size_of(self.query, 1)
         caches = (self.past_key, self.past_value)
         old = [op.write("Slice", cache, [0], past, [2]) for cache in caches]
@@ -162,8 +170,7 @@ class Heads:
         op, flat = self.op, self.key.need_rank() == 3
         query = self.query if flat else by_head(self.query, self.count)
         if mask is not None:
-            rows = op.Concat([1, 1], op.size_of(self.query, 1), [1], axis=0)
-            mask = op.Expand(mask, rows)
+            mask = op.Expand(mask, op.Concat([1, 1], op.size_of(self.query, 1), self.total, axis=0))
         given: dict[str, Any] = {"is_causal": int(self.causal), "scale": float(self.scale) or None}
         given |= {"q_num_heads": self.count, "kv_num_heads": self.count} if flat else {}
         given |= {"qk_matmul_output_mode": 2} if op.is_read(3) else {}
@@ -227,10 +234,10 @@ def multi_head_attention(
     """It is Attention of the standard from opset 23 on, and below what that consists of.
 
     What changes: the bias is added to queries, keys and values first. The mask becomes numbers that are added to the scores, with
-    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart. Of a cache in
-    a buffer, Slices take the rows up to `past_sequence_length`, and a Concat puts the new ones behind them; of the cache of a beam
-    search, a GatherElements takes each row from its beam. Below opset 23: MatMul, Mul, Add, Where, Softmax, MatMul between
-    Reshapes and Transposes; positions are counted at run time.
+    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart.
+    Of a cache in a buffer, Slices take the rows up to `past_sequence_length`, and a Concat puts new ones behind; of that of a beam search, a
+    GatherElements takes each row from its beam. Below opset 23: MatMul, Mul, Add, Where, Softmax, MatMul between Reshapes and
+    Transposes; positions are counted at run time.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/multihead_attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
     The fourth output has the scores before the Softmax, as the kernel has it and the text does not.
@@ -416,3 +423,42 @@ def rotary_embedding(
         num_heads=None if by_heads else num_heads,
     )  # fmt: skip
     return joined(op, found) if rank == 3 and by_heads else found
+
+
+@formula("com.microsoft::MRotaryEmbedding", since=1, form=23, exactness=EQUIVALENT)
+def m_rotary_embedding(
+    op: Op,
+    x: Value,
+    position_ids: Value,
+    cos_cache: Value,
+    sin_cache: Value,
+    *,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    mrope_layout: int = 0,
+    mrope_section: list[int],
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Value:
+    """It is RotaryEmbedding, each of whose columns has one of three positions: a time, a row or a column.
+
+    What changes: a Gather for each kind of position; Where takes the columns of each from them.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/mrotary_embedding.cc.
+    """
+    if is_packed_batching:
+        op.refuse("it packs items of several lengths", code="no-equal")
+    half = cos_cache.need_static()[1]
+    kind = np.repeat(range(3), mrope_section)
+    if mrope_layout:  # rows and columns have every third column each
+        kind = np.arange(half) % 3
+        kind[np.arange(half) >= 3 * np.array(mrope_section)[kind]] = 0
+    parts = [op.Gather(position_ids, place, axis=0) for place in range(3)]
+    tables = []
+    for cache in (cos_cache, sin_cache):
+        time, row, column = (op.Gather(cache, part, axis=0) for part in parts)
+        table = op.Where(kind == 1, row, op.Where(kind == 2, column, time))
+        tables.append(table if scale == 1 else table * scale)
+    given = {"interleaved": interleaved, "rotary_embedding_dim": rotary_embedding_dim}
+    return op.RotaryEmbedding(x, *tables, None, num_heads=num_heads or None, **given)

@@ -200,8 +200,8 @@ def decoder_masked_multi_head_attention(
 ) -> Result:
     """One query meets the keys of a buffer, into which its own key and value are written behind the cached ones.
 
-    What changes: what `com.microsoft.multiheadattention-written-out` says of a cache in a buffer. Keys by head without a cache are
-    those of an encoder.
+    What changes: what `com.microsoft.multiheadattention-written-out` says of a cache in a buffer. Keys by head without a cache
+    are those of an encoder.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/decoder_masked_multihead_attention.cc: 2e-7 of the largest number seen.
 

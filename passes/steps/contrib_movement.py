@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnx_migrate.engine.steps.formula import Op, Result, TensorProto, Value, formula
+from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
 
 @formula("com.microsoft::Pad", since=1, form=13)
@@ -91,6 +91,63 @@ def unique(op: Op, x: Value) -> Result:
     """
     found = op.several("Unique", 4, x, sorted=0)
     return found[0], found[2], found[3]
+
+
+@formula("com.microsoft::CropAndResize", since=1, form=13, exactness=EQUIVALENT)
+def crop_and_resize(
+    op: Op,
+    x: Value,
+    rois: Value,
+    batch_indices: Value,
+    crop_size: Value,
+    *,
+    extrapolation_value: float = 0.0,
+    mode: str = "bilinear",
+) -> Value:
+    """Places between the corners of each box are read by Gather: the next element, or the mean of four by their distances.
+
+    What changes: the channels become the last axis, in which a Gather reads rows. Places outside of the image have
+    `extrapolation_value`.
+
+    Why equal: onnxruntime/contrib_ops/cpu/crop_and_resize.cc.
+    """
+    height, width = op.size_of(x, 2), op.size_of(x, 3)
+    top, left, bottom, right = op.several("Split", 4, rois, [1] * 4, axis=1)
+    crop = crop_size.need_constant("size of the crops").tolist()
+    y, seen_y = _between(op, top, bottom, crop[0], height)
+    x_, seen_x = _between(op, left, right, crop[1], width)
+    flat = op.Transpose(x, perm=[0, 2, 3, 1])
+    flat = op.Reshape(flat, op.Concat([-1], op.size_of(x, 1), axis=0))
+    first = op.Unsqueeze(batch_indices.cast(TensorProto.INT64), [1, 2]) * height
+
+    def at(rows: Value, columns: Value) -> Value:
+        row, column = (item.cast(TensorProto.INT64) for item in (rows, columns))
+        return op.Gather(flat, (first + op.Unsqueeze(row, [2])) * width + op.Unsqueeze(column, [1]), axis=0)
+
+    if mode == "nearest":
+        found = at(op.Floor(y + 0.5), op.Floor(x_ + 0.5))
+    else:
+        ends = [(op.Floor(item), op.Ceil(item)) for item in (y, x_)]
+        (north, south), (west, east) = ends
+        along, down = op.Unsqueeze(x_ - west, [1, 3]), op.Unsqueeze(y - north, [2, 3])
+        upper, lower = (at(row, west) + (at(row, east) - at(row, west)) * along for row in (north, south))
+        found = upper + (lower - upper) * down
+    inside = op.Unsqueeze(seen_y, [2, 3]) & op.Unsqueeze(seen_x, [1, 3])
+    return op.Transpose(op.Where(inside, found, float(extrapolation_value)), perm=[0, 3, 1, 2])
+
+
+def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> tuple[Value, Value]:
+    """Return `count` places from start to end, (boxes, count), 0 for those outside of 0 … size - 1, and which are inside."""
+    last = size.cast(start.need_dtype()) - 1
+    if count == 1:
+        places = (start + end) * 0.5 * last
+    else:
+        steps = np.arange(count - 1, dtype=start.numpy_type)[None]
+        places = op.Concat(
+            start * last + (end - start) * last / (count - 1) * op.constant(steps), end * last, axis=1
+        )
+    inside = op.And(~(places < 0), ~(places > last))
+    return op.Where(inside, places, op.constant(0, places)), inside
 
 
 @formula("com.microsoft::Inverse", since=1, form=13)

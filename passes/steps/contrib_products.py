@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
@@ -268,3 +270,57 @@ def causal_conv_with_state(
     found = found if activation == "none" else found * op.Sigmoid(found)
     state = op.write("Slice", both, op.size_of(x, 2), op.size_of(x, 2) + (kernel - 1), [2])
     return found, state
+
+
+@formula("com.microsoft::MoE", since=1, form=20, exactness=EQUIVALENT)
+def mixture_of_experts(
+    op: Op,
+    x: Value,
+    router_probs: Value,
+    fc1: Value,
+    fc1_bias: Value | None,
+    fc2: Value,
+    fc2_bias: Value | None,
+    *,
+    activation_alpha: float = 1.0,
+    activation_beta: float = 0.0,
+    activation_type: str = "relu",
+    k: int = 1,
+    normalize_routing_weights: int = 0,
+    swiglu_fusion: int = 0,
+    swiglu_limit: float = math.inf,
+) -> Value:
+    """Each row goes through all experts, and the results of the `k` most probable ones are added by their probabilities.
+
+    What changes: ONNX Runtime computes the experts that a row chooses; the MatMuls that are written compute all of them.
+
+    Why equal: onnxruntime/contrib_ops/cpu/moe/moe_cpu.cc.
+    """
+    rows = x.reshape(1, -1, fc2.need_static()[1])
+    best, chosen = op.several("TopK", 2, op.Softmax(router_probs, axis=-1), [k], axis=-1)
+    best = best / op.ReduceSum(best, [1]) if normalize_routing_weights else best
+    shares = op.ScatterElements(router_probs * 0, chosen, best, axis=1)
+    inner = rows @ op.Transpose(fc1, perm=[0, 2, 1])
+    inner = inner if fc1_bias is None else inner + op.Unsqueeze(fc1_bias, [1])
+    if activation_type == "swiglu" and swiglu_fusion == 1:  # gates and values side by side
+        pairs = inner.reshape(0, 0, -1, 2)
+        gate, linear = (op.Squeeze(op.Slice(pairs, [place], [place + 1], [3]), [3]) for place in range(2))
+        if math.isfinite(swiglu_limit):
+            gate, linear = op.Min(gate, swiglu_limit), op.Clip(linear, -swiglu_limit, swiglu_limit)
+        inner = gate * op.Sigmoid(gate * activation_alpha) * (linear + activation_beta)
+    elif activation_type in _OF_EXPERTS:
+        inner = _OF_EXPERTS[activation_type](op, inner)
+    else:
+        op.refuse(f"its activation is {activation_type!r} in a form that no kernel computes", code="no-equal")
+    found = inner @ op.Transpose(fc2, perm=[0, 2, 1])
+    found = found if fc2_bias is None else found + op.Unsqueeze(fc2_bias, [1])
+    weighted = found * op.Unsqueeze(op.Transpose(shares, perm=[1, 0]), [2])
+    return op.Reshape(op.ReduceSum(weighted, [0], keepdims=False), op.shape_of(x))
+
+
+_OF_EXPERTS: dict[str, Callable[[Op, Value], Value]] = {
+    "relu": lambda op, value: op.Relu(value),
+    "gelu": lambda op, value: op.Gelu(value, approximate="tanh"),
+    "silu": lambda op, value: value * op.Sigmoid(value),
+    "identity": lambda op, value: value,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def linear_attention(
     kv_num_heads: int,
     scale: float,
     update_rule: str,
-) -> Result:
+) -> tuple[Value, Value | None]:
     """The recurrence is written out as a Scan over time.
 
     What changes: the inputs are reshaped to [time, N, heads, …] in float; the body of the Scan decays the state, corrects it,
@@ -61,9 +62,117 @@ def linear_attention(
     op.rw.scope.record_type(final.name, ValueType(_FLOAT, (None,) * 4))
     op.rw.scope.record_type(stacked.name, ValueType(_FLOAT, (None,) * 5))
     result = op.Transpose(stacked, perm=[1, 0, 2, 3, 4]).reshape(0, 0, -1).cast(dtype)
-    if not op.rw.output(1):
-        return result
-    return result, final.cast(past_state.need_dtype() if past_state is not None else dtype)
+    kept = dtype if past_state is None else past_state.need_dtype()
+    return result, final.cast(kept) if op.is_read(1) else None
+
+
+@formula("com.microsoft::LinearAttention", since=1, exactness=EQUIVALENT)
+def linear_attention_of_microsoft(
+    op: Op,
+    query: Value,
+    key: Value,
+    value: Value,
+    past_state: Value | None,
+    decay: Value | None,
+    beta: Value | None,
+    *,
+    q_num_heads: int,
+    kv_num_heads: int,
+    scale: float = 0.0,
+    update_rule: str = "gated_delta",
+    chunk_size: int = 64,
+    state_window: int = 0,
+) -> Result:
+    """It is LinearAttention of the standard, in which several heads of queries or values share one of keys.
+
+    What changes: the heads of keys, and of queries where there are fewer of them than of values, are repeated by a Gather.
+
+    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention.cc.
+    """
+    if state_window:
+        op.refuse("it has a window of states", code="no-equal")
+    size = _fixed(query, 2) // q_num_heads
+    key = _repeated(key, size, kv_num_heads)
+    query = _repeated(query, size, max(q_num_heads, kv_num_heads))
+    heads = {"q_num_heads": max(q_num_heads, kv_num_heads), "kv_num_heads": kv_num_heads}
+    return linear_attention(
+        op, query, key, value, past_state, decay, beta, **heads, scale=scale, update_rule=update_rule
+    )
+
+
+@formula("com.microsoft::GatedDeltaNet", since=1, exactness=EQUIVALENT)
+def gated_delta_net(
+    op: Op,
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    lengths: Value | None,
+    decay: Value | None,
+    beta: Value | None,
+    state: Value | None,
+    a_log: Value | None,
+    dt_bias: Value | None,
+    *,
+    beta_activation: str = "none",
+    chunk_size: int = 64,
+    gate_activation: str = "none",
+    gate_lower_bound: float = -5.0,
+    qk_l2_norm: int = 0,
+    scale: float = 0.0,
+    state_update_capacity: int = 0,
+    update_rule: str = "gated_delta",
+) -> Result:
+    """It is LinearAttention of the standard, with a state that is transposed.
+
+    What changes: the items of a batch, all of one length, become an axis of their own. What the operator does to decay, beta,
+    queries and keys before is written out.
+
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/bert_defs.cc, measured against the kernel.
+
+    Limits: items of several lengths, packed inputs and compact updates of the state are refused.
+    """
+    if lengths is not None or state_update_capacity or key is None or value is None or state is None:
+        op.refuse("it packs items of several lengths, or its inputs, or its updates", code="no-equal")
+    heads, size = _fixed(state, 1), _fixed(state, 3)
+    if decay is not None and a_log is not None and dt_bias is not None and gate_activation != "none":
+        each = [heads, -1] if decay.need_rank() == query.need_rank() else [heads]
+        rate, total = op.Exp(a_log).reshape(*each), decay.cast(_FLOAT) + dt_bias.reshape(*each)
+        soft = gate_activation in ("softplus", "qwen")
+        decay = -rate * op.Softplus(total) if soft else op.Sigmoid(rate * total) * gate_lower_bound
+    if beta is not None and beta_activation == "sigmoid":
+        beta = op.Sigmoid(beta.cast(_FLOAT))
+    if qk_l2_norm:
+        query, key = (op.LpNormalization(item.cast(_FLOAT), axis=-1, p=2) for item in (query, key))
+    own, axis = _fixed(query, -2), query.need_rank() - 2
+    if own < heads:
+        every = np.repeat(np.arange(own), heads // own)
+        query, key = (op.Gather(item, every, axis=axis) for item in (query, key))
+    batch, count = op.size_of(state, 0), op.size_of(value, axis - 1)
+    rows = op.Concat(batch, count if axis == 2 else op.Div(count, batch), [-1], axis=0)
+    given = [None if item is None else op.Reshape(item, rows) for item in (query, key, value, decay, beta)]
+    turned = op.Transpose(state, perm=[0, 1, 3, 2])
+    sizes: dict[str, Any] = {"q_num_heads": heads, "kv_num_heads": heads, "scale": scale or size**-0.5}
+    found = linear_attention(op, *given[:3], turned, *given[3:], **sizes, update_rule=update_rule)
+    assert isinstance(found, tuple)
+    result = op.Reshape(found[0], op.shape_of(value)).cast(value.need_dtype())
+    return result, None if found[1] is None else op.Transpose(found[1], perm=[0, 1, 3, 2])
+
+
+def _fixed(value: Value, axis: int) -> int:
+    """Return the size of an axis, which must be known."""
+    size = None if value.shape is None else value.shape[axis]
+    if size is None:
+        value.op.refuse("the sizes of its heads must be fixed", code="needs-shape")
+    return size
+
+
+def _repeated(value: Value, size: int, heads: int) -> Value:
+    """Return (batch, time, heads · size) with each head repeated so that there are `heads`."""
+    own = _fixed(value, 2) // size
+    if own == heads:
+        return value
+    places = np.repeat(np.arange(own), heads // own)
+    return value.op.Gather(value.reshape(0, 0, own, size), places, axis=2).reshape(0, 0, heads * size)
 
 
 def _by_time(value: Value, heads: int, *shape: int) -> Value:

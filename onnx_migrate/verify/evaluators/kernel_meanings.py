@@ -12,9 +12,9 @@ optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVec
 scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
 by rows, it has the order of both: every bit is that of QLinearAveragePool.
 
-QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib), so that a result between
-two steps may be the other one than that of DequantizeLinear, Add or Mul, and QuantizeLinear, for which they stand. The optimiser
-makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
+QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib), so that a result
+between two steps may be the other one than that of DequantizeLinear, Add or Mul, and QuantizeLinear, for which they stand. The
+optimiser makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ SKIP_NOTE = (
 )
 STEP_NOTE = (
     "without optimisation QLinearAdd and QLinearMul were run as DequantizeLinear, Add or Mul, and QuantizeLinear, of which the"
-    " optimiser makes them again; their kernel adds the zero point before it rounds, so that without optimisation a number between"
-    " two steps may become the other one"
+    " optimiser makes them again; their kernel adds the zero point before it rounds, so that a number between two steps may"
+    " become the other one there"
 )
 
 _DOMAIN = "com.microsoft"

@@ -28,6 +28,8 @@ def gelus() -> Iterator[Case]:
     x, b = floats(2, 5, 8), floats(8)
     opsets, near = (7, 13, 17, 20, 24, 26), 2e-7
     yield Case("Gelu", {"x": x}, opsets=(9, 13, 20), within=near)
+    yield Case("ScaledSiLU", {"x": x}, {"alpha": 1.7}, opsets=(9, 13), within=near)
+    yield Case("ScaledSiLU", {"x": x, "s": floats()}, opsets=(9, 13), within=near, label="scale")
     yield Case("BiasGelu", {"x": x, "b": b}, opsets=(9, 13, 20), within=near)
     yield Case("BiasGelu", {"x": x, "b": b}, constants=("b",), opsets=(13,), within=near, label="constant")
     yield Case("FastGelu", {"x": x}, opsets=opsets, within=near)
@@ -305,4 +307,53 @@ def states() -> Iterator[Case]:
     yield Case("LinearAttentionGate", {**gates, "b": None}, opsets=(13,), within=1e-6, label="decay")
 
 
-GRIDS = (gelus, layer_normalizations, embeddings, products, convolutions, movements, others, states)
+def boxes() -> Iterator[Case]:
+    """Yield CropAndResize, with boxes that are mirrored, or reach out of the image."""
+    rois = np.array(
+        [[0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], [-0.3, 0.1, 0.5, 1.2], [0.9, 0.8, 0.2, 0.1]], np.float32
+    )
+    for mode, size, outside in product(("bilinear", "nearest"), ([3, 4], [1, 5], [7, 1]), (0.0, -2.5)):
+        given = {"x": floats(2, 3, 8, 9), "rois": rois, "b": np.array([0, 1, 1, 0], np.int32)}
+        given["size"] = np.array(size, np.int32)
+        attributes = {"mode": mode, "extrapolation_value": outside}
+        label = f"{mode}-{size}-{outside}"
+        yield Case(
+            "CropAndResize", given, attributes, ("size",), opsets=(11, 13, 21), within=1e-6, label=label
+        )
+
+
+def experts() -> Iterator[Case]:
+    """Yield MoE with each activation that the kernel has."""
+    count, hidden, width = 4, 8, 12
+    for activation, k, scaled in product(("relu", "gelu", "silu", "identity", "swiglu"), (1, 2), (0, 1)):
+        attributes: dict[str, Any] = {
+            "activation_type": activation,
+            "k": k,
+            "normalize_routing_weights": scaled,
+        }
+        if activation == "swiglu":
+            attributes |= {"swiglu_fusion": 1, "activation_alpha": 1.7, "activation_beta": 1.0}
+            attributes |= {"swiglu_limit": 0.7} if scaled else {}
+        inner = width * (2 if activation == "swiglu" else 1)
+        given = {
+            "x": floats(2, 3, hidden) if scaled else floats(6, hidden), "r": floats(6, count),
+            "w1": floats(count, inner, hidden), "b1": floats(count, inner) if scaled else None,
+            "w2": floats(count, hidden, width), "b2": floats(count, hidden) if k == 2 else None,
+        }  # fmt: skip
+        constants = ("w1", "b1", "w2", "b2")
+        label = f"{activation}-{k}-{scaled}"
+        yield Case("MoE", given, attributes, constants, opsets=(11, 13, 21), within=1e-6, label=label)
+
+
+GRIDS = (
+    gelus,
+    layer_normalizations,
+    embeddings,
+    products,
+    convolutions,
+    movements,
+    others,
+    states,
+    boxes,
+    experts,
+)

@@ -29,6 +29,7 @@ def masks(total: int, queries: int = S) -> dict[str, Array | None]:
         "lengths": np.array([total - 2, total], np.int32),
         "ends": np.array([total - 1, total, 1, 0], np.int32),
         "one": np.ones((B, 1), np.int32),
+        "packed": np.array([total - 2, total, 0, queries, 2 * queries, 0, total, 2 * total], np.int32),
     }
 
 
@@ -72,7 +73,7 @@ def attentions() -> Iterator[Case]:
         label="sizes",
     )
     for causal, cached, (kind, _), columns in product((0, 1), (0, 3), masks(S).items(), (False, True)):
-        if kind in ("one",):
+        if kind in ("one", "packed"):
             continue
         given = {
             "x": integers(0, 256, B, S, width, dtype="uint8"), "w": small("int8", width, 3 * hidden), "b": floats(3 * hidden),
@@ -194,6 +195,68 @@ def rotary() -> Iterator[Case]:
         )
         label = f"{interleaved}-{by_heads}-{offset}-{part}"
         yield Case("RotaryEmbedding", given, attributes, ("c", "s"), opsets=OPSETS, within=NEAR, label=label)
+    for layout, sections, interleaved, by_heads in product(
+        (0, 1), ([3, 3, 2], [2, 3, 3]), (0, 1), (False, True)
+    ):
+        x = floats(B, N, S, 16) if by_heads else floats(B, S, N * 16)
+        given = {"x": x, "p": integers(0, 9, 3, B, S), "c": floats(9, 8), "s": floats(9, 8)}
+        attributes = {
+            "num_heads": N,
+            "interleaved": interleaved,
+            "mrope_layout": layout,
+            "mrope_section": sections,
+        }
+        attributes |= {"scale": 0.5} if interleaved else {}
+        label = f"{layout}-{sections}-{interleaved}-{by_heads}"
+        opsets = (17, 23)
+        yield Case(
+            "MRotaryEmbedding",
+            given,
+            attributes,
+            ("c", "s"),
+            opsets=opsets,
+            within=NEAR,
+            fixed=True,
+            label=label,
+        )
 
 
-GRIDS = (attentions, multi_head, rotary)
+def linear() -> Iterator[Case]:
+    """Yield the linear attentions: with heads that are shared, each rule, and what GatedDeltaNet does to its inputs before."""
+    rules = ("linear", "gated", "delta", "gated_delta")
+    for (queries, values, keys), rule, past in product(
+        ((2, 2, 2), (4, 2, 2), (2, 4, 4), (2, 4, 2)), rules, (False, True)
+    ):
+        given = {
+            "q": floats(B, S, queries * H), "k": floats(B, S, keys * H) / 2, "v": floats(B, S, values * 3),
+            "past": floats(B, values, H, 3) if past else None,
+            "decay": -abs(floats(B, S, values * H if past else values)) if rule.startswith("gated") else None,
+            "beta": abs(floats(B, S, values if past else 1)) / 2 if rule.endswith("delta") else None,
+        }  # fmt: skip
+        attributes = {"q_num_heads": queries, "kv_num_heads": values, "update_rule": rule}
+        label = f"{queries}-{values}-{keys}-{rule}-{past}"
+        yield Case(
+            "LinearAttention", given, attributes, (), ("y", "state"), opsets=(13, 21), within=NEAR, fixed=True, label=label
+        )  # fmt: skip
+    more = (
+        {}, {"qk_l2_norm": 1}, {"gate_activation": "softplus"}, {"gate_activation": "sigmoid", "gate_lower_bound": -3.0},
+        {"gate_activation": "kda"}, {"beta_activation": "sigmoid"}, {"scale": 0.3, "update_rule": "gated"},
+        {"update_rule": "linear"}, {"update_rule": "delta"},
+    )  # fmt: skip
+    for place, attributes in enumerate(more):
+        rule, axes = str(attributes.get("update_rule", "gated_delta")), ((B, S) if place % 2 else (B * S,))
+        each = place in (2, 4, 5)  # a decay for each number of a key
+        gated, several = rule.startswith("gated"), "gate_activation" in attributes
+        given = {
+            "q": floats(*axes, N, H), "k": floats(*axes, N, H) / 4, "v": floats(*axes, 2 * N, 3), "lengths": None,
+            "decay": -abs(floats(*axes, 2 * N, *([H] if each else []))) if gated else None,
+            "beta": abs(floats(*axes, 2 * N)) / 2 if rule.endswith("delta") else None, "past": floats(B, 2 * N, 3, H),
+            "a": floats(2 * N) if several else None, "b": floats(2 * N, *([H] if place == 4 else [])) if several else None,
+        }  # fmt: skip
+        label = f"{place}-{'-'.join(map(str, attributes.values()))}"
+        yield Case(
+            "GatedDeltaNet", given, attributes, (), ("y", "state"), opsets=(13, 21), within=NEAR, fixed=True, label=label
+        )  # fmt: skip
+
+
+GRIDS = (attentions, multi_head, rotary, linear)

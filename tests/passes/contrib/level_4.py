@@ -114,7 +114,8 @@ def buffer(
         "m": mask if masked else None, "bias": floats(1, N, steps, past + steps) if added else None,
         "past_k": floats(batch, N, room, H), "past_v": floats(batch, N, room, H),
         "length": np.array([past], np.int32), "beams": None,
-        "table": integers(0, 2, batch // 2, 2, room, dtype="int32") if beams else None, "b": floats(3 * width) if biased else None,
+        "table": integers(0, 2, batch // 2, 2, room, dtype="int32") if beams else None,
+        "b": floats(3 * width) if biased else None,
     }  # fmt: skip
     attributes: dict[str, Any] = {"num_heads": N}
     if operator == "MultiHeadAttention":

@@ -83,6 +83,12 @@ def _write_index(argument: Argument) -> Range:
     return Range(0, max(0, cache - update)) if cache is not None and update is not None else Range(0, 0)
 
 
+def _past_in_buffer(argument: Argument) -> Range:
+    """The rows of a buffer behind which those of the query have room."""
+    room = argument.length(6, 2)
+    return _below(None if room is None else room - (argument.length(0, 1) or 1) + 1)
+
+
 def _past_and_current(less: int) -> Rule:
     """How many keys there are in GroupQueryAttention, less so many."""
 
@@ -149,5 +155,10 @@ _BY_DOMAIN: dict[tuple[str, str, int], Rule] = {
     ("com.microsoft", "GroupQueryAttention", 6): _past_and_current(0),
     ("com.microsoft", "GroupQueryAttention", 9): _into(7, 0),
     ("com.microsoft", "DecoderMaskedMultiHeadAttention", 7): _into(5, 2),
+    ("com.microsoft", "DecoderMaskedMultiHeadAttention", 9): _into(9, 1),
+    ("com.microsoft", "MultiHeadAttention", 8): _past_in_buffer,
+    ("com.microsoft", "MultiHeadAttention", 9): _into(9, 1),
+    ("com.microsoft", "CropAndResize", 2): _into(0, 0),
+    ("com.microsoft", "MRotaryEmbedding", 1): _into(2, 0),
 }
 """Operators whose meaning depends on the domain."""
