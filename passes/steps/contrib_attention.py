@@ -234,10 +234,10 @@ def multi_head_attention(
     """It is Attention of the standard from opset 23 on, and below what that consists of.
 
     What changes: the bias is added to queries, keys and values first. The mask becomes numbers that are added to the scores, with
-    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart.
-    Of a cache in a buffer, Slices take the rows up to `past_sequence_length`, and a Concat puts new ones behind; of that of a beam search, a
-    GatherElements takes each row from its beam. Below opset 23: MatMul, Mul, Add, Where, Softmax, MatMul between Reshapes and
-    Transposes; positions are counted at run time.
+    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart. Below opset
+    23: MatMul, Mul, Add, Where, Softmax, MatMul between Reshapes and Transposes; positions are counted at run time. Of a cache in
+    a buffer, Slices take the rows up to `past_sequence_length`, and a Concat puts new ones behind; in a beam search, a
+    GatherElements takes each row from its beam.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/multihead_attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
     The fourth output has the scores before the Softmax, as the kernel has it and the text does not.
