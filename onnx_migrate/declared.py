@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-__all__ = ["Declared", "KeywordsOf", "check_names", "declared", "option"]
+__all__ = ["Declared", "KeywordsOf", "check_names", "declared", "option", "parameters_of"]
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -126,3 +127,16 @@ def check_names(function: str, given: Iterable[str], known: Collection[str]) -> 
             near = get_close_matches(name, known, 1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
+
+
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a user's function.
+
+    From Python 3.14 on, annotations are evaluated when they are asked for, and may name what only type checkers import: such
+    an annotation is a `ForwardRef`.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return list(signature(function, annotation_format=Format.FORWARDREF).parameters.values())
+    return list(signature(function).parameters.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -14,6 +13,7 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar
 
+from onnx_migrate.declared import parameters_of
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.errors import MigrateError, PassError, UsageError
@@ -188,9 +188,10 @@ def takes_graph(function: Callable[..., Any]) -> bool:
 
     Raises UsageError when the annotation of its first parameter says neither.
     """
-    parameters = list(inspect.signature(function).parameters.values())
-    annotation = parameters[0].annotation if parameters else inspect.Parameter.empty
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    parameters = parameters_of(function)
+    annotation = parameters[0].annotation if parameters else ""
+    told = (getattr(annotation, name, None) for name in ("__name__", "__forward_arg__"))
+    text = annotation if isinstance(annotation, str) else next(filter(None, told), str(annotation))
     kind = text.rpartition(".")[2]
     if kind not in ("ModelProto", "Graph"):
         raise UsageError(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from typing import Any
 
 import onnx
 import pytest
 
 from onnx_migrate.engine import pass_infra as passes_module
-from onnx_migrate.engine.pass_infra import as_pass, installed_passes
+from onnx_migrate.engine.pass_infra import as_pass, installed_passes, takes_graph
 from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.engine.steps.formula import unregistered
 from onnx_migrate.errors import PassError, UsageError
 from onnx_migrate.files import inline, load
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -57,6 +59,32 @@ def test_a_function_must_say_what_it_takes() -> None:
 
     with pytest.raises(UsageError, match="annotate its parameter"):
         as_pass(silent)
+
+
+_ANNOTATED = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import onnx
+    import onnx_graphsurgeon as gs
+    from onnx_graphsurgeon import Graph
+    from onnx_migrate.plugins import Op, Value
+def proto(model: onnx.ModelProto) -> None: ...
+def graph(graph: gs.Graph) -> None: ...
+def named(graph: Graph) -> Graph: ...
+def written(op: Op, x: Value, *, alpha: float = 1.0) -> Value:
+    'It is x.'
+"""
+
+
+def test_annotations_may_name_what_type_checkers_import_alone() -> None:
+    """From Python 3.14 on annotations are evaluated when they are asked for; before, `annotations` of __future__ does it."""
+    text = _ANNOTATED if sys.version_info >= (3, 14) else f"from __future__ import annotations{_ANNOTATED}"
+    module: dict[str, Any] = {}
+
+    exec(compile(text, "module", "exec", dont_inherit=True), module)
+
+    assert [takes_graph(module[name]) for name in ("proto", "graph", "named")] == [False, True, True]
+    assert unregistered(module["written"], "ai.example::Annotated").operator == "Annotated"
 
 
 def test_entry_points_join_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

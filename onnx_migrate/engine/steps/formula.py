@@ -6,15 +6,16 @@ the oldest opset has already, it serves the second use alone.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from inspect import Parameter
 from typing import Any
 
 import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
 
+from onnx_migrate.declared import parameters_of
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, register_decomposition
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
@@ -125,20 +126,19 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _formula(domain: str, operator: str, since: int, function: Function, *, without: bool) -> Formula:
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    kinds = inspect.Parameter
+    parameters = parameters_of(function)[1:]
     return Formula(
         domain,
         operator,
         since,
         without or since <= OLDEST or bool(domain),
         function,
-        tuple(item.name for item in parameters if item.kind is kinds.POSITIONAL_OR_KEYWORD),
-        any(item.kind is kinds.VAR_POSITIONAL for item in parameters),
+        tuple(item.name for item in parameters if item.kind is Parameter.POSITIONAL_OR_KEYWORD),
+        any(item.kind is Parameter.VAR_POSITIONAL for item in parameters),
         {
-            item.name: None if item.default is kinds.empty else item.default
+            item.name: None if item.default is Parameter.empty else item.default
             for item in parameters
-            if item.kind is kinds.KEYWORD_ONLY
+            if item.kind is Parameter.KEYWORD_ONLY
         },
     )
 
