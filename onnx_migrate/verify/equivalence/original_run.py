@@ -17,6 +17,7 @@ from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise
+from onnx_migrate.verify.equivalence.executed import not_executed
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
@@ -140,6 +141,7 @@ def run_original(
         search.notes.append(
             f"models are compared without optimisation only, because the original then fails: {error}"
         )
+    search.notes.extend(not_executed(original, search.inputs, configurations[0]))
     seed = None if settings.feeds is not None else settings.seed
     return OriginalRun(
         search.feeds, seed, runs, noise, upstream, tuple(search.notes), search.recorded, search.expensive

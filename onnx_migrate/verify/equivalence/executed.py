@@ -1,0 +1,164 @@
+"""Which branches of If and bodies of Loop and Scan no input ran, so that nothing is known of what their nodes compute.
+
+A copy of the model is run in which each body writes a flag that it ran. The flags of a body leave its node as further outputs:
+the other branch of an If writes false in their place, and a Loop or Scan carries from turn to turn whether one was set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.inliner
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.graphs import all_nodes, fed_inputs, names_read, node_label, subgraphs
+from onnx_migrate.model.names import Names
+from onnx_migrate.process import mark
+from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
+from onnx_migrate.verify.model_traits import needed_nodes
+from onnx_migrate.verify.run_count import run_each
+
+__all__ = ["not_executed"]
+
+_MOST = 5
+"""Bodies that did not run, and nodes of one, that are named."""
+
+_BODIES = {"then_branch": "then branch", "else_branch": "else branch", "body": "body"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """A branch or body as notes call it, and the one around it, None in the main graph."""
+
+    what: str
+    around: _Body | None
+
+
+_Flags = list[tuple[str, _Body]]
+"""The values that say whether bodies ran."""
+
+
+def not_executed(
+    original: Runnable, inputs: Sequence[Mapping[str, Any]], configuration: str
+) -> Iterator[str]:
+    """Yield notes that name the branches and bodies that no input runs, with nodes in them; not those inside of such."""
+    if not any(map(_has_bodies, all_nodes(original.model))):
+        return
+    mark("original: running, which branches it takes")
+    model = original.proto()
+    if any(_has_bodies(node) for function in model.functions for node in function.node):
+        model = onnx.inliner.inline_local_functions(model)
+    try:
+        flags = _write_flags(model)
+        runs = list(run_each(open_model(original.with_structure(model), configuration), inputs))
+    except (EvaluationError, MemoryError) as error:
+        yield f"which branches and bodies of loops were run is not known: {error}"
+        return
+    ran = {body for value, body in flags if any(np.any(run[value]) for run in runs)}
+    idle = [body for _, body in flags if body not in ran and (body.around is None or body.around in ran)]
+    for body in idle[:_MOST]:
+        yield f"no input runs {body.what}: what it computes was not compared; give inputs that run it with --input-data"
+    if idle[_MOST:]:
+        yield f"no input runs {count_of(len(idle) - _MOST, 'further branch')} or body"
+
+
+def _has_bodies(node: onnx.NodeProto) -> bool:
+    return node.op_type in ("If", "Loop", "Scan") and is_onnx(node.domain)
+
+
+def _write_flags(model: onnx.ModelProto) -> _Flags:
+    """Write a flag into each body of a model; leave the flags as its only outputs, with the nodes that compute them."""
+    graph, opset = model.graph, onnx_opset(model.opset_import, ir_version=model.ir_version) or 0
+    flags = _Writer(Names(model), opset).write(graph, None)
+    nodes = list(map(_copied, needed_nodes(graph.node, [value for value, _ in flags])))
+    read = {name for node in nodes for name in names_read(node)} | {value.name for value in fed_inputs(graph)}
+    del graph.node[:], graph.output[:]
+    graph.node.extend(nodes)
+    graph.output.extend(_declared(value) for value, _ in flags)
+    for values in (graph.initializer, graph.input):
+        for index in reversed(range(len(values))):
+            if values[index].name not in read:
+                del values[index]
+    return flags
+
+
+@dataclass(frozen=True)
+class _Writer:
+    names: Names
+    opset: int
+
+    def write(self, graph: onnx.GraphProto, around: _Body | None) -> _Flags:
+        """Write flags into the bodies inside a graph, and return the values of the graph that have them."""
+        found: _Flags = []
+        nodes: list[onnx.NodeProto] = []
+        for node in graph.node:
+            if _has_bodies(node) and (node.op_type != "Scan" or self.opset >= 9):  # Scan-8 is of batches
+                inside = [
+                    (graph, _Body(_said(node, name, graph), around)) for name, _, graph in subgraphs(node)
+                ]
+                for body, of in [item for item in inside if item[0].node]:
+                    found += self._flags_of(node, body, of, nodes)
+            nodes.append(_copied(node))
+        if found:
+            del graph.node[:]
+            graph.node.extend(nodes)
+        return found
+
+    def _flags_of(
+        self,
+        node: onnx.NodeProto,
+        graph: onnx.GraphProto,
+        body: _Body,
+        before: list[onnx.NodeProto],
+    ) -> _Flags:
+        """Make the flags of a body, its own and those inside it, outputs of its node; what they need goes `before` that."""
+        inner = self.write(graph, body)
+        inner.append((self._constant(graph.node, value=True), body))
+        flags = []
+        for value, of in inner:
+            outside = self.names.fresh("executed")
+            flags.append((outside, of))
+            if node.op_type == "If":
+                for _, _, other in subgraphs(node):
+                    written = value if other is graph else self._constant(other.node, value=False)
+                    other.output.append(_declared(written))
+                node.output.append(outside)
+                continue
+            carried, set_here = self.names.fresh("executed"), self.names.fresh("executed")
+            graph.node.append(helper.make_node("Or", [carried, value], [set_here]))
+            first = (
+                2 if node.op_type == "Loop" else 0
+            )  # the number of turns and the condition come before what is carried
+            node.input.extend([""] * (first - len(node.input)))
+            node.input.insert(first, self._constant(before, value=False))
+            graph.input.insert(first, _declared(carried))
+            graph.output.insert(first // 2, _declared(set_here))
+            node.output.insert(0, outside)
+        return flags
+
+    def _constant(self, nodes: Any, *, value: bool) -> str:
+        name = self.names.fresh("executed")
+        tensor = numpy_helper.from_array(np.array([value]))
+        nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+        return name
+
+
+def _said(node: onnx.NodeProto, name: str, graph: onnx.GraphProto) -> str:
+    labels = [node_label(item) for item in graph.node]
+    shown = [*labels[:_MOST], *(["…"] if labels[_MOST:] else [])]
+    return f"the {_BODIES[name]} of {node.op_type} {node_label(node)!r} ({count_of(len(labels), 'node')}: {', '.join(shown)})"
+
+
+def _declared(value: str) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(value, TensorProto.BOOL, [1])
+
+
+def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
+    return onnx.NodeProto.FromString(node.SerializeToString())
