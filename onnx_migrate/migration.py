@@ -30,6 +30,7 @@ from onnx_migrate.errors import (
 )
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.fixed_values import ValuesFixed
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
 from onnx_migrate.process import stoppable
@@ -240,7 +241,8 @@ class _Run:
                 return result, proof, ()
             with self.clock("prove"):
                 parts = log.fact(Parts, "", "")
-                start = parts.first if parts else original
+                fixed = log.fact(ValuesFixed, "", "")
+                start = fixed.model if fixed else parts.first if parts else original
                 return ProvingInRuntimes(self.asked, verifying)(start, result, proof)
 
     def _note_unproved_dims(self, log: ChangeLog) -> None:

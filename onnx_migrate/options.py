@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onnx_migrate.engine.pipeline import Pipeline
     from onnx_migrate.model.dims.fixed_sizes import FixedDims
     from onnx_migrate.model.dims.requests import DynamicAxes
+    from onnx_migrate.model.fixed_values import FixedValues
     from onnx_migrate.process import CancelToken, Limits
     from onnx_migrate.process.progress import ProgressListener
     from onnx_migrate.standard.targets import Lower, Targets
@@ -143,6 +144,13 @@ class Options:
         None, "--fix", panel=DIMS, multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
         help="Set dynamic dims to numbers, by name as in N=1, or by input as in x:1,3,224,224. Repeat it for more.",
         text='sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.',
+    )
+    fix_values: FixedValues | None = option(
+        None, "--fix-value", panel=DIMS, multiple=True, metavar="INPUT=VALUE",
+        help="Make an input a constant, as in sr=16000, use_cache_branch=false, sizes=[1,2] or mask=mask.npy; the result has "
+        "this input no more. Repeat it for more. See docs/static.md.",
+        text="""values of inputs, which become constants and are inputs no more: {"sr": 16000, "use_cache_branch": False,
+        "mask": array}, "sr=16000", or several texts (docs/static.md).""",
     )
     static: bool = option(
         False, "--static", panel=DIMS, is_flag=True,

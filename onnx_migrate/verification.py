@@ -12,7 +12,9 @@ from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.validity import settle_ir_version
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, VerificationFailed
+from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.fixed_values import ValuesFixed
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
@@ -68,9 +70,12 @@ class Verifying:
         load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
         """
         alternative, parts = self.log.fact(Alternative, "", ""), self.log.fact(Parts, "", "")
-        given = self.prover.settings
+        given, fixed = self.prover.settings, self.log.fact(ValuesFixed, "", "")
+        start = original if parts is None else parts.first
         if parts is not None:
-            self.prover.use_inputs_of(parts.first, original)
+            self.prover.use_inputs_of(start, original)
+        if fixed is not None:
+            self.prover.use_inputs_of(fixed.model, start, fixed.values)
         *earlier, last = result.segments
         verdicts = []
         for segment, following in pairwise(result.segments):
@@ -112,6 +117,8 @@ class Verifying:
             proof = replace(proof, verdict=replace(proof.verdict, compared_with=after))
         elif alternative is not None and proof.verdict.distance is not None:
             tell_distance(self.log, alternative, str(proof.verdict.distance))
+        if fixed is not None:
+            proof = replace(proof, verdict=self._with_values(start, fixed, proof.verdict))
         if parts is not None:
             proof = replace(
                 proof, verdict=self._with_parts(original, parts, result.model, proof.verdict, given)
@@ -143,6 +150,20 @@ class Verifying:
         if verdict.verified and not cut.verified:
             reason = f"the part was not compared with the whole model: {cut.reason}"
             return replace(verdict, kind=cut.kind, reason=reason)
+        return verdict
+
+    def _with_values(self, whole: Model, fixed: ValuesFixed, verdict: Verdict) -> Verdict:
+        """Return the verdict on a result, with the proof that its original is what the whole computes when fed these values."""
+        fed = self.prover.prove_parts(whole, [fixed.model], self.prover.settings, fed=fixed.values)
+        verdict = replace(
+            verdict,
+            notes=(*verdict.notes, *fed.notes),
+            compared_with=verdict.compared_with
+            or f"the original with {listed(map(repr, fixed.values))} fixed",
+        )
+        if verdict.verified and not fed.verified:
+            reason = f"the original was not run with the values that are fixed: {fed.reason}"
+            return replace(verdict, kind=fed.kind, reason=reason)
         return verdict
 
     def _loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:

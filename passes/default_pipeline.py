@@ -20,6 +20,7 @@ from .cut import Cut
 from .declared_shapes import DeclaredShapes
 from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
 from .dynamic_dims import DynamicDims
+from .fixed_values import FixValues
 from .input_dims import FixDims, OpenDims
 from .integers import Int32, Int32Ports
 from .ir_version import IrVersion
@@ -52,6 +53,8 @@ def default_pipeline(options: Options) -> list[Pass]:
     passes += _cut(options)
     if _asks_for_ir_version_alone(options):
         return [*passes, *_ir_version(options), *installed_passes()]
+    if options.fix_values:
+        passes.append(FixValues(values=options.fix_values))
     if options.fix is not None or options.static:
         passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
     passes += _migrations(options)
@@ -123,6 +126,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.runtime,
         options.dynamic,
         options.fix,
+        options.fix_values,
         options.quantized,
         options.precision,
     )

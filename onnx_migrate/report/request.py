@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,6 +62,8 @@ class Request:
         objects: list[Any] = [item for item in asked.passes or () if not isinstance(item, str)]
         data = asked.input_data
         objects += [] if data is None or isinstance(data, (str, os.PathLike)) else [data]
+        values = asked.fix_values.values() if isinstance(asked.fix_values, Mapping) else ()
+        objects += [value for value in values if not isinstance(value, (str, bool, int, float, list))]
         return cls(options, asked.targets, not objects and asked.pipeline is None)
 
     @property
@@ -156,6 +159,10 @@ def _words(
         value = [
             f"{key}={size}" if isinstance(size, int) else f"{key}:{','.join(_sizes(size))}"
             for key, size in value.items()
+        ]
+    if name == "fix_values" and isinstance(value, dict):
+        value = [
+            f"{key}={item if isinstance(item, str) else json.dumps(item)}" for key, item in value.items()
         ]
     if name == "dynamic" and isinstance(value, dict):
         value = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from onnx_migrate import files, process
 from onnx_migrate.errors import (
@@ -66,25 +67,32 @@ class Prover:
         if self.settings.feeds is not None:
             self.settings = replace(self.settings, input_data=self.settings.feeds.in_types_of(model.proto))
 
-    def use_inputs_of(self, part: Model, whole: Model) -> None:
-        """Feed the user's inputs, from now on, to a part of the model that they were given for."""
+    def use_inputs_of(self, part: Model, whole: Model, fixed: Mapping[str, Any] | None = None) -> None:
+        """Feed the user's inputs, from now on, to a part of the model that they were given for (`Feeds.of_part`)."""
         if self.settings.feeds is not None:
-            feeds = self.settings.feeds.of_part(whole.proto, part.proto)
+            feeds = self.settings.feeds.of_part(whole.proto, part.proto, fixed)
             self.settings = replace(self.settings, input_data=feeds)
 
     def prove_parts(
-        self, whole: Model, parts: Sequence[Model], settings: Settings, result: Model | None = None
+        self,
+        whole: Model,
+        parts: Sequence[Model],
+        settings: Settings,
+        result: Model | None = None,
+        fed: Mapping[str, Any] | None = None,
     ) -> Verdict:
         """Return whether parts of a model, in the order of computing, compute what the whole does, bit for bit.
 
         With a `result` of the first part, also whether that with the parts behind it does, but for rounding. `settings` have the
-        inputs of the whole. Raises VerificationFailed where one does not.
+        inputs of the whole, but for those that are `fed`. Raises VerificationFailed where one does not.
         """
         models = (whole, *parts, *([] if result is None else [result]))
         with _requires_unchanged(*models):
             runnables = list(map(self.runnable, models))
             made = None if result is None else runnables.pop()
-            ending = settings.call(PARTS, Chain(runnables[0], tuple(runnables[1:]), made), settings.for_child)
+            ending = settings.call(
+                PARTS, Chain(runnables[0], tuple(runnables[1:]), made, fed or {}), settings.for_child
+            )
         if isinstance(ending, process.Raised) and ending.error is not None:
             raise ending.error
         if not isinstance(ending, process.Returned):

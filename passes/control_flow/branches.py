@@ -140,7 +140,7 @@ def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
             f"its condition is computed at run time, and a value is {texts[0]} in one branch and {texts[1]} in the other",
             hint=_OPEN
             if None in shapes
-            else "make the condition a constant of the model, if one branch is wanted",
+            else "fix the input that it follows from with --fix-value, if one branch is wanted",
         )
     return at.name_of(at.op.select(at.value(condition), at.value(one), at.value(other)))
 

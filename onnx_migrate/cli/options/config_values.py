@@ -118,6 +118,10 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
             f"{name}:{','.join(map(str, size))}" if isinstance(size, list) else f"{name}={size}"
             for name, size in value.items()
         ]
+    if isinstance(value, dict) and key == "fix-value":
+        return [
+            f"{name}={item if isinstance(item, str) else json.dumps(item)}" for name, item in value.items()
+        ]
     if key == "input-data" and isinstance(value, str):
         return str(path.parent / value)
     if key not in _RELATIVE:

@@ -36,7 +36,9 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                 raise UsageError(
                     f"no input has a dim named {name!r}",
                     code="unknown-symbol",
-                    hint=f"the names are {', '.join(sorted(known))}"
+                    hint=f"--fix-value {name}={given} fixes the value of this input"
+                    if name in ports
+                    else f"the names are {', '.join(sorted(known))}"
                     if known
                     else "all dims of the inputs are numbers",
                 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
@@ -25,11 +25,15 @@ PARTS = "onnx_migrate.verify.equivalence.parts:prove_parts"
 
 @dataclass(frozen=True)
 class Chain:
-    """A model, its parts in the order of computing, and what became of the first; None where that need not be run."""
+    """A model, its parts in the order of computing, and what became of the first; None where that need not be run.
+
+    `fed` are values for inputs of the whole that its one part has as constants.
+    """
 
     whole: Runnable
     parts: tuple[Runnable, ...]
     result: Runnable | None = None
+    fed: Mapping[str, Any] = field(default_factory=dict)
 
 
 def prove_parts(chain: Chain, settings: Settings) -> Verdict:
@@ -39,13 +43,15 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     `result`, that and the parts behind it are run too, and the outputs compared as those of any result.
     """
     if random_outputs(chain.whole.model):
-        chain = Chain(
-            with_fixed_numbers(chain.whole),
-            tuple(map(with_fixed_numbers, chain.parts)),
-            chain.result and with_fixed_numbers(chain.result),
+        chain = replace(
+            chain,
+            whole=with_fixed_numbers(chain.whole),
+            parts=tuple(map(with_fixed_numbers, chain.parts)),
+            result=chain.result and with_fixed_numbers(chain.result),
         )
     try:
-        run = run_original(chain.whole, chain.whole, settings)
+        drawn = chain.parts[0] if chain.fed else chain.whole
+        run = run_original(drawn, drawn, settings)
         inner = [name for part in chain.parts for name in (*_inputs(part), *_outputs(part))]
         mark("original: running, values where it is cut")
         exposed = open_model(chain.whole, UNOPTIMIZED, inner)
@@ -57,7 +63,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     try:
         parts = [open_model(part, UNOPTIMIZED) for part in chain.parts]
         for feed in run.feeds:
-            expected = exposed.run(feed.inputs)
+            expected = exposed.run({**feed.inputs, **chain.fed})
             values = _run(parts, chain.parts, {**expected, **feed.inputs})
             for part in chain.parts:
                 for name in _outputs(part):
@@ -66,7 +72,10 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
                             Kind.DIFFERS, f"a part does not compute what the whole does: {difference}"
                         )
         on = f"on {count_of(len(run.feeds), 'set')} of inputs"
-        if len(parts) > 1:
+        if chain.fed:
+            names = listed(map(repr, chain.fed))
+            note = f"with these values of {names}, the original computes bit for bit what it does with constants, {on}"
+        elif len(parts) > 1:
             note = f"the two parts, one after the other, compute bit for bit what the whole model does, {on}"
         else:
             note = f"the part computes bit for bit what the whole model does there, {on}"

@@ -83,8 +83,13 @@ class Feeds:
         positions = {f"#{place}" for place in range(len(names))}
         return all(set(feed.inputs) >= set(names) or set(feed.inputs) == positions for feed in self.sets)
 
-    def of_part(self, whole: onnx.ModelProto, part: onnx.ModelProto) -> Feeds:
-        """Return the inputs of a part of a model: those that it reads of the whole's; if these are others, all as they are."""
+    def of_part(
+        self, whole: onnx.ModelProto, part: onnx.ModelProto, fixed: Mapping[str, Any] | None = None
+    ) -> Feeds:
+        """Return the inputs of a part of a model: those that it reads of the whole's; if these are others, all as they are.
+
+        Raises UsageError where they have another value for an input that the part has as a constant, one of `fixed`.
+        """
         names, read = ([value.name for value in fed_inputs(model.graph)] for model in (whole, part))
         if not self.cover(whole) or not set(read) <= set(names):
             return self
@@ -93,6 +98,13 @@ class Feeds:
         found = []
         for feed in self.sets:
             given, expected = _named(feed.inputs, names, feed.name), _named(feed.expected, outputs, feed.name)
+            for name, value in (fixed or {}).items():
+                if not np.array_equal(given[name], value):
+                    raise UsageError(
+                        f"{feed.name}: input {name!r} has another value than the one that it is fixed to",
+                        code="input-data",
+                        hint="leave the input out of the data, or fix it to the value that these have",
+                    )
             recorded = {name: value for name, value in expected.items() if name in kept}
             found.append(Feed(feed.name, {name: given[name] for name in read}, recorded))
         return Feeds(tuple(found))
