@@ -23,8 +23,8 @@ _LONGEST = 4096
 
 _END = int(np.iinfo(np.int64).max)
 
-_WHERE_KERNELS = frozenset((_T.UINT8, _T.INT8, _T.INT32, _T.UINT32, _T.INT64))
-"""The integers for which ONNX Runtime has a kernel of Where."""
+_WHERE_KERNELS = frozenset((_T.UINT8, _T.INT32, _T.INT64))
+"""The integers for which ONNX Runtime has a kernel of Where, also before 1.32 and in browsers."""
 
 
 class Op(Writer):
@@ -152,7 +152,8 @@ class Op(Writer):
 
         ONNX Runtime's Where gives +0 for a -0 of its first branch. So of floats the branch that may hold a -0 stands in the
         second one; where both may, `Where(c, 1, other) * Where(not c, 1, then)` is written, since a product with 1 is
-        exact. Types for which ONNX Runtime has no kernel: bool takes And and Or, integers are cast to int64 and back.
+        exact. Types for which ONNX Runtime has no kernel: bool takes And and Or, integers are cast to int64 and back,
+        bfloat16 to float32.
         Refuses with `needs-type` where the element type is unknown.
         """
         then, other = self._branches(then, other)
@@ -161,6 +162,8 @@ class Op(Writer):
             return self.select_without_where(condition, then, other)
         if dtype in INTEGERS and dtype not in _WHERE_KERNELS:
             return self.write("Where", condition, then.cast(_T.INT64), other.cast(_T.INT64)).cast(dtype)
+        if dtype == _T.BFLOAT16:
+            return self.select(condition, then.cast(_T.FLOAT), other.cast(_T.FLOAT)).cast(dtype)
         if dtype not in FLOATS or not self._may_be_negative_zero(then):
             return self.write("Where", condition, then, other)
         opposite = self.write("Not", condition)

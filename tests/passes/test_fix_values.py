@@ -67,11 +67,12 @@ def test_what_a_value_is_read_as(given: Any, dtype: str, expected: Any) -> None:
         ("i=[1]", "unfit-value", "of the shape [1]"),
         ("v=1", "unfit-value", "of the shape []"),
         ("w=[1,2,3]", "unfit-value", "w: float[2] cannot have a value of the shape [3]"),
-        ("w=[[1],[2,3]]", "unfit-value", "inhomogeneous"),
+        ("w=[[1],[2,3]]", "unfit-value", "w: float[2] cannot have the value"),
         ("w=none.npy", "unfit-value", "none.npy"),
         (["i=1", "i=2"], "unfit-value", "two values"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Creating an ndarray from ragged")
 def test_a_value_that_does_not_fit_is_refused(given: Any, code: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         read(given)

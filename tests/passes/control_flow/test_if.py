@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
@@ -45,6 +46,28 @@ def test_a_condition_of_one_axis_and_a_scalar_result(truth: bool) -> None:
     )
     feeds = {"x": np.array(5), "c": np.array([truth])}
     plain(header("int64 x, bool[1] c", "int64 y") + f"{{ y = If (c) {branches} }}", feeds)
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [("uint8", "uint8"), ("int8", "int64"), ("uint32", "int64"), ("float16", "float16"), ("bfloat16", "float")],
+)
+def test_types_without_a_kernel_of_where(name: str, taken: str) -> None:
+    """ONNX Runtime 1.21 and onnxruntime-web 1.30 have one for float16, float32, float64, uint8, int32, int64 and texts alone."""
+    number, wanted = map(onnx.TensorProto.DataType.Value, (name.upper(), taken.upper()))
+    branches = (
+        f"<then_branch = t () => ({name}[6] z) {{ z = Identity (a) }},"
+        f" else_branch = e () => ({name}[6] w) {{ w = Concat <axis = 0> (q, p) }}>"
+    )
+    nodes = (
+        f"{{ a = Cast <to = {number}> (x) p, q = Split (a, k) v = If (c) {branches} y = Cast <to = 1> (v) }}"
+    )
+    source = header("float[6] x, bool c", "float[6] y", constants="int64[2] k = {1, 5}") + nodes
+    for truth in (True, False):
+        plain(source, {"x": np.float32([-0.0, 0, 1, 2, 127, 5.5]), "c": np.array(truth)})
+    result = onnx.shape_inference.infer_shapes(flattened(source)[0])
+    types = {value.name: value.type.tensor_type.elem_type for value in result.graph.value_info}
+    assert {types[node.output[0]] for node in result.graph.node if node.op_type == "Where"} == {wanted}
 
 
 @pytest.mark.parametrize(
