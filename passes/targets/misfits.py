@@ -79,7 +79,10 @@ def newer_forms(targets: Targets) -> Newer | None:
 
 
 def types_taken(targets: Targets) -> Types:
-    """Return the function that says which element types of a node's first input all targets take, if not the node's."""
+    """Return the function that says which element types of a node's first input all targets take, if not the node's.
+
+    They take a Cast of these, too, which is written around the node.
+    """
     limits = cache(targets.limits)
 
     def types(node: onnx.NodeProto, scope: Scope) -> frozenset[int] | None:
@@ -87,7 +90,8 @@ def types_taken(targets: Targets) -> Types:
         dtype = scope.value_type(node.input[0]).dtype if node.input and node.input[0] else None
         if dtype is None or all(type_name(dtype) in row.types for row in rows):
             return None
-        taken = (set(row.types) for row in rows)
+        casts = [row for _, row in limits("", "Cast") if row.types]
+        taken = (set(row.types) for row in (*rows, *casts))
         names = set.intersection(*taken)
         return frozenset(onnx.TensorProto.DataType.Value(name.upper()) for name in names)
 

@@ -98,11 +98,17 @@ def test_what_is_written_has_versions_that_are_taken() -> None:
 
 @pytest.mark.parametrize(
     ("call", "kind", "fits"),
-    [("Max (x, x)", "int8", True), ("MatMul (x, x)", "int32", False), ("Relu (x)", "float16", False)],
+    [
+        ("Max (x, x)", "int8", True),
+        ("Max (x, x)", "uint8", True),
+        ("MatMul (x, x)", "int32", False),
+        ("Relu (x)", "float16", False),
+    ],
 )
 def test_a_type_that_is_not_taken_is_cast_where_that_is_exact(call: str, kind: str, fits: bool) -> None:
     targets = targets_of(
-        '[[release]]\nopset = 17\n[[operator]]\nnames = ["Max", "MatMul"]\ntypes = ["int32", "float32"]\n'
+        '[[release]]\nopset = 17\n[[operator]]\nnames = ["Max", "MatMul"]\ntypes = ["int32", "float32", "uint32"]\n'
+        '[[operator]]\nnames = ["Cast"]\ntypes = ["int8", "uint8", "int32", "float16", "float32"]\n'
         '[[operator]]\nnames = ["MatMul", "Relu"]\ntypes = ["float32"]\n'
     )
     source = model(f"17 ({kind}[2,2] x) => ({kind}[2,2] y) {{ y = {call} }}")
