@@ -180,10 +180,16 @@ def _precision(options: Options) -> list[Pass]:
 
 
 def _static(options: Options) -> list[Pass]:
-    """Return the pass after which every value has a fixed shape, if that is asked for, or a target wants it."""
-    if not options.static and not any(target.row.static for target in options.targets or ()):
+    """Return the pass after which every value has a fixed shape, if that is asked for, or a target wants it.
+
+    It folds shape arithmetic where integers are narrowed, too: of a Range in int32 ONNX Runtime 1.32 refuses a limit that it
+    infers from sizes, which it takes for int64.
+    """
+    rows = [target.row for target in options.targets or ()]
+    judged = options.static or any(row.static for row in rows)
+    if not (judged or options.int32 or any(row.falls_back or row.integer == "int32" for row in rows)):
         return []
-    return [StaticShapes(lenient=not options.static or options.best_effort)]
+    return [StaticShapes(lenient=not options.static or options.best_effort, judged=judged)]
 
 
 def _integers(options: Options) -> list[Pass]:
@@ -220,13 +226,17 @@ def _control_flow(options: Options) -> list[Pass]:
     targets = options.targets
     wanted = frozenset() if options.control_flow else CONTROL_FLOW | SEQUENCES
     wanted |= RECURRENT if options.unroll_rnn else frozenset()
-    if targets is not None:
-        wanted |= {name for name in CONTROL_FLOW | SEQUENCES | RECURRENT if targets.lacks("", name)}
-    if not wanted:
+    wished: set[str] = set()
+    for target in targets or ():
+        wanted |= {name for name in CONTROL_FLOW | SEQUENCES | RECURRENT if not target.has("", name)}
+        if target.row.falls_back:
+            wished |= {name for name in CONTROL_FLOW | SEQUENCES if not target.rows_of("", name)}
+    if not wanted | wished:
         return []
     return [
         ControlFlow(
             wanted=wanted,
+            wished=frozenset(wished - wanted),
             nodes=options.unroll_limit,
             extra=options.branch_limit,
             best_effort=options.best_effort,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import onnx
@@ -64,6 +64,8 @@ class ControlFlow(Pass):
     operators: ClassVar[frozenset[str]] = _PLAIN | RECURRENT
     wanted: frozenset[str] = _PLAIN
     """Those that are written with others, and with them the control flow around them."""
+    wished: frozenset[str] = frozenset()
+    """Those that are written with others too where all of them can be; else they stay, with a note `control-flow-kept`."""
     nodes: int = 2000
     """The most nodes that are written for one node of the main graph."""
     extra: int = 10_000_000
@@ -75,6 +77,14 @@ class ControlFlow(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined, or if nothing was done."""
+        if _uses(model.proto, self.wished):
+            trial = log.trial()
+            both = replace(self, wanted=self.wanted | self.wished, wished=frozenset(), best_effort=False)
+            try:
+                return both.run(model.copy(), log)
+            except CannotMigrate as refused:
+                trial.roll_back()
+                log.note(self.name, "control-flow-kept", str(refused), severity="warning")
         if not _uses(model.proto, self.wanted):
             return model
         whole, trial = model.copy() if self.best_effort else model, log.trial()

@@ -45,6 +45,9 @@ class StaticShapes(Pass):
     lenient: bool = False
     """Whether sizes that depend on data are warned of, not refused, and models with open inputs left as they are."""
 
+    judged: bool = True
+    """Whether sizes that depend on data are told of at all."""
+
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place. Raises CannotMigrate, code `open-size`."""
         if self.lenient and open_axes(model.proto.graph):
@@ -60,7 +63,8 @@ class StaticShapes(Pass):
                 f" {LARGEST:,} elements: {kinds}",
             )
         found = self._declare(model, folded.scope, log)
-        self._judge(found, log)
+        if self.judged:
+            self._judge(found, log)
         return model
 
     def _declare(self, model: Model, known: Scope, log: ChangeLog) -> list[OpenSize]:

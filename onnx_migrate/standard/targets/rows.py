@@ -187,6 +187,9 @@ class ReleaseRow:
     """Whether it takes If, Loop and Scan."""
     sequences: bool = True
     """Whether it takes sequences and optionals."""
+    falls_back: bool = False
+    """Whether what it lacks runs on the CPU beside it: control flow and sequences that it does not list are then written with
+    plain nodes as far as that can be done, and shape arithmetic is folded where the inputs have fixed dims."""
     rank: int | None = None
     """The largest number of axes of a value."""
 

@@ -50,7 +50,13 @@ def test_a_condition_of_one_axis_and_a_scalar_result(truth: bool) -> None:
 
 @pytest.mark.parametrize(
     ("name", "taken"),
-    [("uint8", "uint8"), ("int8", "int64"), ("uint32", "int64"), ("float16", "float16"), ("bfloat16", "float")],
+    [
+        ("uint8", "uint8"),
+        ("int8", "int64"),
+        ("uint32", "int64"),
+        ("float16", "float16"),
+        ("bfloat16", "float"),
+    ],
 )
 def test_types_without_a_kernel_of_where(name: str, taken: str) -> None:
     """ONNX Runtime 1.21 and onnxruntime-web 1.30 have one for float16, float32, float64, uint8, int32, int64 and texts alone."""

@@ -199,3 +199,19 @@ def test_a_runtime_without_int64_gets_int32(tmp_path: Path) -> None:
     )
     assert migration.model.graph.node[0].op_type == "Cast"
     assert opened.model.graph.node[0].op_type == "Gather"
+
+
+def test_a_range_of_sizes_in_a_branch() -> None:
+    """ONNX Runtime 1.32 takes a limit that it infers from sizes for int64, and refused the Range of int32."""
+    branches = ", ".join(
+        f"{attribute} = b{number} () => (int64[K{number}] z{number}) {{"
+        f" s{number} = Shape (x) l{number} = Gather (s{number}, {place}) z{number} = Range (zero, l{number}, one) }}"
+        for number, (attribute, place) in enumerate([("then_branch", "zero1"), ("else_branch", "one1")])
+    )
+    source = model(
+        f"17 (float[2,3] x, bool c) => (int64[K] y) <int64 zero = {{0}}, int64 one = {{1}}, int64 zero1 = {{0}},"
+        f" int64 one1 = {{1}}> {{ y = If (c) <{branches}> }}"
+    )
+    verdict = onnx_migrate.migrate(source, int32=True, simplify=False).report.verification
+    assert verdict is not None
+    assert verdict.verified
