@@ -140,7 +140,7 @@ def _known(found: Mapping[str, Sequence[Sample]], *, ruled_out: bool) -> dict[st
     return {
         operator: failing_boxes(own) if ruled_out else widened(boxes(own), own, alike(operator))
         for operator, own in found.items()
-        if operator not in _BODIES
+        if ruled_out or operator not in _BODIES
     }
 
 

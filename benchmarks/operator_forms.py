@@ -1,9 +1,10 @@
 """Operators in the forms that exporters write: with and without what is optional, constant and computed shapes.
 
 A form is one line of operator_forms.txt, `operator: inputs -> text of the node`, in opset 13 unless it says otherwise
-(`@17`). `x[1,3,8,8]` is data of that shape, float32 unless a type follows; what has a `=` is a constant, as `w=(4,3)` of random
-numbers, `s={1,-1}` of int64, `s={{1.0,2.0}}` of floats. `:2` before the node gives the number of outputs. `$shape` and the others
-of `_COMPUTED` are values that are computed at run time from the shape of x, as exporters write them.
+(`@17`). `x[1,3,8,8]` is data of that shape, float32 unless a type follows, `x[1,3?]` data whose second dim is open; what
+has a `=` is a constant, as `w=(4,3)` of random numbers, `s={1,-1}` of int64, `s={{1.0,2.0}}` of floats. `:2` before the node
+gives the number of outputs. `$shape` and the others of `_COMPUTED` are values that are computed at run time from the shape of x,
+as exporters write them.
 """
 
 from __future__ import annotations
@@ -69,7 +70,36 @@ ReduceMean: x[1,3,4,5] -> ReduceMean<axes=[-2,-1], keepdims=0>(x)
 ReduceMean: x[1,3,4,5] -> ReduceMean<axes=[-1,-2], keepdims=0>(x)
 AveragePool: x[1,3,8,8] -> AveragePool<kernel_shape=[2,2], strides=[2,2], count_include_pad=1>(x)
 AveragePool: x[1,3,8,8] -> AveragePool<kernel_shape=[2,2], strides=[2,2], ceil_mode=0, count_include_pad=1>(x)
-Clip: x[2,3] lo=0.0 hi=inf() -> Clip(x, lo, hi)"""
+Clip: x[2,3] lo=0.0 hi=inf() -> Clip(x, lo, hi)
+Squeeze: x[3?,1] -> Squeeze(x)
+Squeeze: x[1,3?,4] -> Squeeze(x)
+Squeeze: x[3?,4,1] -> Squeeze(x)
+Squeeze: x[1,2?,3,1] -> Squeeze(x)
+Squeeze: x[2,1,3?,4] -> Squeeze(x)
+Squeeze: x[3?,1] -> Relu($squeezed)
+Squeeze: x[1,3?,4] -> Relu($squeezed)
+Squeeze: x[3?,4,1] -> Relu($squeezed)
+Squeeze: x[1,2?,3,1] -> Relu($squeezed)
+Squeeze: x[2,1,3?,4] -> Relu($squeezed)
+Squeeze: x[3?,1?] -> Relu($squeezed)
+Squeeze: x[3?] -> Relu($squeezed)
+Squeeze: x[1?,2?,1] -> Relu($squeezed)
+Squeeze: x[1?,3,1,1] -> Relu($squeezed)
+Squeeze: x[1?,2?,1,1] -> Relu($squeezed)
+If: x[3?,1?] a={1} -> Relu($chosen)
+If: x[2,1?,4] a={1} -> Relu($chosen)
+If: x[2,3?,1?] a={1} -> Relu($chosen)
+If: x[3,1?] a={1} c[]bool -> Relu($branch)
+If: x[2,3?,1] a={2} c[]bool -> Relu($branch)
+STFT: x[1?,64?] s=8 w=(16) -> @17 Abs($stft)
+STFT: x[1,64?] s=8 w=(16) -> @17 Abs($stft)
+STFT: x[1,64?,1] s=8 w=(16) -> @17 Abs($stft)
+STFT: x[1?,64?,1] s=8 w=(16) -> @17 Abs($stft)
+STFT: x[1,64] s=8 w=(16) -> @17 Abs($stft)
+STFT: x[1,64,1] s=8 w=(16) -> @17 Abs($stft)"""
+
+_BRANCHES = "If<then_branch = then () => (float[] d) { d = Squeeze(x, a) }, else_branch = other () => (float[] e) { e = Identity(x) }>"
+"""Branches of which one drops an axis, as PyTorch writes a squeeze of an open dim."""
 
 _COMPUTED = {
     "$shape": "$shape = Shape(x)",
@@ -79,6 +109,12 @@ _COMPUTED = {
     "$len1": "$a = Shape(x) $i = Constant<value_ints=[1]>() $b = Gather($a, $i) $c = Constant<value_ints=[2]>() "
     "$len1 = Sub($b, $c)",
     "$len1_scalar": "$a = Shape(x) $i = Constant<value_int=1>() $len1_scalar = Gather($a, $i)",
+    "$squeezed": "$squeezed = Squeeze(x)",
+    "$stft": "$stft = STFT(x, s, w)",
+    "$chosen": "$a = Shape(x) $i = Constant<value_int=1>() $b = Gather($a, $i) $c = Equal($b, $i) $chosen = "
+    + _BRANCHES
+    + "($c)",
+    "$branch": "$branch = " + _BRANCHES + "(c)",
     "$size": "$a = Size(x) $size = Cast<to=1>($a)",
     "$zeros": "$a = Shape(x) $zeros = ConstantOfShape($a)",
     "$range": "$a = Shape(x) $i = Constant<value_int=1>() $b = Gather($a, $i) $c = Constant<value_int=0>() "
@@ -91,7 +127,7 @@ _COMPUTED = {
 """The nodes that compute a value of this name from x."""
 
 _LINE = re.compile(r"(\w+): (.*?) ?-> (?:@(\d+) )?(?::(\d) )?(.*)")
-_INPUT = re.compile(r"(\w+)(?:\[([\d,]*)\](\w*)|=(\S+))(?: |$)")
+_INPUT = re.compile(r"(\w+)(?:\[([\d,?]*)\](\w*)|=(\S+))(?: |$)")
 _RANDOM = re.compile(r"(abs|bool|)\(([\d,]+)\)")
 _TYPED = re.compile(r"(uint8|int8|int)\((\d+)\)")
 
@@ -153,12 +189,15 @@ def _model(
     inputs: str, node: str, opset: int, outputs: int, rng: np.random.Generator
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
     feeds: dict[str, Array] = {}
+    shapes: dict[str, list[int | None]] = {}
     constants: dict[str, Array] = {}
     for name, dims, kind, constant in _INPUT.findall(inputs):
         if constant:
             constants[name] = _constant(constant, rng)
         else:
-            feeds[name] = _data([int(dim) for dim in dims.split(",") if dim], kind or "float32", rng)
+            given = [dim for dim in dims.split(",") if dim]
+            feeds[name] = _data([int(dim.rstrip("?")) for dim in given], kind or "float32", rng)
+            shapes[name] = [None if dim.endswith("?") else int(dim) for dim in given]
     names = ", ".join(f"y{index}" for index in range(outputs))
     before = "".join(
         text + "\n" for name, text in _COMPUTED.items() if re.search(rf"{re.escape(name)}\b", node)
@@ -167,14 +206,14 @@ def _model(
     body = re.sub(r", (?=,)", ', ""', body)
     text = f'<ir_version: 7, opset_import: ["": {opset}]> form () => () {{ {body} }}'
     model = parser.parse_model(text)
-    model.graph.input.extend(_info(name, value) for name, value in feeds.items())
+    model.graph.input.extend(_info(name, value, shapes[name]) for name, value in feeds.items())
     model.graph.output.extend(helper.make_empty_tensor_value_info(f"y{index}") for index in range(outputs))
     model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
     return model, feeds
 
 
-def _info(name: str, value: Array) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+def _info(name: str, value: Array, shape: list[int | None]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape)
 
 
 def _data(dims: list[int], kind: str, rng: np.random.Generator) -> Array:

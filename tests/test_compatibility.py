@@ -219,6 +219,28 @@ def test_no_table_without_operators_says_that_a_model_runs() -> None:
         assert checker.advise(milestones(table)[-1]).standing in (Support.NOT_KNOWN, Support.NO), table.name
 
 
+_CHOSEN = (
+    "s = Shape (x) n = Gather (s, i) b = Equal (n, i) y = If (b) <then_branch = g () => (float[] u) { u = Squeeze (x) },"
+    " else_branch = h () => (float[] v) { v = Identity (x) }>"
+)
+
+
+@pytest.mark.parametrize(
+    "node", ["y = Squeeze (x)", "y = STFT (x, step, window)", _CHOSEN], ids=["Squeeze", "STFT", "If"]
+)
+def test_openvino_is_not_said_to_run_values_of_open_rank_nor_an_stft_of_open_dims(node: str) -> None:
+    """OpenVINO 2026.4.1 compiles none of these (benchmarks/operator_forms.py)."""
+    graph = f"g (float[N,M,1] x) => (float[] y) <int64 step = {{8}}, float[1] window = {{1.0}}, int64 i = {{1}}> {{ {node} }}"
+    open_dims, fixed = (
+        CompatibilityChecker(files.load(model(f'<ir_version: 8, opset_import: ["": 17]> {text}'))).advise(
+            next(iter(resolve(["openvino==2026.4"])))
+        )
+        for text in (graph, graph.replace("N,M,1", "1,16,1"))
+    )
+    assert open_dims.standing is Support.NOT_KNOWN, open_dims
+    assert fixed.standing is Support.AS_IS or node != "y = Squeeze (x)"
+
+
 def test_a_runtime_that_tries_newer_models_is_perhaps_one() -> None:
     source = model(
         '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[n] y) { z = Unique (x) y = Relu (z) }'
