@@ -6,6 +6,8 @@ import gc
 import os
 import signal
 import sys
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -59,9 +61,37 @@ def _skipping_new_notation() -> Iterator[None]:
         pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what old releases compute otherwise."""
+GRID = 4
+"""Rows of a test above which `--every` samples them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--every`."""
+    parser.addoption(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help=f"of a test of more than {GRID} rows, run one row of N, chosen by its name; the others are deselected",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the rows that `--every` does not choose, and skip what old releases compute otherwise."""
+    every = config.getoption("--every")
+    if every > 1:
+        rows = Counter(_test(item) for item in items)
+        left_out = [
+            item for item in items if rows[_test(item)] > GRID and zlib.crc32(item.nodeid.encode()) % every
+        ]
+        config.hook.pytest_deselected(items=left_out)
+        dropped = set(left_out)
+        items[:] = [item for item in items if item not in dropped]
     skip_other_kernels(items)
+
+
+def _test(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
 
 
 def pytest_collection_finish() -> None:
