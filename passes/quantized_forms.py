@@ -16,13 +16,15 @@ from onnx_migrate.engine.steps.decomposition_registry import Decomposition, deco
 from onnx_migrate.engine.steps.formula import Array, Op, Result, TensorProto, Value, unregistered
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope
+from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx
 
 from .standard import MICROSOFT, import_onnx
 
-__all__ = ["Dequantized", "QuantizedAsPairs"]
+__all__ = ["WITH_SCALES", "Dequantized", "QuantizedAsPairs", "write_scales_as_pairs"]
 
 _T = TensorProto
 
@@ -134,6 +136,7 @@ _QUANTIZED = (
     "DynamicQuantizeMatMul",
     "QAttention",
     "QEmbedLayerNormalization",
+    "GatherBlockQuantized",
 )
 """The beginnings of names of com.microsoft whose operators are written with standard ones first."""
 
@@ -142,10 +145,27 @@ def _form(domain: str, operator: str) -> Decomposition | None:
     return _PAIRS.get(("" if is_onnx(domain) else domain, operator)) or decomposition_of(domain, operator)
 
 
-def _unfit(node: onnx.NodeProto, _scope: Scope) -> str | None:
+def _unfit(node: onnx.NodeProto, _scope: Scope | None) -> str | None:
     key = "" if is_onnx(node.domain) else node.domain, node.op_type
     if key in _PAIRS or (node.domain == MICROSOFT and node.op_type.startswith(_QUANTIZED)):
         return f"{node.op_type} is a quantised operator"
+    return None
+
+
+WITH_SCALES = frozenset(("QLinearConv", "QLinearMatMul"))
+
+
+def write_scales_as_pairs(rw: LoweringRewriter) -> str | None:
+    """Write a node whose weights have several scales as pairs, or return why it cannot be written.
+
+    OpenVINO 2026.4 takes these scales for those of another axis, or for one, and refuses the file.
+    """
+    if rw.shape(rw.input(4)) in ((), (1,)):
+        return None
+    pairs = _PAIRS["", rw.node.op_type]
+    assert pairs.adapt is not None
+    pairs.adapt(rw.node, rw)
+    rw.note(pairs.reason, pairs.exactness)
     return None
 
 
@@ -244,21 +264,53 @@ _FLOATS = {
 }
 
 
+def _is_quantised(node: onnx.NodeProto) -> bool:
+    return _unfit(node, None) is not None or node.op_type in (
+        *_FLOATS,
+        "QuantizeLinear",
+        "DynamicQuantizeLinear",
+    )
+
+
+def _takes(fitting: Pass, model: Model) -> bool:
+    """Return whether a pass fits a model to its runtimes."""
+    try:
+        fitting.run(model.copy(), ChangeLog())
+    except CannotMigrate:
+        return False
+    return True
+
+
 @register_pass
 @dataclass(frozen=True)
 class Dequantized(Pass):
     """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
     DynamicQuantizeLSTM as LSTM.
 
-    What is quantised by an input of the model stays as it is.
+    What is quantised by an input of the model stays as it is. For runtimes without quantised operators, quantised models that
+    they refuse are brought into pairs first; others stay.
     """
 
     name: ClassVar[str] = "dequantized"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     changes_numbers: ClassVar[bool] = True
+    fitting: Pass | None = None
+    """The pass that fits a model to runtimes, if this one is for them: it must refuse the model."""
+    runtime: str = ""
+    """The runtimes that take no quantised operators."""
+
+    def why_other_numbers(self) -> str:
+        """Return why floats take the place of what was quantised."""
+        return (
+            f"as {self.runtime} takes no quantised operators" if self.fitting else super().why_other_numbers()
+        )
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
+        if self.fitting is not None:
+            if not any(_is_quantised(node) for node in all_nodes(model.proto)) or _takes(self.fitting, model):
+                return model
+            model = QuantizedAsPairs().run(model, log)
         makers: dict[int, dict[str, onnx.NodeProto]] = {}
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:

@@ -135,7 +135,7 @@ def _by_rows(
     count, width = rows * blocks, blocks * block_size
     numbers = _unpacked_value(op, _shaped(op, b, rows, width * bits // 8), bits)
     numbers, scale = _shaped(op, numbers, count, block_size), _shaped(op, scales.wide(), count)
-    zero = _zero_points(op, zero_points, rows, blocks, bits).reshape(count)
+    zero = _shaped(op, _zero_points(op, zero_points, rows, blocks, bits), count)
     if zero.need_dtype() == _T.UINT8 and b.is_constant and op.version >= 13:
         found = op.DequantizeLinear(numbers, scale, zero, axis=0)
     else:

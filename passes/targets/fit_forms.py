@@ -29,6 +29,7 @@ from onnx_migrate.standard.targets import Target, Targets
 
 from ..ir_version.initializers import list_all_initializers
 from ..left import leave_or_raise
+from ..quantized_forms import WITH_SCALES, write_scales_as_pairs
 from .forms import (
     OPERATORS_WITH_AXES,
     OPERATORS_WITH_KERNELS,
@@ -68,6 +69,7 @@ _FORMS: Mapping[str, _Form] = {
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
+    "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

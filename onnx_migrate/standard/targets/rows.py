@@ -70,6 +70,7 @@ FORMS = (
     "gelu_halved_last",
     "global_pools",
     "no_inner_symbols",
+    "pairs_for_scales",
 )
 """What `write` of a release may ask for."""
 
