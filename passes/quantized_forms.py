@@ -29,21 +29,11 @@ __all__ = ["WITH_SCALES", "Dequantized", "QuantizedAsPairs", "write_scales_as_pa
 _T = TensorProto
 
 
-def q_linear_conv(
-    op: Op,
-    x: Value,
-    x_scale: Value,
-    x_zero: Value,
-    w: Value,
-    w_scale: Value,
-    w_zero: Value,
-    y_scale: Value,
-    y_zero: Value,
-    bias: Value | None,
-) -> Value:
+def q_linear_conv(op: Op, *inputs: Value) -> Value:
     """Data, weights and bias are dequantised, and the result of Conv is quantised."""
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *biases = inputs
     weights = op.DequantizeLinear(w, w_scale, w_zero, axis=0 if w_scale.need_rank() else None)
-    added = None
+    added, bias = None, biases[0] if biases else None
     if bias is not None:
         scale = op.known(x_scale) * op.known(w_scale)
         added = op.DequantizeLinear(bias, scale, None, axis=0 if w_scale.need_rank() else None)
@@ -51,18 +41,9 @@ def q_linear_conv(
     return op.QuantizeLinear(found, y_scale, y_zero)
 
 
-def q_linear_mat_mul(
-    op: Op,
-    a: Value,
-    a_scale: Value,
-    a_zero: Value,
-    b: Value,
-    b_scale: Value,
-    b_zero: Value,
-    y_scale: Value,
-    y_zero: Value,
-) -> Value:
+def q_linear_mat_mul(op: Op, *inputs: Value) -> Value:
     """Both matrices are dequantised, and their product is quantised."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = inputs
     if a_scale.need_rank() or y_scale.need_rank():
         op.refuse("the rows of its first matrix have scales of their own", code="no-equal")
     right = op.DequantizeLinear(b, b_scale, b_zero, axis=-1 if b_scale.need_rank() else None)
@@ -88,23 +69,10 @@ def _difference(op: Op, value: Value, zero: Value | None, axis: int) -> Value:
     return op.DequantizeLinear(value, scale, zero, axis=axis if shape else None)
 
 
-def q_gemm(
-    op: Op,
-    a: Value,
-    a_scale: Value,
-    a_zero: Value | None,
-    b: Value,
-    b_scale: Value,
-    b_zero: Value | None,
-    c: Value | None,
-    y_scale: Value | None,
-    y_zero: Value | None,
-    *,
-    alpha: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
-) -> Value:
+def q_gemm(op: Op, *inputs: Value, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Value:
     """Both matrices and C are dequantised, and the result of Gemm is quantised if there is a scale for it."""
+    a, a_scale, a_zero, b, b_scale, b_zero, *more = inputs
+    c, y_scale, y_zero = [*more, None, None, None][:3]
     several = b_scale.need_rank() and b_scale.shape != (1,)
     right = op.DequantizeLinear(b, b_scale, b_zero, axis=(0 if transB else 1) if several else None)
     added = None

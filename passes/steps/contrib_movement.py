@@ -154,7 +154,7 @@ def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> tuple
 def inverse(op: Op, x: Value) -> Value:
     """A matrix of 2 by 2 or 3 by 3 is its adjugate divided by its determinant.
 
-    What changes: the elements are taken by Slices, and joined by Concats. Half floats compute in float32.
+    What changes: Gathers turn rows and columns, whose products are the adjugate. Half floats compute in float32.
 
     Why equal: Cramer's rule. ONNX Runtime's kernel factors the matrix: 3e-8 of the largest number seen.
 
@@ -163,24 +163,22 @@ def inverse(op: Op, x: Value) -> Value:
     size = (x.shape or (None,))[-1]
     if size not in (2, 3):
         op.refuse("a matrix is written out up to 3 by 3, if its size is fixed", code="needs-shape")
-    source, rank = x.wide(), x.need_rank()
-    axes = [rank - 2, rank - 1]
-    at = [[op.Slice(source, [i, j], [i + 1, j + 1], axes) for j in range(size)] for i in range(size)]
+    source, row, column = x.wide(), x.need_rank() - 2, x.need_rank() - 1
+
+    def turned(value: Value, axis: int, by: int) -> Value:
+        return op.Gather(value, (np.arange(size) + by) % size, axis=axis)
+
     if size == 2:
-        (a, b), (c, d) = at
-        determinant, rows = a * d - b * c, [[d, -b], [-c, a]]
-    else:
-        cofactors = [[_minor(at, i, j) for j in range(3)] for i in range(3)]
-        determinant = at[0][0] * cofactors[0][0] + at[0][1] * cofactors[0][1] + at[0][2] * cofactors[0][2]
-        rows = [[cofactors[j][i] for j in range(3)] for i in range(3)]
-    joined = [op.Concat(*row, axis=rank - 1) for row in rows]
-    return (op.Concat(*joined, axis=rank - 2) / determinant).cast(x.need_dtype())
-
-
-def _minor(at: list[list[Value]], row: int, column: int) -> Value:
-    """Return a cofactor of a matrix of 3 by 3, whose sign follows from the cyclic order."""
-    i, j, k, m = (row + 1) % 3, (row + 2) % 3, (column + 1) % 3, (column + 2) % 3
-    return at[i][k] * at[j][m] - at[i][m] * at[j][k]
+        cofactors = turned(turned(source, row, 1), column, 1) * np.array(
+            [[1, -1], [-1, 1]], source.numpy_type
+        )
+    else:  # their signs follow from the cyclic order
+        next_, last = (turned(source, row, by) for by in (1, 2))
+        cofactors = turned(next_, column, 1) * turned(last, column, 2)
+        cofactors = cofactors - turned(next_, column, 2) * turned(last, column, 1)
+    determinant = op.ReduceSum(op.Slice(source * cofactors, [0], [1], [row]), [column])
+    turned_over = op.Transpose(cofactors, perm=[*range(row), column, row])
+    return (turned_over / determinant).cast(x.need_dtype())
 
 
 @formula("com.microsoft::UnfoldTensor", since=1, form=11)

@@ -135,19 +135,22 @@ def fused_conv(
     """
     found = op.Conv(x, w, b, **_of_windows(op))
     found = found if z is None else found + z
-    numbers: list[float] = list(activation_params or ())
-    if activation == "Clip":
-        return op.Clip(found, *numbers)
-    names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}.get(activation, ())
     if not activation:
         return found
-    if activation not in ("Relu", "Tanh", "Sigmoid", "HardSwish", *_PARAMETERS):
+    if activation == "Clip":
+        return op.Clip(found, *(activation_params or ()))
+    if activation not in _ACTIVATIONS:
         op.refuse(f"its activation {activation!r} is not known", code="no-equal")
-    settings: dict[str, Any] = dict(zip(names, map(float, numbers), strict=False))
+    numbers = map(float, activation_params or ())
+    settings: dict[str, Any] = dict(zip(_ACTIVATIONS[activation], numbers, strict=False))
     return op.write(activation, found, **settings)
 
 
-_PARAMETERS = ("LeakyRelu", "HardSigmoid")
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Relu", "Tanh", "Sigmoid", "HardSwish"), ()),
+    "LeakyRelu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"),
+}
 
 
 def _of_windows(op: Op) -> dict[str, Any]:
@@ -172,7 +175,7 @@ def nhwc_max_pool(
     Why equal: onnxruntime/contrib_ops/cpu/quantization/nhwc_max_pool.cc. Bit for bit.
     """
     pooled = op.MaxPool(channels_first(op, x), **_of_windows(op), ceil_mode=ceil_mode)
-    return channels_last(op, pooled, x.need_rank())
+    return channels_behind(op, pooled, x.need_rank())
 
 
 def channels_first(op: Op, value: Value) -> Value:
@@ -181,7 +184,7 @@ def channels_first(op: Op, value: Value) -> Value:
     return op.Transpose(value, perm=[0, rank - 1, *range(1, rank - 1)])
 
 
-def channels_last(op: Op, value: Value, rank: int) -> Value:
+def channels_behind(op: Op, value: Value, rank: int) -> Value:
     """Return a value of this rank, whose second axis has the channels, with these in the last."""
     return op.Transpose(value, perm=[0, *range(2, rank), 1])
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
-from .contrib_products import channels_first, channels_last
+from .contrib_products import channels_behind, channels_first
 
 _T = TensorProto
 
@@ -55,20 +55,8 @@ def qlinear_binary(
     return quantized(op, found, c_scale, c_zero_point, a)
 
 
-@formula("com.microsoft::QLinearSigmoid", since=1, form=13)
-def qlinear_sigmoid(
-    op: Op, x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None
-) -> Value:
-    """The data is dequantised, given to Sigmoid, and quantised.
-
-    Why equal: the kernel has a table of the 256 results. Bit for bit.
-    """
-    found = op.Sigmoid(dequantized(op, x, x_scale, x_zero_point))
-    return quantized(op, found, y_scale, y_zero_point, x)
-
-
-@formula("com.microsoft::QLinearLeakyRelu", since=1, form=13)
-def qlinear_leaky_relu(
+@formula("com.microsoft::QLinearSigmoid com.microsoft::QLinearLeakyRelu", since=1, form=13)
+def qlinear_activation(
     op: Op,
     x: Value,
     x_scale: Value,
@@ -76,13 +64,14 @@ def qlinear_leaky_relu(
     y_scale: Value,
     y_zero_point: Value | None,
     *,
-    alpha: float = 0.01,
+    alpha: float | None = None,
 ) -> Value:
-    """The data is dequantised, given to LeakyRelu, and quantised.
+    """The data is dequantised, given to Sigmoid or LeakyRelu, and quantised.
 
     Why equal: the kernel has a table of the 256 results. Bit for bit.
     """
-    found = op.LeakyRelu(dequantized(op, x, x_scale, x_zero_point), alpha=float(alpha))
+    data = dequantized(op, x, x_scale, x_zero_point)
+    found = op.write(op.operator.removeprefix("QLinear"), data, **op.attributes)
     return quantized(op, found, y_scale, y_zero_point, x)
 
 
@@ -205,16 +194,12 @@ def qlinear_average_pool(
     source = channels_first(op, data) if channels_last else data
     given = {name: item for name, item in op.attributes.items() if name != "channels_last"}
     found = op.AveragePool(source, **given)
-    found = _behind(op, found, x) if channels_last else found
+    found = channels_behind(op, found, x.need_rank()) if channels_last else found
     places = found / scalar(op, y_scale)
     places = places if y_zero_point is None else places + scalar(op, y_zero_point).cast(_T.FLOAT)
     dtype = x.need_dtype()
     ends = np.iinfo(np.uint8 if dtype == _T.UINT8 else np.int8)
     return op.Clip(op.Round(places), float(ends.min), float(ends.max)).cast(dtype)
-
-
-def _behind(op: Op, value: Value, like: Value) -> Value:
-    return channels_last(op, value, like.need_rank())
 
 
 @formula("com.microsoft::QLinearReduceMean", since=1, form=13)
@@ -266,7 +251,7 @@ def qlinear_conv(
     given = {name: item for name, item in op.attributes.items() if name != "channels_last"}
     inputs = (source, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b)
     found = op.QLinearConv(*inputs, **given)
-    return _behind(op, found, x) if channels_last else found
+    return channels_behind(op, found, x.need_rank()) if channels_last else found
 
 
 @formula("com.microsoft::QGemm", since=1, form=13)

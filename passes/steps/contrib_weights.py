@@ -102,12 +102,9 @@ def _in_blocks(
     scope = op.rw.scope
     name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights")
     if name is None:
-        numbers = _unpacked(b.need_constant("weights").reshape(rows, -1), bits)
-        name = scope.add_packed(_packed(numbers, bits), kind, (rows, columns), f"{b.name}_weights")
-    if zero_points is None:
-        points = np.full((rows, blocks), 2 ** (bits - 1), np.uint8)
-    else:
-        points = _unpacked(zero_points.need_constant("zero points").reshape(rows, -1), bits)[:, :blocks]
+        packed = b.need_constant("weights").tobytes()
+        name = scope.add_packed(packed, kind, (rows, columns), f"{b.name}_weights")
+    points = _zero_points(op, zero_points, rows, blocks, bits).need_constant("zero points")
     zero = scope.add_packed(_packed(points, bits), kind, (rows, blocks), f"{b.name}_zero_points")
     data, zeros = Value(op, name), Value(op, zero)
     return op.DequantizeLinear(data, _shaped(op, scales, rows, blocks), zeros, axis=1, block_size=block_size)
