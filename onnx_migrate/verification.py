@@ -118,7 +118,8 @@ class Verifying:
         elif alternative is not None and proof.verdict.distance is not None:
             tell_distance(self.log, alternative, str(proof.verdict.distance))
         if fixed is not None:
-            proof = replace(proof, verdict=self._with_values(start, fixed, proof.verdict))
+            first = result.segments[0].result
+            proof = replace(proof, verdict=self._with_values(start, fixed, first, proof.verdict))
         if parts is not None:
             proof = replace(
                 proof, verdict=self._with_parts(original, parts, result.model, proof.verdict, given)
@@ -152,9 +153,9 @@ class Verifying:
             return replace(verdict, kind=cut.kind, reason=reason)
         return verdict
 
-    def _with_values(self, whole: Model, fixed: ValuesFixed, verdict: Verdict) -> Verdict:
+    def _with_values(self, whole: Model, fixed: ValuesFixed, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result, with the proof that its original is what the whole computes when fed these values."""
-        fed = self.prover.prove_parts(whole, [fixed.model], self.prover.settings, fed=fixed.values)
+        fed = self.prover.prove_parts(whole, [fixed.model], self.prover.settings, result, fixed.values)
         verdict = replace(
             verdict,
             notes=(*verdict.notes, *fed.notes),

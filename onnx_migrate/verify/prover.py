@@ -84,7 +84,8 @@ class Prover:
         """Return whether parts of a model, in the order of computing, compute what the whole does, bit for bit.
 
         With a `result` of the first part, also whether that with the parts behind it does, but for rounding. `settings` have the
-        inputs of the whole, but for those that are `fed`. Raises VerificationFailed where one does not.
+        inputs of the whole, but for those that are `fed`: then the result only says which inputs are likely. Raises
+        VerificationFailed where one does not.
         """
         models = (whole, *parts, *([] if result is None else [result]))
         with _requires_unchanged(*models):

@@ -27,7 +27,7 @@ PARTS = "onnx_migrate.verify.equivalence.parts:prove_parts"
 class Chain:
     """A model, its parts in the order of computing, and what became of the first; None where that need not be run.
 
-    `fed` are values for inputs of the whole that its one part has as constants.
+    `fed` are values for inputs of the whole that its one part has as constants; of the result only the inputs matter then.
     """
 
     whole: Runnable
@@ -51,7 +51,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
         )
     try:
         drawn = chain.parts[0] if chain.fed else chain.whole
-        run = run_original(drawn, drawn, settings)
+        run = run_original(drawn, (chain.fed and chain.result) or drawn, settings)
         inner = [name for part in chain.parts for name in (*_inputs(part), *_outputs(part))]
         mark("original: running, values where it is cut")
         exposed = open_model(chain.whole, UNOPTIMIZED, inner)
@@ -79,7 +79,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
             note = f"the two parts, one after the other, compute bit for bit what the whole model does, {on}"
         else:
             note = f"the part computes bit for bit what the whole model does there, {on}"
-        if chain.result is None:
+        if chain.result is None or chain.fed:
             return Verdict(Kind.VERIFIED, notes=(note,), exact=True)
         found = _joined(chain, chain.result, run, settings)
     except EvaluationError as error:
