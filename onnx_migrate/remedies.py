@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.messages import count_of, listed
-from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.graphs import all_nodes, fed_inputs
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -23,10 +23,11 @@ _LONG = 128
 
 
 def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]:
-    """Return what would help with a model that the targets do not take: fixed dims, a later release, a shorter model."""
-    found = [_fixed_dims(checker.model, targets), _cut_off(checker.model, targets)]
+    """Return what would help with a model that the targets do not take: fixed dims, floats, a later release, a shorter model."""
+    model = checker.model
+    found = [_fixed_dims(model, targets), _floats(model, targets), _cut_off(model, targets)]
     if len(targets) == 1:
-        found.insert(1, _later_release(checker, targets.members[0]))
+        found.insert(2, _later_release(checker, targets.members[0]))
     return tuple(item for item in found if item)
 
 
@@ -52,6 +53,17 @@ def _fixed_dims(model: Model, targets: Targets) -> str:
         return ""
     options = " ".join(f"--fix {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
     return f"with fixed dims {targets} takes it, for example with {options}"
+
+
+def _floats(model: Model, targets: Targets) -> str:
+    """Return the option that writes a quantised model as floats, if the targets take it then."""
+    if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
+        return ""
+    try:
+        default_pipeline(runtime=targets, quantized="float", simplify=False).run(model, ChangeLog())
+    except MigrateError:
+        return ""
+    return f"as floats, whose numbers are others, {targets} takes it: --quantized float"
 
 
 def _later_release(checker: CompatibilityChecker, target: Target) -> str:

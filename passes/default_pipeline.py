@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
 from onnx_migrate.errors import UsageError
-from onnx_migrate.messages import listed
 from onnx_migrate.options import Opset, Options
 from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.standard.schema import is_onnx, newest_opset
@@ -75,7 +74,6 @@ def default_pipeline(options: Options) -> list[Pass]:
         *_control_flow(options),
         *_static(options),
         *_widening(options),
-        *_floats(options),
         *_rewrites_for(options),
         *_precision(options),
     ]
@@ -286,15 +284,6 @@ def _quantized(options: Options) -> list[Pass]:
     if options.quantized not in ("qdq", "float"):
         raise UsageError(f"quantized={options.quantized!r} is not known", hint='it is "qdq" or "float"')
     return [QuantizedAsPairs(**_beside(options)), *([Dequantized()] if options.quantized == "float" else [])]
-
-
-def _floats(options: Options) -> list[Pass]:
-    """Return the pass that writes quantised models as floats for runtimes that have no quantised operators."""
-    targets = options.targets
-    without = (targets.lacks("", "QuantizeLinear") if targets else ()) or ()
-    if targets is None or options.quantized is not None or options.best_effort or not without:
-        return []
-    return [Dequantized(fitting=FitOperators(targets=targets), runtime=listed(map(str, without)))]
 
 
 def _rewrites_for(options: Options) -> list[Pass]:

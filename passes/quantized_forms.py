@@ -16,7 +16,6 @@ from onnx_migrate.engine.steps.decomposition_registry import Decomposition, deco
 from onnx_migrate.engine.steps.formula import Array, Op, Result, TensorProto, Value, unregistered
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -113,7 +112,7 @@ def _form(domain: str, operator: str) -> Decomposition | None:
     return _PAIRS.get(("" if is_onnx(domain) else domain, operator)) or decomposition_of(domain, operator)
 
 
-def _unfit(node: onnx.NodeProto, _scope: Scope | None) -> str | None:
+def _unfit(node: onnx.NodeProto, _scope: Scope) -> str | None:
     key = "" if is_onnx(node.domain) else node.domain, node.op_type
     if key in _PAIRS or (node.domain == MICROSOFT and node.op_type.startswith(_QUANTIZED)):
         return f"{node.op_type} is a quantised operator"
@@ -232,53 +231,21 @@ _FLOATS = {
 }
 
 
-def _is_quantised(node: onnx.NodeProto) -> bool:
-    return _unfit(node, None) is not None or node.op_type in (
-        *_FLOATS,
-        "QuantizeLinear",
-        "DynamicQuantizeLinear",
-    )
-
-
-def _takes(fitting: Pass, model: Model) -> bool:
-    """Return whether a pass fits a model to its runtimes."""
-    try:
-        fitting.run(model.copy(), ChangeLog())
-    except CannotMigrate:
-        return False
-    return True
-
-
 @register_pass
 @dataclass(frozen=True)
 class Dequantized(Pass):
     """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
     DynamicQuantizeLSTM as LSTM.
 
-    What is quantised by an input of the model stays as it is. For runtimes without quantised operators, quantised models that
-    they refuse are brought into pairs first; others stay.
+    What is quantised by an input of the model stays as it is.
     """
 
     name: ClassVar[str] = "dequantized"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     changes_numbers: ClassVar[bool] = True
-    fitting: Pass | None = None
-    """The pass that fits a model to runtimes, if this one is for them: it must refuse the model."""
-    runtime: str = ""
-    """The runtimes that take no quantised operators."""
-
-    def why_other_numbers(self) -> str:
-        """Return why floats take the place of what was quantised."""
-        return (
-            f"as {self.runtime} takes no quantised operators" if self.fitting else super().why_other_numbers()
-        )
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
-        if self.fitting is not None:
-            if not any(_is_quantised(node) for node in all_nodes(model.proto)) or _takes(self.fitting, model):
-                return model
-            model = QuantizedAsPairs().run(model, log)
         makers: dict[int, dict[str, onnx.NodeProto]] = {}
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:

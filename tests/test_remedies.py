@@ -62,6 +62,21 @@ def test_fixed_dims_that_do_not_help_are_not_said() -> None:
     assert not any("--fix" in item for item in helped(text, STATIC))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_quantised_model_is_taken_as_floats(dtype: str) -> None:
+    """MNN has no QuantizeLinear, which of uint8 is written with other operators, and of int8 is not."""
+    source = model(f"""17 (float[2,8] x) => (float[2,8] y) <float s = {{0.05}}, {dtype} z = {{3}}> {{
+        q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }}""")
+    targets = resolve("mnn")
+    if dtype == "uint8":
+        assert migrate(source, runtime=targets, verify=False)
+        return
+    with pytest.raises(CannotMigrate) as caught:
+        migrate(source, runtime=targets, verify=False)
+    assert "as floats, whose numbers are others, MNN 3.6.1 takes it: --quantized float" in caught.value.hint
+    assert migrate(source, runtime=targets, quantized="float").report.verified
+
+
 def test_the_nodes_at_the_end_that_could_be_cut_off_are_named() -> None:
     text = TAIL.replace("last] kept = Relu (found)", "last] kept = Mul (found, found)")
     (found,) = helped(text, PLAIN)

@@ -80,18 +80,6 @@ def test_an_importer_of_one_scale_gets_pairs_where_there_are_several(case: Case)
     assert result.report.verified
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_runtimes_without_quantised_operators_get_floats_where_they_take_nothing_else(dtype: str) -> None:
-    """MNN has no QuantizeLinear, which uint8 can be written out for, and int8 not."""
-    text = f"""17 (float[2,8] x) => (float[2,8] y)
-        <float s = {{0.05}}, {dtype} z = {{3}}> {{ q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }}"""
-    result = onnx_migrate.migrate(model(text), runtime="mnn")
-    assert result.report.verified
-    assert "QuantizeLinear" not in operators(result.model)
-    assert ("takes no quantised operators" in str(result.report)) == (dtype == "int8")
-    assert ("Identity" in operators(result.model)) == (dtype == "int8")
-
-
 def test_floats_have_dequantised_weights_and_no_rounding() -> None:
     text = """13 (float[2,8] x) => (float[2,6] y)
         <float s = {0.05}, uint8 z = {128}, float ws = {0.02}, int8 wz = {0}, float t = {0.04}, uint8 tz = {120}> {
