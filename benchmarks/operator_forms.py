@@ -99,8 +99,8 @@ STFT: x[1,64] s=8 w=(16) -> @17 Abs($stft)
 STFT: x[1,64,1] s=8 w=(16) -> @17 Abs($stft)"""
 
 _BRANCHES = (
-    "If<then_branch = then () => (float[] d) { d = Squeeze(x, a) },"
-    " else_branch = other () => (float[] e) { e = Identity(x) }>"
+    "If<then_branch = then () => (float[] d) { d = Squeeze(x, a) }, "
+    "else_branch = other () => (float[] e) { e = Identity(x) }>"
 )
 """Branches of which one drops an axis, as PyTorch writes a squeeze of an open dim."""
 

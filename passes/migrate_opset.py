@@ -80,14 +80,37 @@ class MigrateOpset(Pass):
         return replace(self, opset=opset, newer="refuse")
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Migrate `model` in place."""
+        """Migrate `model` in place.
+
+        Where targets raise it because they lack an operator, and a node has no equal at the first opset that they take, the
+        next that has is reached, and another model returned.
+        """
         self._check_options()
+        self._one_import_each(model.proto, log)
+        newest = newest_onnx_opset(model.proto) or None
+        target = self._target(newest, model.proto, log)
+        last = self._last(target, newest, model.proto)
+        for opset in range(target, last):
+            whole, trial = model.copy(), log.trial()
+            try:
+                return self._reach(whole, opset, log)
+            except CannotMigrate:
+                trial.roll_back()
+        return self._reach(model, last, log)
+
+    def _last(self, target: int, newest: int | None, proto: onnx.ModelProto) -> int:
+        """Return the newest opset that may be reached instead of the target, which targets raised, else the target."""
+        if self.targets is None or target <= max(self.opset, newest or 0):
+            return target
+        last = min(self.targets.opset or newest_opset(), newest_opset())
+        return max(target, bound_opset(proto, self.targets, last, ChangeLog(), self.name))
+
+    def _reach(self, model: Model, target: int, log: ChangeLog) -> Model:
+        """Migrate `model` in place to an opset."""
         proto = model.proto
-        self._one_import_each(proto, log)
         overridable = lists_some_initializers(proto)
         bodies = body_opsets(proto)
         newest = newest_onnx_opset(proto) or None
-        target = self._target(newest, proto, log)
         for path in sort_model(proto):
             log.note(self.name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
         ir_version = proto.ir_version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
@@ -12,6 +13,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
 from tests.steps import lift, operators, refuses
+from tests.support.targets import targets_of
 
 OLD = """8 ir3 (float[2,3] x, float[2,3] w) => (float[2,3] y) <float[2,3] w = {1.,2.,3.,4.,5.,6.}>
     { y = Softmax<axis=0>(w)  z = Add(x, y) }"""
@@ -47,6 +49,24 @@ def test_an_overridable_initializer_is_no_constant() -> None:
     result, _ = lift(source, 13)
 
     same(run(source, feeds), run(result, feeds), "overridden scales")
+
+
+@pytest.mark.parametrize(("newest", "reached"), [(17, 11), (10, 0)])
+def test_a_target_without_upsample_gets_the_first_opset_that_can_write_it(newest: int, reached: int) -> None:
+    """Resize-10 cannot round down on an axis that may shrink, Resize-11 can."""
+    source = model("9 (float[1,1,3,2] x, float[4] s) => (float[1,1,a,b] y) { y = Upsample(x, s) }")
+    targets = targets_of(
+        f'newer = "tried"\noperators = "listed"\n[[release]]\nopset = {newest}\n[[operator]]\nnames = ["Resize"]'
+    )
+    if not reached:
+        with pytest.raises(CannotMigrate, match="Resize-10 rounds up"):
+            migrate(source, opset=9, targets=targets)
+        return
+    result, _ = migrate(source, opset=9, targets=targets)
+
+    assert result.opset_import[0].version == reached
+    feeds = {"x": random_feeds(source)["x"], "s": np.array([1, 1, 1, 2], np.float32)}
+    same(run(source, feeds), run(result, feeds), "scales of a call")
 
 
 def test_an_opset_that_does_not_exist() -> None:
