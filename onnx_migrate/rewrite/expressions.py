@@ -156,6 +156,17 @@ class Value:
         static = self.static
         return self.op.rw.need_static(self.name) if static is None else static
 
+    def need_size(self, axis: int) -> int:
+        """Return the size of an axis, or refuse with code `needs-shape`."""
+        size = None if self.shape is None else self.shape[axis]
+        if size is None:
+            self.op.refuse(
+                f"the size of axis {axis} of {self.name!r} must be fixed, and is not known",
+                code="needs-shape",
+                hint="fix the dims of the model's inputs with --fix",
+            )
+        return size
+
     def need_constant(self, what: str) -> Array:
         """Return the array, or refuse with code `needs-constant`; `what` names the input, as "axes"."""
         return self.array if self.array is not None else self.op.rw.need_constant(self.name, what)

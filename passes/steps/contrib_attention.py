@@ -273,11 +273,7 @@ def _part(op: Op, packed: Value, place: int) -> Value:
 def biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple[Value, Value, Value]:
     """Add the parts of a bias to queries, keys and values; to the queries alone where the keys are a cache by head."""
     found, place = [], 0
-    size = (query.shape or (None,))[-1]
-    if size is None:
-        op.refuse(
-            "the last axis of its queries must be fixed, by which its bias is split", code="needs-shape"
-        )
+    size = query.need_size(-1)
     for item, length in ((query, size), (key, size), (value, None)):
         if item.need_rank() == 4:
             found.append(item)
@@ -415,9 +411,7 @@ def rotary_embedding(
         num_heads = width // (2 * half)
     by_heads = rank == 4 or not num_heads
     if rank == 3 and by_heads:
-        if half is None:
-            op.refuse("the last axis of its caches must be fixed to tell its heads", code="needs-shape")
-        x = op.Transpose(x.reshape(0, 0, -1, 2 * half), perm=[0, 2, 1, 3])
+        x = op.Transpose(x.reshape(0, 0, -1, 2 * cos_cache.need_size(-1)), perm=[0, 2, 1, 3])
     found = op.RotaryEmbedding(
         x, cos_cache, sin_cache, position_ids, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim,
         num_heads=None if by_heads else num_heads,
@@ -449,7 +443,7 @@ def m_rotary_embedding(
     """
     if is_packed_batching:
         op.refuse("it packs items of several lengths", code="no-equal")
-    half = cos_cache.need_static()[1]
+    half = cos_cache.need_size(1)
     kind = np.repeat(range(3), mrope_section)
     if mrope_layout:  # rows and columns have every third column each
         kind = np.arange(half) % 3

@@ -99,20 +99,15 @@ def group_query_attention(
     """
     if sliding_window_cache or op.is_read(3) or {k_quant_type, v_quant_type} != {"NONE"}:
         op.refuse("its cache slides or is quantised, or its scores are read", code="no-equal")
-    width = (query.shape or (None,))[-1]
-    if width is None:
-        op.refuse("the last axis of its queries must be fixed", code="needs-shape")
-    size = width // (num_heads + 2 * kv_num_heads if key is None else num_heads)
+    size = query.need_size(-1) // (num_heads + 2 * kv_num_heads if key is None else num_heads)
     if key is None or value is None:
         sizes = [count * size for count in (num_heads, kv_num_heads, kv_num_heads)]
         query, key, value = op.several("Split", 3, query, sizes, axis=-1)
     lengths = _lengths(op, query, seqlens_k, cached=past_key is not None)
     if do_rotary and cos_cache is not None and sin_cache is not None:
         places = _places(op, lengths, position_ids, total_sequence_length)
-        half = (cos_cache.shape or (None,))[-1]
-        if half is None:
-            op.refuse("the last axis of its caches of cosines must be fixed", code="needs-shape")
-        part = 0 if 2 * half == size else 2 * half
+        part = 2 * cos_cache.need_size(-1)
+        part = 0 if part == size else part
         query, key = (
             op.RotaryEmbedding(
                 item, cos_cache, sin_cache, places, num_heads=count, interleaved=rotary_interleaved,

@@ -187,11 +187,8 @@ def unfold_tensor(op: Op, x: Value, *, size: int, dim: int = -1, step: int = 1) 
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc, that of torch.Tensor.unfold. Bit for bit.
     """
-    shape, rank = x.shape, x.need_rank()
+    rank = x.need_rank()
     axis = dim % rank
-    length = None if shape is None else shape[axis]
-    if length is None:
-        op.refuse("the length of the axis must be fixed, along which it takes windows", code="needs-shape")
-    windows = np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
+    windows = np.arange(0, x.need_size(axis) - size + 1, step)[:, None] + np.arange(size)
     taken = op.Gather(x, windows, axis=axis)
     return op.Transpose(taken, perm=[at for at in range(rank + 1) if at != axis + 1] + [axis + 1])

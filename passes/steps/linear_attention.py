@@ -91,7 +91,7 @@ def linear_attention_of_microsoft(
     """
     if state_window:
         op.refuse("it has a window of states", code="no-equal")
-    size = _fixed(query, 2) // q_num_heads
+    size = query.need_size(2) // q_num_heads
     key = _repeated(key, size, kv_num_heads)
     query = _repeated(query, size, max(q_num_heads, kv_num_heads))
     heads = {"q_num_heads": max(q_num_heads, kv_num_heads), "kv_num_heads": kv_num_heads}
@@ -133,7 +133,7 @@ def gated_delta_net(
     """
     if lengths is not None or state_update_capacity or key is None or value is None or state is None:
         op.refuse("it packs items of several lengths, or its inputs, or its updates", code="no-equal")
-    heads, size = _fixed(state, 1), _fixed(state, 3)
+    heads, size = state.need_size(1), state.need_size(3)
     if decay is not None and a_log is not None and dt_bias is not None and gate_activation != "none":
         each = [heads, -1] if decay.need_rank() == query.need_rank() else [heads]
         rate, total = op.Exp(a_log).reshape(*each), decay.cast(_FLOAT) + dt_bias.reshape(*each)
@@ -143,7 +143,7 @@ def gated_delta_net(
         beta = op.Sigmoid(beta.cast(_FLOAT))
     if qk_l2_norm:
         query, key = (op.LpNormalization(item.cast(_FLOAT), axis=-1, p=2) for item in (query, key))
-    own, axis = _fixed(query, -2), query.need_rank() - 2
+    own, axis = query.need_size(-2), query.need_rank() - 2
     if own < heads:
         every = np.repeat(np.arange(own), heads // own)
         query, key = (op.Gather(item, every, axis=axis) for item in (query, key))
@@ -158,17 +158,9 @@ def gated_delta_net(
     return result, None if found[1] is None else op.Transpose(found[1], perm=[0, 1, 3, 2])
 
 
-def _fixed(value: Value, axis: int) -> int:
-    """Return the size of an axis, which must be known."""
-    size = None if value.shape is None else value.shape[axis]
-    if size is None:
-        value.op.refuse("the sizes of its heads must be fixed", code="needs-shape")
-    return size
-
-
 def _repeated(value: Value, size: int, heads: int) -> Value:
     """Return (batch, time, heads · size) with each head repeated so that there are `heads`."""
-    own = _fixed(value, 2) // size
+    own = value.need_size(2) // size
     if own == heads:
         return value
     places = np.repeat(np.arange(own), heads // own)

@@ -151,9 +151,7 @@ def _split_lengths(op: Op, x: Value, lengths: Value | None, axis: int) -> list[i
         if known is None:
             op.refuse(f"its lengths ({lengths.name!r}) are computed at run time", code="needs-constant")
         return [int(length) for length in known.reshape(-1)]
-    length = None if x.shape is None else x.shape[axis]
-    if length is None:
-        op.refuse(f"the length of axis {axis} of {x.name!r} must be fixed", code="needs-shape")
+    length = x.need_size(axis)
     count = len(op.rw.node.output)
     each = -(-length // count)
     return [max(min(each, length - each * number), 0) for number in range(count)]

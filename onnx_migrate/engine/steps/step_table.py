@@ -60,7 +60,7 @@ _LONGEST_FORMULA = 30
 _ASKED = {
     r"need_dtype|numpy_type|is_float|wide\(\)": "element types",
     r"need_rank": "ranks",
-    r"need_static": "fixed shapes",
+    r"need_static|need_size": "fixed shapes",
     r"need_constant|need_number": "constants",
 }
 """What the code of a step refuses a node for where it is not known, by how the code asks for it."""
