@@ -136,6 +136,7 @@ def buffer(
         opsets=OPSETS,
         within=NEAR,
         label=f"buffer-{label}",
+        fixed=biased or (beams and added),
     )
 
 
