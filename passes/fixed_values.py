@@ -9,7 +9,6 @@ import numpy as np
 from onnx import numpy_helper
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.facts.shapes import drop_value_info
 from onnx_migrate.model.fixed_values import FixedValues, ValuesFixed, arrays_of
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
@@ -46,5 +45,4 @@ class FixValues(Pass):
         for place in reversed(range(len(graph.input))):
             if graph.input[place].name in values:
                 del graph.input[place]
-        drop_value_info(model.proto)
         return model

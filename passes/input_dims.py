@@ -107,12 +107,13 @@ class FixDims(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Fix the dims of `model` in place. Raises UsageError for a name that does not exist and for another size."""
-        graph = model.proto.graph
+        graph, before = model.proto.graph, Interface.of(model.proto).inputs
         symbols = self._fix_inputs(graph, self.fix, model, log)
         if self.all_dims and open_axes(graph):
             symbols |= self._fix_inputs(graph, self._sizes_of_data(graph), model, log)
             _require_sizes(open_axes(graph))
-        drop_value_info(model.proto)
+        if Interface.of(model.proto).inputs != before:
+            drop_value_info(model.proto)
         try:
             inferred = inferred_outputs(model.proto)
         except CannotMigrate as error:
@@ -124,18 +125,18 @@ class FixDims(Pass):
                 severity="warning",
             )
         for value in graph.output:
-            before, found = dims_of(value), inferred.get(value.name)
-            if before is None:
+            declared, found = dims_of(value), inferred.get(value.name)
+            if declared is None:
                 continue
-            known = found if found is not None and len(found) == len(before) else (None,) * len(before)
+            known = found if found is not None and len(found) == len(declared) else (None,) * len(declared)
             # An inferred number is certain. That an output's symbol, or expression, is of the inputs' symbols, exporters declare.
             dims = tuple(
                 new if isinstance(new, int) else _declared(old, symbols)
-                for old, new in zip(before, known, strict=True)
+                for old, new in zip(declared, known, strict=True)
             )
-            if dims != before:
+            if dims != declared:
                 set_dims(value, dims)
-                text = f"output {value.name}: {dims_text(before)} → {dims_text(dims)}"
+                text = f"output {value.name}: {dims_text(declared)} → {dims_text(dims)}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
         return model
 
@@ -209,7 +210,7 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
     raise UsageError(
         f"a static model needs a size for {'; '.join(texts)}",
         code="no-size",
-        hint=f"give {asked}, or --input-data with inputs of these sizes",
+        hint=f"give {asked}, of at least 1 as 0 stands for an open dim, or --input-data with inputs of these sizes",
     )
 
 

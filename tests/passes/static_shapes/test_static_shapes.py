@@ -110,7 +110,10 @@ def test_all_open_dims_are_asked_for_at_once() -> None:
         static(NET)
     assert caught.value.code == "no-size"
     assert "axis 0 of 'x', called N; axis 0 of 'i', called M" in str(caught.value)
-    assert caught.value.hint == "give --fix N=SIZE --fix M=SIZE, or --input-data with inputs of these sizes"
+    assert (
+        caught.value.hint
+        == "give --fix N=SIZE --fix M=SIZE, of at least 1 as 0 stands for an open dim, or --input-data with inputs of these sizes"
+    )
 
 
 def test_input_data_says_the_sizes_that_fix_does_not() -> None:
@@ -172,3 +175,15 @@ def test_a_second_run_changes_nothing() -> None:
     once = static(PADDED, fix="N=6").model
     again = onnx_migrate.migrate(once, static=True, simplify=False).model
     assert again.graph == once.graph
+
+
+def test_a_loop_of_no_rounds_keeps_the_shape_of_what_it_collects() -> None:
+    """The shapes that a body declares stay where no dim is fixed: ONNX Runtime reads that of an empty scan output there."""
+    source = model(
+        "17 (float[2] x) => (float[K,2] y, float[2] z) <int64 n = {0}> { z, y = Loop (n, , x) <body = b (int64 i, bool d, float[2] a)"
+        " => (bool e, float[2] s, float[2] r) { e = Identity (d) s = Sin (a) r = Cos (a) }> }"
+    )
+    result = onnx_migrate.migrate(source, static=True, control_flow=False, simplify=False)
+    assert result.report.verification is not None
+    assert result.report.verification.exact
+    assert [dim.dim_value for dim in result.model.graph.output[0].type.tensor_type.shape.dim] == [0, 2]
