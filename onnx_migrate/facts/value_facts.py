@@ -139,10 +139,13 @@ class ValueFacts:
         """Enter types and shapes of a node's outputs that are not known, if they follow from its inputs.
 
         `opset` is the version of ai.onnx whose form the node has. Of nodes of other domains only LabelEncoder is looked at, which
-        the inference of the whole model leaves out (onnx_inference.py).
+        the inference of the whole model leaves out (onnx_inference.py), and ArrayFeatureExtractor, of which it knows no sizes.
         """
         if node.domain == "ai.onnx.ml" and node.op_type == "LabelEncoder":
             _refine_label_encoder(self.scope, node)
+            return
+        if node.domain == "ai.onnx.ml" and node.op_type == "ArrayFeatureExtractor":
+            _refine_feature_extractor(self.scope, node)
             return
         if not is_onnx(node.domain) or not any(
             name and is_unknown(self.scope.value_type(name), dims=self.all_dims) for name in node.output
@@ -306,6 +309,14 @@ class ValueFacts:
         shape = shape[start:end]
         values = np.array([size or 0 for size in shape], np.int64)
         return PartialArray(values, np.array([size is not None for size in shape], bool))
+
+
+def _refine_feature_extractor(scope: Scope, node: onnx.NodeProto) -> None:
+    """Enter what ONNX Runtime computes: the last axis has one element for each index, and there are two axes at least."""
+    known, indices = (scope.value_type(name) for name in node.input)
+    if known.shape and indices.shape is not None:
+        count = None if None in indices.shape else prod(size for size in indices.shape if size is not None)
+        scope.record_type(node.output[0], ValueType(known.dtype, (*(known.shape[:-1] or (1,)), count)))
 
 
 def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.facts.shape_arithmetic import OPERATORS, PartialArray, compute, propagate
@@ -262,6 +262,34 @@ def test_what_a_label_encoder_gives_out(attributes: str, dtype: int) -> None:
     values = ValueFacts(scope, Producers())
     values.find_all(13)
     assert (scope.value_type("y").dtype, scope.value_type("y").shape) == (dtype, (None, 3))
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "expected"),
+    [
+        ([5], [3], (1, 3)),
+        ([2, 3, 5], [2, 2], (2, 3, 4)),
+        ([2, 5], [], (2, 1)),
+        (["N", 5], ["K"], (None, None)),
+    ],
+)
+def test_the_sizes_of_extracted_features(
+    data: list[Any], indices: list[Any], expected: tuple[Any, ...]
+) -> None:
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, data),
+        helper.make_tensor_value_info("i", TensorProto.INT64, indices),
+    ]
+    nodes = [helper.make_node("ArrayFeatureExtractor", ["x", "i"], ["y"], domain="ai.onnx.ml")]
+    graph = helper.make_graph(nodes, "g", inputs, [onnx.ValueInfoProto(name="y")])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    scope = next(iter(scopes(proto, Model(proto).weights, result_ir_version=8)))
+    ValueFacts(scope, Producers()).find_all(17)
+    assert scope.value_type("y").shape == expected
+    if None not in expected:
+        feeds = {"x": np.zeros(data, np.float32), "i": np.zeros(indices, np.int64)}
+        assert run(proto, feeds)[0].shape == expected
 
 
 def test_a_shape_of_more_axes_than_any_tensor_has_is_not_kept() -> None:

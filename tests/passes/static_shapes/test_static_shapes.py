@@ -180,8 +180,9 @@ def test_a_second_run_changes_nothing() -> None:
 def test_a_loop_of_no_rounds_keeps_the_shape_of_what_it_collects() -> None:
     """The shapes that a body declares stay where no dim is fixed: ONNX Runtime reads that of an empty scan output there."""
     source = model(
-        "17 (float[2] x) => (float[K,2] y, float[2] z) <int64 n = {0}> { z, y = Loop (n, , x) <body = b (int64 i, bool d, float[2] a)"
-        " => (bool e, float[2] s, float[2] r) { e = Identity (d) s = Sin (a) r = Cos (a) }> }"
+        "17 (float[2] x) => (float[K,2] y, float[2] z) <int64 n = {0}> { z, y = Loop (n, , x)"
+        " <body = b (int64 i, bool d, float[2] a) => (bool e, float[2] s, float[2] r)"
+        " { e = Identity (d) s = Sin (a) r = Cos (a) }> }"
     )
     result = onnx_migrate.migrate(source, static=True, control_flow=False, simplify=False)
     assert result.report.verification is not None
