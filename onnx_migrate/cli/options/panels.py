@@ -159,7 +159,7 @@ _EXTERNAL = "--save-as-external-data writes the weights beside the model, which 
 
 _INSTEAD = {
     **dict.fromkeys(
-        ("--input-shape", "--input-shapes", "--overwrite-input-shape", "--override-input-shapes", "--shapes", "--input-dim",
+        ("--input-shape", "--input-shapes", "--overwrite-input-shape", "--override-input-shapes", "--override-input-shape", "--shapes", "--input-dim",
          "--input-size", "--input-size-list", "--dim-param", "--dim-value", "--batch-size", "--batch"), _FIX),
     **dict.fromkeys(("--dynamic-axes", "--dynamic-shapes", "--dynamic-dims", "--dynamic-input-shape"), _DYNAMIC),
     **dict.fromkeys(
@@ -172,8 +172,14 @@ _INSTEAD = {
     **dict.fromkeys(("--target", "--backend", "--runtime", "--platform", "--deploy-backend"), "it is --for RUNTIME==VERSION"),
     **dict.fromkeys(("--opset-version", "--target-opset-version", "--onnx-opset", "--opversion"), "it is --opset N"),
     **dict.fromkeys(("--external-data", "--save-external-data", "--large-model", "--use-external-data-format"), _EXTERNAL),
-    **dict.fromkeys(("--skip-optimization", "--skip-optimizations", "--no-optimize", "--no-optimization"),
-                    "--no-simplify leaves the simplifier out"),
+    **dict.fromkeys(
+        ("--skip-optimization", "--skip-optimizations", "--no-optimize", "--no-optimization", "--no-constant-folding",
+         "--skip-constant-folding", "--skip-shape-inference", "--skip-fuse-bn", "--no-large-tensor"),
+        "--no-simplify leaves the simplifier out"),
+    **dict.fromkeys(("--fold-constants", "--constant-folding", "--toposort", "--cleanup", "--infer-shapes"),
+                    "that is done anyway; onnx-migrate passes lists what is"),
+    **dict.fromkeys(("--op-block-list", "--node-block-list"), "--keep-fp32 names operators or nodes that keep their type"),
+    **dict.fromkeys(("--test-input-shape", "--input-data-path", "--load-inputs"), "--input-data says on what is compared"),
     **dict.fromkeys(("--skip-verify", "--no-check", "--skip-check"), "--no-verify leaves the comparison out"),
     **dict.fromkeys(("--check-n", "--model-check"), "the result is run and compared anyway; --input-data says on which inputs"),
     **dict.fromkeys(("--ir", "--target-ir"), "it is --ir-version N"),

@@ -137,6 +137,11 @@ def test_a_batch_of_a_list_prints_one_object(
         (("small.onnx", "out.onnx", "--junit", "out.onnx"), "are the same file"),
         (("small.onnx", "out.onnx", "--input-shape", "x:1"), "--fix INPUT:SIZES sets a shape"),
         (("small.onnx", "out.onnx", "--fp16"), "--precision fp16"),
+        (("small.onnx", "out.onnx", "--override-input-shape", "x:1"), "--fix INPUT:SIZES"),
+        (("small.onnx", "out.onnx", "--no-large-tensor"), "--no-simplify"),
+        (("small.onnx", "out.onnx", "--fold-constants"), "is done anyway"),
+        (("small.onnx", "out.onnx", "--op-block-list", "Softmax"), "--keep-fp32"),
+        (("small.onnx", "out.onnx", "--test-input-shape", "x:1"), "--input-data"),
         (("batch", "small.onnx", "--rename", "x"), "nothing is renamed"),
     ],
 )
