@@ -42,7 +42,7 @@ def test_a_call_that_takes_too_long_ends_alone() -> None:
 def test_what_a_call_raises_and_what_does_not_pickle_is_of_its_future() -> None:
     with LocalPool(1) as pool:
         with pytest.raises(
-            RuntimeError, match="ValueError: (math domain error|expected a nonnegative input)"
+            RuntimeError, match=r"ValueError: (math domain error|expected a nonnegative input)"
         ):
             pool.schedule(math.sqrt, -1.0).result()
         with pytest.raises(Exception, match="pickle"):
