@@ -160,7 +160,8 @@ _EXTERNAL = "--save-as-external-data writes the weights beside the model, which 
 _INSTEAD = {
     **dict.fromkeys(
         ("--input-shape", "--input-shapes", "--overwrite-input-shape", "--override-input-shapes", "--override-input-shape",
-         "--shapes", "--input-dim", "--input-size", "--input-size-list", "--dim-param", "--dim-value", "--batch-size", "--batch"), _FIX),
+         "--shapes", "--input-dim", "--input-size", "--input-size-list", "--dim-param", "--dim-value", "--batch-size",
+         "--batch"), _FIX),
     **dict.fromkeys(("--dynamic-axes", "--dynamic-shapes", "--dynamic-dims", "--dynamic-input-shape"), _DYNAMIC),
     **dict.fromkeys(
         ("--rename", "--rename-inputs", "--rename-outputs"), _RENAME),
