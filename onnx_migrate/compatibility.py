@@ -183,7 +183,12 @@ class CompatibilityChecker:
                 known = self._known(target, self.model)
                 standing = Support.NOT_KNOWN if known.unknown else Support.AS_IS
                 return Compatibility(
-                    target, standing, opset=_opset(self.model), ir_version=self._ir, operators=known
+                    target,
+                    standing,
+                    opset=_opset(self.model),
+                    ir_version=self._ir,
+                    warnings=(f"{target}: {target.row.note}",) if target.row.note else (),
+                    operators=known,
                 )
             return self._after(target, passes[:cut], passes[cut:], objections)
 
@@ -263,7 +268,9 @@ class CompatibilityChecker:
             ),
             wrong,
             tuple(
-                note.message for note in log.notes if note.severity == "warning" and note.code not in _SAID
+                note.message
+                for note in log.notes
+                if note.code == "release-note" or (note.severity == "warning" and note.code not in _SAID)
             ),
             operators=known,
         )

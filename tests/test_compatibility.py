@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnx_migrate.inspection  # noqa: F401 (declares what is printed of these values)
-from onnx_migrate import default_pipeline, files
+from onnx_migrate import default_pipeline, files, migrate
 from onnx_migrate.compatibility import (
     Compatibility,
     CompatibilityChecker,
@@ -217,6 +217,20 @@ def test_no_table_without_operators_says_that_a_model_runs() -> None:
     assert len(bare) > 10
     for table in bare:
         assert checker.advise(milestones(table)[-1]).standing in (Support.NOT_KNOWN, Support.NO), table.name
+
+
+@pytest.mark.parametrize(
+    ("release", "opset", "said"), [("10.13", 17, 0), ("11.0", 17, 1), ("11.5", 17, 1), ("11.5", 26, 1)]
+)
+def test_what_a_release_changed_is_said_by_inspect_and_by_a_migration(
+    release: str, opset: int, said: int
+) -> None:
+    source = model(f"{opset} (float[2] x) => (float[2] y) {{ y = Relu(x) }}")
+    found = CompatibilityChecker(files.load(source)).advise(next(iter(resolve([f"tensorrt=={release}"]))))
+    assert sum("has no --fp16" in text for text in found.warnings) == said
+
+    report = migrate(source, runtime=f"tensorrt=={release}", verify=False).report
+    assert [note.code for note in report.notes].count("release-note") == said
 
 
 _CHOSEN = (

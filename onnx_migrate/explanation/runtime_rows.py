@@ -72,5 +72,5 @@ selects(
     """request=target.request name=target.name title=target.table.title release=target.release? opset=target.opset
     oldest_opset=target.oldest ir_version=target.ir_version measured=target.measured later_than_table=target.later
     release_assumed=target.assumed source=target.row.source table=target.table.file table_sha256=target.table.digest
-    operators? lacking other_operators=others faults=target.faults notes=target.table.notes""",
+    operators? lacking other_operators=others faults=target.faults notes=target.notes""",
 )  # fmt: skip

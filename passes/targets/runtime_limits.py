@@ -53,6 +53,8 @@ class RuntimeLimits(Pass):
         for target in self.targets:
             self._warn_if_later(target, log)
             self._note_if_assumed(target, log)
+            if target.row.note:
+                log.note(self.name, "release-note", f"{target}: {target.row.note}", subject=target.name)
         loader = _loads_least(self.targets, proto.ir_version)
         if loader is not None:
             self._lower_ir(model, loader, log)

@@ -43,7 +43,8 @@ def known(table: Table) -> str:
 def section(table: Table) -> str:
     """Return the section of a runtime."""
     sources = Sources()
-    parts = [f"## {table.title}\n", _asked(table), *(f"{note}\n" for note in table.notes)]
+    notes = (*table.notes, *dict.fromkeys(row.note for row in table.releases if row.note))
+    parts = [f"## {table.title}\n", _asked(table), *(f"{note}\n" for note in notes)]
     if all(row.opset is None for row in table.releases):
         parts.append("It refuses no opset: a model keeps its own, as far as the operators allow.\n")
     elif table.newer == "tried":

@@ -164,6 +164,8 @@ class ReleaseRow:
     measured: bool = False
     """Whether a test or the survey of this project ran it; else the row was only read."""
     source: str = ""
+    note: str = ""
+    """What its users should know; `inspect` and a migration say it."""
     resize_form: Literal["auto", "scales", "sizes"] = "auto"
     """The inputs of Resize that it takes: "scales", "sizes", or those that the pass `resize_form` chooses."""
     resize_axes: bool = True

@@ -82,6 +82,11 @@ class Target:
         return self.table.file == f"{self.table.name}.toml"
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What its users should know, with that of the release last."""
+        return (*self.table.notes, *([self.row.note] if self.row.note else []))
+
+    @property
     def lower(self) -> Lower:
         """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
         return True if self.table.newer == "refused" else "nearest"
