@@ -47,23 +47,31 @@ def _fixed_dims(model: Model, targets: Targets) -> str:
         fixed[value.name] = found
     if not fixed:
         return ""
+    log = ChangeLog()
     try:
-        default_pipeline(runtime=targets, fix=fixed, simplify=False).run(model, ChangeLog())
+        default_pipeline(runtime=targets, fix=fixed, simplify=False).run(model, log)
     except MigrateError:
         return ""
     options = " ".join(f"--fix {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
-    return f"with fixed dims {targets} takes it, for example with {options}"
+    return f"with fixed dims {_taken(targets, log)}, for example with {options}"
 
 
 def _floats(model: Model, targets: Targets) -> str:
     """Return the option that writes a quantised model as floats, if the targets take it then."""
     if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
         return ""
+    log = ChangeLog()
     try:
-        default_pipeline(runtime=targets, quantized="float", simplify=False).run(model, ChangeLog())
+        default_pipeline(runtime=targets, quantized="float", simplify=False).run(model, log)
     except MigrateError:
         return ""
-    return f"as floats, whose numbers are others, {targets} takes it: --quantized float"
+    return f"as floats, whose numbers are others, {_taken(targets, log)}: --quantized float"
+
+
+def _taken(targets: Targets, log: ChangeLog) -> str:
+    """Return that targets take a result, or no more than is known where an operator of it is neither measured nor read."""
+    unknown = any(note.code == "operators-not-known" for note in log.notes)
+    return f"nothing known keeps it from {targets}" if unknown else f"{targets} takes it"
 
 
 def _later_release(checker: CompatibilityChecker, target: Target) -> str:

@@ -39,6 +39,14 @@ def helped(text: str, targets: Targets) -> tuple[str, ...]:
     return remedies(CompatibilityChecker(files.load(model(text))), targets)
 
 
+def test_a_remedy_is_no_promise_where_operators_are_not_known() -> None:
+    (text,) = helped(OPEN, targets_of("[[release]]\nstatic = true"))
+
+    assert (
+        text == "with fixed dims nothing known keeps it from chip, for example with --fix images:1,3,320,320"
+    )
+
+
 def test_dims_are_fixed_by_options_that_work() -> None:
     (text,) = helped(OPEN, STATIC)
 
