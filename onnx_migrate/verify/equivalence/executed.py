@@ -66,7 +66,7 @@ def not_executed(
     for body in idle[:_MOST]:
         yield f"no input runs {body.what}: what it computes was not compared; give inputs that run it with --input-data"
     if idle[_MOST:]:
-        yield f"no input runs {count_of(len(idle) - _MOST, 'further branch')} or body"
+        yield f"no input runs {len(idle) - _MOST} more branches or bodies of loops"
 
 
 def _has_bodies(node: onnx.NodeProto) -> bool:
@@ -133,9 +133,8 @@ class _Writer:
                 continue
             carried, set_here = self.names.fresh("executed"), self.names.fresh("executed")
             graph.node.append(helper.make_node("Or", [carried, value], [set_here]))
-            first = (
-                2 if node.op_type == "Loop" else 0
-            )  # the number of turns and the condition come before what is carried
+            # The number of turns and the condition come before what is carried.
+            first = 2 if node.op_type == "Loop" else 0
             node.input.extend([""] * (first - len(node.input)))
             node.input.insert(first, self._constant(before, value=False))
             graph.input.insert(first, _declared(carried))

@@ -46,6 +46,7 @@ class Extent:
     Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
     recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
     input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one first.
+    `crashed` says how the process ended in which the original ran with optimisation; then it is run without alone.
     """
 
     first_choice: int = 0
@@ -53,6 +54,7 @@ class Extent:
     thorough: bool = False
     once_more: bool = False
     distributions: tuple[str, ...] = _DISTRIBUTIONS
+    crashed: str = ""
 
 
 class FeedSearch:

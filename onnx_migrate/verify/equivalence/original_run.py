@@ -37,7 +37,10 @@ from onnx_migrate.verify.model_traits import miscomputed_in_reference
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["OriginalRun", "run_original"]
+__all__ = ["OPTIMISED_STAGE", "OriginalRun", "run_original"]
+
+OPTIMISED_STAGE = f"original: running, {LEVELS[1]}"
+"""The step in which ONNX Runtime runs the original with optimisation."""
 
 _LONG = 1.0
 """Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
@@ -132,6 +135,8 @@ def run_original(
         _observe_moved_inputs(search, noise, settings.seed, exact_inputs(original.model), len(configurations))
         search.release_model()
         for configuration in configurations[1:]:
+            if extent.crashed:
+                raise EvaluationError(extent.crashed)
             mark(f"original: running, {configuration}")
             inner = search.outputs[0] if upstream.names else ()
             model = open_model(original, configuration, inner)

@@ -15,6 +15,7 @@ from onnx_migrate.verify import Feed, Feeds
 from onnx_migrate.verify.equivalence import segment_check
 from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
+from onnx_migrate.verify.equivalence.original_run import OPTIMISED_STAGE
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net, runnable, verdict
 
@@ -36,6 +37,21 @@ def test_a_crash_counts_against_the_model_that_ran(monkeypatch, stage, kind):
     monkeypatch.setattr(process, "run", lambda *_, **__: process.Crashed("SIGSEGV", stage=stage))
     found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert (found.kind, found.reason) == (kind, f"the process crashed (SIGSEGV), in the step '{stage}'")
+
+
+def test_an_original_that_crashes_with_optimisation_is_run_without(monkeypatch):
+    """As silero-vad does with a fixed sampling rate and fixed dims in ONNX Runtime 1.32."""
+    crash = process.Crashed("SIGSEGV", stage=OPTIMISED_STAGE)
+    run, endings = process.run, [crash]
+    monkeypatch.setattr(
+        process, "run", lambda *given, **how: endings.pop() if endings else run(*given, **how)
+    )
+    found = verdict(runnable(RELU), runnable(RELU), isolated=True)
+    assert found.kind is Kind.VERIFIED
+    assert any("without optimisation only" in note and "crashed (SIGSEGV)" in note for note in found.notes)
+    endings.append(crash)
+    leaky = runnable(RELU.replace("Relu", "LeakyRelu"))
+    assert verdict(runnable(RELU), leaky, isolated=True).kind is Kind.DIFFERS
 
 
 def test_running_out_of_time_is_unverified():
