@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import onnx
 from onnx import TensorProto
@@ -19,6 +20,7 @@ from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.standard.schema import versions
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_record
+from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
 from onnx_migrate.verify.equivalence.original_run import OPTIMISED_STAGE, OriginalRun, run_original
 from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
@@ -37,8 +39,8 @@ __all__ = ["CHECK", "Task", "check", "ready_worker", "verify"]
 class Task:
     """What a verification compares, and how; `strict` and `by_value` are those of `verify`.
 
-    The sizes of random inputs are tried from the choice `first_choice` on: after a crash, the one that follows. `crashed`
-    says how an earlier process ended in which the original ran with optimisation.
+    The sizes of random inputs are tried from the choice `first_choice` on: after a crash, the one that follows. `ended`
+    says of steps that ended a process before how they did; they are left out.
     """
 
     segment: Segment[Runnable]
@@ -46,7 +48,7 @@ class Task:
     strict: bool = False
     by_value: bool = False
     first_choice: int = 0
-    crashed: str = ""
+    ended: Mapping[str, str] = field(default_factory=dict)
 
 
 def check(task: Task) -> Verdict:
@@ -123,7 +125,7 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
     original, result, settings = task.segment.original, task.segment.result, task.settings
     claimed = task.segment.exact and task.segment.unsimplified == result
     once_more = not claimed or _takes_integers(original.model)
-    extent = Extent(task.first_choice, tuple(_recorded(task)), thorough, once_more, crashed=task.crashed)
+    extent = Extent(task.first_choice, tuple(_recorded(task)), thorough, once_more, ended=task.ended)
     if extent.recorded:
         with suppress(EvaluationError, MemoryError):  # it may fail because of these outputs
             return original, run_original(original, result, settings, extent), ""
@@ -215,9 +217,10 @@ def verify(
             break
         task = replace(task, first_choice=following)
         ending = settings.call(CHECK, task)
-    if isinstance(ending, process.Crashed) and not ending.from_outside and ending.stage == OPTIMISED_STAGE:
-        task = replace(task, crashed=str(ending))
-        ending = settings.call(CHECK, task)
+    for stage in (OPTIMISED_STAGE, BRANCHES_STAGE):
+        if isinstance(ending, process.Crashed) and not ending.from_outside and ending.stage == stage:
+            task = replace(task, ended={**task.ended, stage: str(ending)})
+            ending = settings.call(CHECK, task)
     if not isinstance(ending, (process.Returned, process.Raised)) and ending.stage == DISTANCE_STAGE:
         task = replace(task, segment=replace(segment, other=None))
         ending = settings.call(CHECK, task)

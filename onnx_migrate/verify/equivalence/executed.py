@@ -25,10 +25,14 @@ from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import run_each
 
-__all__ = ["not_executed"]
+__all__ = ["BRANCHES_STAGE", "not_executed"]
+
+BRANCHES_STAGE = "original: running, which branches it takes"
 
 _MOST = 5
 """Bodies that did not run, and nodes of one, that are named."""
+
+_NOT_KNOWN = "which branches and bodies of loops were run is not known"
 
 _BODIES = {"then_branch": "then branch", "else_branch": "else branch", "body": "body"}
 
@@ -46,12 +50,18 @@ _Flags = list[tuple[str, _Body]]
 
 
 def not_executed(
-    original: Runnable, inputs: Sequence[Mapping[str, Any]], configuration: str
+    original: Runnable, inputs: Sequence[Mapping[str, Any]], configuration: str, ended: str = ""
 ) -> Iterator[str]:
-    """Yield notes that name the branches and bodies that no input runs, with nodes in them; not those inside of such."""
+    """Yield notes that name the branches and bodies that no input runs, with nodes in them; not those inside of such.
+
+    `ended` says how an earlier try ended its process; then there is no other.
+    """
     if not any(map(_has_bodies, all_nodes(original.model))):
         return
-    mark("original: running, which branches it takes")
+    if ended:
+        yield f"{_NOT_KNOWN}: {ended}"
+        return
+    mark(BRANCHES_STAGE)
     model = original.proto()
     if any(_has_bodies(node) for function in model.functions for node in function.node):
         model = onnx.inliner.inline_local_functions(model)
@@ -59,7 +69,7 @@ def not_executed(
         flags = _write_flags(model)
         runs = list(run_each(open_model(original.with_structure(model), configuration), inputs))
     except (EvaluationError, MemoryError) as error:
-        yield f"which branches and bodies of loops were run is not known: {error}"
+        yield f"{_NOT_KNOWN}: {error}"
         return
     ran = {body for value, body in flags if any(np.any(run[value]) for run in runs)}
     idle = [body for _, body in flags if body not in ran and (body.around is None or body.around in ran)]

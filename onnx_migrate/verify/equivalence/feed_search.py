@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class Extent:
     Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
     recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
     input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one first.
-    `crashed` says how the process ended in which the original ran with optimisation; then it is run without alone.
+    `ended` says of steps that ended a process before how they did; they are left out.
     """
 
     first_choice: int = 0
@@ -54,7 +54,7 @@ class Extent:
     thorough: bool = False
     once_more: bool = False
     distributions: tuple[str, ...] = _DISTRIBUTIONS
-    crashed: str = ""
+    ended: Mapping[str, str] = field(default_factory=dict)
 
 
 class FeedSearch:

@@ -17,7 +17,7 @@ from onnx_migrate.verify.compare.arrays import flatten, is_float
 from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise
-from onnx_migrate.verify.equivalence.executed import not_executed
+from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE, not_executed
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
@@ -135,8 +135,8 @@ def run_original(
         _observe_moved_inputs(search, noise, settings.seed, exact_inputs(original.model), len(configurations))
         search.release_model()
         for configuration in configurations[1:]:
-            if extent.crashed:
-                raise EvaluationError(extent.crashed)
+            if OPTIMISED_STAGE in extent.ended:
+                raise EvaluationError(extent.ended[OPTIMISED_STAGE])
             mark(f"original: running, {configuration}")
             inner = search.outputs[0] if upstream.names else ()
             model = open_model(original, configuration, inner)
@@ -146,7 +146,8 @@ def run_original(
         search.notes.append(
             f"models are compared without optimisation only, because the original then fails: {error}"
         )
-    search.notes.extend(not_executed(original, search.inputs, configurations[0]))
+    ended = extent.ended.get(BRANCHES_STAGE, "")
+    search.notes.extend(not_executed(original, search.inputs, configurations[0], ended))
     seed = None if settings.feeds is not None else settings.seed
     return OriginalRun(
         search.feeds, seed, runs, noise, upstream, tuple(search.notes), search.recorded, search.expensive

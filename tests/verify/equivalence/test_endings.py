@@ -15,6 +15,7 @@ from onnx_migrate.verify import Feed, Feeds
 from onnx_migrate.verify.equivalence import segment_check
 from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
+from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
 from onnx_migrate.verify.equivalence.original_run import OPTIMISED_STAGE
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net, runnable, verdict
@@ -49,6 +50,17 @@ def test_an_original_that_crashes_with_optimisation_is_run_without(monkeypatch):
     found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert found.kind is Kind.VERIFIED
     assert any("without optimisation only" in note and "crashed (SIGSEGV)" in note for note in found.notes)
+    endings.append(crash)
+    choice = runnable("""(bool c, float[2] x) => (float[2] y) {
+        y = If (c) <then_branch = a () => (float[2] p) { p = Relu (x) }, else_branch = b () => (float[2] q) { q = Abs (x) }> }""")
+    endings.append(process.Crashed("SIGSEGV", stage=BRANCHES_STAGE))
+    endings.reverse()
+    found = verdict(choice, choice, isolated=True)
+    assert found.kind is Kind.VERIFIED
+    assert (
+        "which branches and bodies of loops were run is not known: the process crashed (SIGSEGV)"
+        in found.notes
+    )
     endings.append(crash)
     leaky = runnable(RELU.replace("Relu", "LeakyRelu"))
     assert verdict(runnable(RELU), leaky, isolated=True).kind is Kind.DIFFERS
