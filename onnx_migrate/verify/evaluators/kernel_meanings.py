@@ -16,28 +16,24 @@ QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and ql
 between two steps may be the other one than that of DequantizeLinear, Add or Mul, and QuantizeLinear, for which they stand. The
 optimiser makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
 
-STFT of frames whose length is no power of two, as the 400 of Whisper, goes through a chirp in the frames' type (dft.cc in
-onnxruntime/core/providers/cpu/signal): of 400 elements it is off by 3e-5 of the largest number, the product with a matrix of
-cosines and sines by 6e-7. It is run as that product.
+DFT and STFT over lengths that are no power of two lose digits (transforms.py), and are run as products with cosines and sines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
 import onnx
-from onnx import AttributeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.model.graphs import Body, bodies, producers
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import Runnable
+from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE, Transforms, Written
 
-__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "SKIP_NOTE", "STEP_NOTE", "STFT_NOTE", "as_meant", "write_as_meant"]
+__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "SKIP_NOTE", "STEP_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
     "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
@@ -56,13 +52,6 @@ STEP_NOTE = (
     " optimiser makes them again; their kernel adds the zero point before it rounds, so that a number between two steps may"
     " become the other one there"
 )
-STFT_NOTE = (
-    "STFT was run as the product with a matrix of cosines and sines; where the length of a frame is no power of two, the kernel"
-    " of ONNX Runtime is off by 1e-5 to 1e-4 of the largest number"
-)
-
-_LONGEST_FRAME = 4096
-"""Elements of a frame above which its matrix would take more than 128 MB."""
 
 _DOMAIN = "com.microsoft"
 _WORDS = (
@@ -71,6 +60,7 @@ _WORDS = (
     b"AveragePool",
     b"SkipLayerNormalization",
     b"QLinear",
+    b"DFT",
     b"STFT",
 )
 
@@ -88,7 +78,7 @@ def as_meant(runnable: Runnable, *, optimize: bool) -> tuple[Runnable, tuple[str
 def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[int, tuple[str, ...]]:
     """Write such nodes in place; return how many were written, and notes on them."""
     notes: set[str] = set()
-    changed, names = 0, Names(model)
+    changed, names, transforms = 0, Names(model), Transforms(model)
     for located in bodies(model):
         body = located.body
         opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version)
@@ -104,12 +94,12 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
                 changed += _with_outputs(node, names) if len(node.input) > 6 and node.input[6] else 0
         skips = _skips(body) if opset else []
         steps = _binaries(body) if (opset or 0) >= 10 and not optimize else []
-        frames = _frames(body)
-        written: dict[int, Callable[[onnx.NodeProto, Names], list[onnx.NodeProto]]] = {
+        products = transforms.products(located)
+        written: dict[int, Written] = {
             **dict.fromkeys(pools, _by_rows),
             **dict.fromkeys(skips, _as_sum),
             **dict.fromkeys(steps, _as_floats),
-            **{place: partial(_as_product, length=length) for place, length in frames.items()},
+            **products,
         }
         for index in sorted(written, reverse=True):
             nodes = written[index](body.node[index], names)
@@ -120,7 +110,7 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
         notes.update([ORDER_NOTE] if pools else ())
         notes.update([SKIP_NOTE] if skips else ())
         notes.update([STEP_NOTE] if steps else ())
-        notes.update([STFT_NOTE] if frames else ())
+        notes.update([TRANSFORM_NOTE] if products else ())
     return changed, tuple(sorted(notes))
 
 
@@ -200,65 +190,6 @@ def _as_floats(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
         helper.make_node(node.op_type.removeprefix("QLinear"), [left, right], [found]),
         helper.make_node("QuantizeLinear", [found, *node.input[6:8]], node.output),
     ]
-
-
-def _frames(body: Body) -> dict[int, int]:
-    """Return the places of the nodes that transform frames of real numbers, whose length is no power of two, with the lengths."""
-    places = [
-        index for index, node in enumerate(body.node) if node.op_type == "STFT" and is_onnx(node.domain)
-    ]
-    if not places:
-        return {}
-    stored = {tensor.name: tensor for tensor in getattr(body, "initializer", ())}
-    for node in body.node:
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
-            stored[node.output[0]] = node.attribute[0].t
-    found = {}
-    for place in places:
-        node = body.node[place]
-        window, length = (stored.get(name) for name in [*node.input, "", ""][2:4])
-        size = 0
-        if length is not None:
-            size = int(numpy_helper.to_array(length).reshape(-1)[0])
-        elif window is not None:
-            size = window.dims[0]
-        whole = any(item.name == "onesided" and not item.i for item in node.attribute)
-        if not whole and size & (size - 1) and size <= _LONGEST_FRAME:
-            found[place] = size
-    return found
-
-
-def _as_product(node: onnx.NodeProto, names: Names, length: int) -> list[onnx.NodeProto]:
-    """Return nodes that gather the frames of a signal, and multiply them with the window, cosines and sines."""
-    signal, step, window = [*node.input, ""][:3]
-    nodes: list[onnx.NodeProto] = []
-
-    def put(operator: str, *inputs: str, **attributes: Any) -> str:
-        nodes.append(
-            helper.make_node(operator, inputs, [names.fresh(f"{node.output[0]}_part")], **attributes)
-        )
-        return nodes[-1].output[0]
-
-    def constant(array: object) -> str:
-        return put("Constant", value=numpy_helper.from_array(np.asarray(array)))
-
-    angles = np.outer(np.arange(length), np.arange(length // 2 + 1)) * (2 * np.pi / length)
-    matrix = np.stack([np.cos(angles), -np.sin(angles)], -1).reshape(length, -1)
-    flat, step = put("Reshape", signal, constant([0, -1])), put("Cast", step, to=TensorProto.INT64)
-    room = put("Sub", put("Squeeze", put("Shape", flat, start=1)), constant(length))
-    count = put("Add", put("Div", room, step), constant(1))
-    count = put(
-        "Max", count, constant(1)
-    )  # of a signal that is too short, the Gather fails as the kernel does
-    starts = put("Mul", put("Range", constant(0), count, constant(1)), step)
-    places = put("Add", put("Unsqueeze", starts, constant([1])), constant(np.arange(length)[None]))
-    frames = put("Gather", flat, places, axis=1)
-    frames = put("Mul", frames, window) if window else frames
-    product = put("MatMul", frames, put("CastLike", constant(matrix), frames))
-    nodes.append(
-        helper.make_node("Reshape", [product, constant([0, 0, length // 2 + 1, 2])], node.output[:1])
-    )
-    return nodes
 
 
 def _numbers(node: onnx.NodeProto, name: str) -> Sequence[int]:

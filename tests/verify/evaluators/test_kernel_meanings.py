@@ -8,13 +8,7 @@ import pytest
 from onnx import helper, parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import (
-    ORDER_NOTE,
-    SKIP_NOTE,
-    STEP_NOTE,
-    STFT_NOTE,
-    write_as_meant,
-)
+from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, SKIP_NOTE, STEP_NOTE, write_as_meant
 from tests.passes.contrib.level_2 import data, few_bits, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
@@ -118,41 +112,3 @@ def test_a_number_between_two_steps_is_compared_with_optimisation(operator: str,
     migration = onnx_migrate.migrate(proto, standard=True)
     assert migration.report.verified
     assert STEP_NOTE in str(migration.report)
-
-
-@pytest.mark.parametrize("given", ["window", "length", "both"])
-@pytest.mark.parametrize("rank", [2, 3])
-def test_a_transform_of_400_elements_is_compared_by_its_text(given: str, rank: int) -> None:
-    """The kernel's chirp is off by 3e-5 of the largest number, of which the logarithm of a spectrogram makes 1e-2."""
-    window = np.hanning(401)[:-1].astype("float32")
-    numbers = ", ".join(map(repr, window.tolist()))
-    ends = {"window": "w", "length": ", n", "both": "w, n"}[given]
-    proto = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
-        g (float[B,L{", 1" * (rank - 2)}] x) => (float[B,F,201,2] y)
-        <float[400] w = {{{numbers}}}, int64 h = {{160}}, int64 n = {{400}}>
-        {{ y = STFT (x, h, {ends}) }}""")
-    copy = onnx.ModelProto.FromString(proto.SerializeToString())
-    assert write_as_meant(copy) == (1, (STFT_NOTE,))
-    onnx.checker.check_model(copy, full_check=True)
-    x = np.random.default_rng(0).standard_normal((2, 4000)).astype("float32")
-    feeds = {"x": x.reshape(x.shape + (1,) * (rank - 2))}
-    kernel, meant = (session(item).run(None, feeds)[0] for item in (proto, copy))
-    frames = np.lib.stride_tricks.sliding_window_view(x.astype(float), 400, axis=1)[:, ::160]
-    exact = np.fft.rfft(frames * (1 if given == "length" else window))
-    top = np.abs(exact).max()
-    errors = [np.abs(found[..., 0] + 1j * found[..., 1] - exact).max() / top for found in (kernel, meant)]
-    assert errors[1] < 2e-6 < 5e-6 < errors[0]
-    with pytest.raises(Exception, match="out of"):
-        session(copy).run(None, {"x": feeds["x"][:, :399]})
-    migration = onnx_migrate.migrate(proto, opset=13)
-    assert migration.report.verified
-    assert STFT_NOTE in str(migration.report)
-
-
-@pytest.mark.parametrize("length", [512, 0])
-def test_a_transform_whose_kernel_is_right_or_whose_length_is_fed_stays(length: int) -> None:
-    frame = f"int64 n = {{{length}}}" if length else "int64 unused = {0}"
-    proto = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
-        g (float[1,L] x{"" if length else ", int64 n"}) => (float[1,F,K,2] y) <int64 h = {{160}}, {frame}>
-        {{ y = STFT (x, h, , n) }}""")
-    assert write_as_meant(proto) == (0, ())

@@ -1,0 +1,182 @@
+"""Fourier transforms of which ONNX Runtime's kernels lose digits, written as the products that they stand for.
+
+Over a length that is no power of two, as the 400 of Whisper, DFT and STFT go through a chirp of the signal's type (dft.cc in
+onnxruntime/core/providers/cpu/signal): of 400 elements the result is off by 3e-5 of the largest number, the product with a
+matrix of cosines and sines by 6e-7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.graphs import Body, LocatedBody
+from onnx_migrate.model.names import Names
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["TRANSFORM_NOTE", "Transforms", "Written"]
+
+TRANSFORM_NOTE = (
+    "DFT and STFT were run as products with cosines and sines; over a length that is no power of two, the kernels of ONNX Runtime"
+    " are off by 1e-5 to 1e-4 of the largest number"
+)
+
+_LONGEST = 4096
+"""Elements of a transform above which its matrix would take more than 128 MB."""
+
+Array = np.ndarray[Any, Any]
+Written = Callable[[onnx.NodeProto, Names], list[onnx.NodeProto]]
+"""Returns the nodes that stand in the place of one."""
+
+
+@dataclass(frozen=True)
+class Transforms:
+    """The transforms of one model."""
+
+    model: onnx.ModelProto
+
+    @cached_property
+    def _types(self) -> TypeTable:
+        return TypeTable(self.model)
+
+    def products(self, located: LocatedBody) -> dict[int, Written]:
+        """Return for the places of the transforms of a body that lose digits, and whose sizes are known, how they are written."""
+        if not any(node.op_type in ("DFT", "STFT") and is_onnx(node.domain) for node in located.body.node):
+            return {}
+        return dict(self._found(located, _stored(located.body)))
+
+    def _found(
+        self, located: LocatedBody, stored: Mapping[str, TensorProto]
+    ) -> Iterator[tuple[int, Written]]:
+        for place, node in enumerate(located.body.node):
+            settings = {item.name: item.i for item in node.attribute}
+            inputs = [*node.input, "", "", ""]
+            if node.op_type == "STFT" and settings.get("onesided", 1):
+                window = stored.get(inputs[2])
+                length = _number(stored.get(inputs[3])) or (window.dims[0] if window is not None else 0)
+                if _loses_digits(length):
+                    yield place, partial(_stft, length=length)
+            elif node.op_type == "DFT" and located.owner is self.model:
+                shape = self._types.lookup(None, located.key, inputs[0]).shape or ()
+                axis = settings.get("axis", 1)
+                if "axis" not in settings and len(node.input) > 2 and inputs[2]:
+                    number = _number(stored.get(inputs[2]))
+                    axis = len(shape) if number is None else number  # which none has
+                elif _opset(self.model) >= 20:
+                    axis = -2
+                if not -len(shape) <= axis < len(shape) - 1:
+                    continue
+                given, parts = shape[axis], shape[-1]
+                length = (_number(stored.get(inputs[1])) if inputs[1] else given) or 0
+                if (
+                    given
+                    and parts
+                    and _loses_digits(length)
+                    and not (settings.get("inverse") and settings.get("onesided"))
+                ):
+                    yield (
+                        place,
+                        partial(_dft, shape=(len(shape), axis % len(shape), given, parts), length=length),
+                    )
+
+
+def _stored(body: Body) -> dict[str, TensorProto]:
+    found = {tensor.name: tensor for tensor in getattr(body, "initializer", ())}
+    for node in body.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+            found[node.output[0]] = node.attribute[0].t
+    return found
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    return max((entry.version for entry in model.opset_import if is_onnx(entry.domain)), default=0)
+
+
+def _number(tensor: TensorProto | None) -> int | None:
+    return None if tensor is None else int(numpy_helper.to_array(tensor).reshape(-1)[0])
+
+
+def _loses_digits(length: int) -> bool:
+    return bool(length & (length - 1)) and 0 < length <= _LONGEST
+
+
+@dataclass
+class _Nodes:
+    """The nodes that are written for one."""
+
+    output: str
+    names: Names
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+
+    def put(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Write a node, and return its output."""
+        name = self.names.fresh(f"{self.output}_part")
+        self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def constant(self, values: Any) -> str:
+        """Write a constant, and return its name."""
+        return self.put("Constant", value=numpy_helper.from_array(np.asarray(values)))
+
+    def end(self, result: str) -> list[onnx.NodeProto]:
+        """Give the last value the name of the output, and return all nodes."""
+        return [*self.nodes, helper.make_node("Identity", [result], [self.output])]
+
+
+def _waves(rows: int, columns: int, length: int) -> Array:
+    """Return the exponential of minus i times the angles, complex, of which rows from `length` on are zero."""
+    places = np.arange(rows)
+    angles = np.outer(places, np.arange(columns)) % length * (2 * np.pi / length)
+    return np.asarray(np.exp(-1j * angles) * (places < length)[:, None])
+
+
+def _stft(node: onnx.NodeProto, names: Names, length: int) -> list[onnx.NodeProto]:
+    """Gather the frames of a real signal, and multiply them with the window and with the waves of half of the frequencies."""
+    signal, step, window = [*node.input, ""][:3]
+    write = _Nodes(node.output[0], names)
+    put, constant = write.put, write.constant
+    waves = _waves(length, length // 2 + 1, length)
+    flat, step = put("Reshape", signal, constant([0, -1])), put("Cast", step, to=TensorProto.INT64)
+    room = put("Sub", put("Squeeze", put("Shape", flat, start=1)), constant(length))
+    count = put("Add", put("Div", room, step), constant(1))
+    count = put(
+        "Max", count, constant(1)
+    )  # of a signal that is too short, the Gather fails as the kernel does
+    starts = put("Mul", put("Range", constant(0), count, constant(1)), step)
+    places = put("Add", put("Unsqueeze", starts, constant([1])), constant(np.arange(length)[None]))
+    frames = put("Gather", flat, places, axis=1)
+    frames = put("Mul", frames, window) if window else frames
+    matrix = constant(np.stack([waves.real, waves.imag], -1).reshape(length, -1))
+    product = put("MatMul", frames, put("CastLike", matrix, frames))
+    return write.end(put("Reshape", product, constant([0, 0, length // 2 + 1, 2])))
+
+
+def _dft(
+    node: onnx.NodeProto, names: Names, shape: tuple[int, int, int, int], length: int
+) -> list[onnx.NodeProto]:
+    """Multiply the axis of a signal with the waves; `shape` is the rank, the axis, its size, and the parts of a number."""
+    rank, axis, given, parts = shape
+    settings = {item.name: item.i for item in node.attribute}
+    count = length // 2 + 1 if settings.get("onesided") else length
+    write = _Nodes(node.output[0], names)
+    put, constant = write.put, write.constant
+    waves = _waves(given, count, length)
+    waves = waves.conj() / length if settings.get("inverse") else waves
+    # Real and imaginary parts side by side, of what is read in rows, and of what is computed in columns.
+    table = np.stack([np.stack([waves.real, waves.imag], -1), np.stack([-waves.imag, waves.real], -1)], 1)[
+        :, :parts
+    ]
+    matrix = constant(table.reshape(given * parts, count * 2))
+    order = [*(place for place in range(rank - 1) if place != axis), axis, rank - 1]
+    kept = [0] * (rank - 2)
+    value = put("Reshape", put("Transpose", node.input[0], perm=order), constant([*kept, given * parts]))
+    value = put("MatMul", value, put("CastLike", matrix, value))
+    value = put("Reshape", value, constant([*kept, count, 2]))
+    return write.end(put("Transpose", value, perm=[order.index(place) for place in range(rank)]))
