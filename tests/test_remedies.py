@@ -75,7 +75,7 @@ def test_a_quantised_model_is_taken_as_floats(dtype: str) -> None:
     """MNN has no QuantizeLinear, which of uint8 is written with other operators, and of int8 is not."""
     source = model(f"""17 (float[2,8] x) => (float[2,8] y) <float s = {{0.05}}, {dtype} z = {{3}}> {{
         q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }}""")
-    targets = resolve("mnn")
+    targets = resolve("mnn==3.6.1")
     if dtype == "uint8":
         assert migrate(source, runtime=targets, verify=False)
         return
