@@ -8,7 +8,8 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
-from .contrib_attention import Heads, biased, by_head, joined, scale_of
+from .contrib_attention import biased
+from .contrib_heads import Heads, by_head, joined, scale_of
 
 _T = TensorProto
 _LOWEST = float(np.finfo(np.float32).min)

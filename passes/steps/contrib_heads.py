@@ -1,0 +1,212 @@
+"""Attention by heads as ONNX Runtime computes it, with masks, caches and biases: Attention of the standard, or written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
+
+__all__ = ["Heads", "by_head", "joined", "scale_of"]
+
+_T = TensorProto
+
+_DIRECT = 23
+"""The opset from which on the standard has Attention."""
+
+_END = int(np.iinfo(np.int64).max)
+
+_LOWEST = float(np.finfo(np.float32).min)
+"""What the kernels add to the scores of keys behind a query, in place of minus infinity."""
+
+
+def by_head(value: Value, heads: int) -> Value:
+    """Return (batch, length, heads · size) as (batch, heads, length, size)."""
+    shape = value.shape
+    size = shape[2] // heads if shape is not None and len(shape) == 3 and shape[2] is not None else -1
+    return value.op.Transpose(value.reshape(0, 0, heads, size), perm=[0, 2, 1, 3])
+
+
+def joined(op: Op, value: Value) -> Value:
+    """Return (batch, heads, length, size) with the heads side by side: (batch, length, heads · size)."""
+    shape = value.shape
+    sizes = shape[1::2] if shape is not None else ()
+    hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]
+    return op.Transpose(value, perm=[0, 2, 1, 3]).reshape(0, 0, hidden)
+
+
+def scale_of(op: Op, query: Value, heads: int, scale: float) -> Value | float:
+    """Return the factor of the scores: 1 divided by the root of the size of a head unless another one is given."""
+    shape = query.shape
+    width = shape[-1] if shape is not None else None
+    if scale:
+        return float(np.float32(scale))
+    if width is not None:
+        return float(np.float32(1) / np.sqrt(np.float32(width // (heads if len(shape or ()) == 3 else 1))))
+    size = op.Squeeze(op.size_of(query, -1), [0]).cast(_T.FLOAT)
+    if query.need_rank() == 3:
+        size = size / heads
+    return op.Reciprocal(op.Sqrt(size)).cast(query.need_dtype())
+
+
+@dataclass
+class Heads:
+    """One attention: the heads of the queries (batch, length, heads · size) meet those of keys and values.
+
+    Keys and values have the same three axes, or are by head already, (batch, heads, length, size), as are the cached ones.
+    """
+
+    op: Op
+    count: int
+    query: Value
+    key: Value
+    value: Value
+    scale: float = 0.0
+    past_key: Value | None = None
+    past_value: Value | None = None
+    causal: bool = False
+
+    @property
+    def total(self) -> Value:
+        """The number of keys, cached ones included, int64 of shape [1]."""
+        keys = self.op.size_of(self.key, 1 if self.key.need_rank() == 3 else 2)
+        return keys if self.past_key is None else self.op.size_of(self.past_key, 2) + keys
+
+    def mask(self, mask: Value | None, filtered: float) -> Value | None:
+        """Return what a mask of int32 adds to the scores: 0, or `filtered` for keys that are not seen. Its axes are four.
+
+        A mask is (batch, keys) or (batch, queries, keys); or (batch) or (3 · batch + 2), which begins with the number of keys
+        that are seen; or (2 · batch), their ends and their starts.
+        """
+        op = self.op
+        if mask is None:
+            return None
+        rank, shape = mask.need_rank(), mask.shape or ()
+        if rank > 3:
+            op.refuse("its mask has more than three axes", code="no-equal")
+        if rank == 1:
+            seen = op.Unsqueeze(self._by_lengths(mask), [1, 2])
+        else:
+            keys = self.key.shape
+            total = None if keys is None else keys[1 if len(keys) == 3 else 2]
+            if rank == 2 and shape[1] == 1 and (total != 1 or self.past_key is not None):
+                return None  # the kernel takes it for no mask
+            seen = op.Unsqueeze(mask > 0, [1, 2] if rank == 2 else [1])
+        given = op.Where(seen, op.constant(np.float32(0)), op.constant(np.float32(filtered)))
+        return given.cast(self.query.need_dtype())
+
+    def _by_lengths(self, mask: Value) -> Value:
+        """Return which keys are seen, (batch, keys), by their number, or by their ends and starts."""
+        op, given = self.op, (mask.shape or (None,))[0]
+        batch = (self.query.shape or (None,))[0]
+        places = op.iota(self.total)
+        lengths = mask.cast(_T.INT64)
+        if given is None or batch is None:
+            one, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
+            if one and other and one[0] and one[0] == other[0]:
+                given = batch = 1
+        if (
+            given is not None and batch is not None and given == 3 * batch + 2
+        ):  # behind them, where packed items start
+            lengths, given = op.Slice(lengths, [0], [batch], [0]), batch
+        if given is not None and given == batch:
+            return places < op.Unsqueeze(lengths, [1])
+        items = op.size_of(self.query, 0)
+        ends = op.write("Slice", lengths, [0], items, [0])
+        if (
+            given is None or batch is None
+        ):  # behind the ends of the keys are their starts, or something else, or nothing
+            both = op.Equal(op.size_of(mask, 0), items * 2).cast(_T.INT64)
+            lengths = op.Concat(lengths, ends, axis=0) * both
+        elif given != 2 * batch:
+            op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
+        starts = op.write("Slice", lengths, items, items * 2, [0])
+        return (places < op.Unsqueeze(ends, [1])) & ~(places < op.Unsqueeze(starts, [1]))
+
+    def attend(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
+        """Return the output (batch, length, heads · size), keys and values with the cached ones, and the masked scores."""
+        # The sum of a mask and a bias is rounded where the mask has large numbers; the kernel adds one after the other.
+        direct = self.op.version >= _DIRECT and (mask is None or bias is None)
+        return self._direct(mask, bias) if direct else self._written_out(mask, bias)
+
+    def in_buffer(
+        self, past: Value, beams: Value | None, mask: Value | None, filtered: float, bias: Value | None
+    ) -> tuple[Value, Value, Value, Value]:
+        """Return what `attend` returns where the caches have room behind their first `past` rows, and the whole of them.
+
+        `beams` (batch / beams, beams, rows) has the beam from which a single query takes each cached row.
+        """
+        op, new = self.op, [by_head(item, self.count) for item in (self.key, self.value)]
+        assert self.past_key is not None
+        assert self.past_value is not None
+        past, steps = past.cast(_T.INT64).reshape(-1), op.size_of(self.query, 1)
+        caches = (self.past_key, self.past_value)
+        old = [op.write("Slice", cache, [0], past, [2]) for cache in caches]
+        ends = [op.write("Slice", cache, past + steps, [_END], [2]) for cache in caches]
+        seen = old if beams is None else self._of_beams(old, beams, past, bias)
+        heads = replace(self, key=new[0], value=new[1], past_key=seen[0], past_value=seen[1])
+        result, _, _, scores = heads.attend(heads.mask(mask, filtered), bias)
+        stored = [op.Concat(*rows, axis=2) for rows in zip(old, new, ends, strict=True)]
+        return result, stored[0], stored[1], scores
+
+    def _of_beams(self, caches: list[Value], beams: Value, past: Value, bias: Value | None) -> list[Value]:
+        """Return cached rows, (batch, heads, past, size), each from the item of the batch that its beam is."""
+        op = self.op
+        if bias is not None and (bias.shape or (None,))[0] != 1:
+            op.refuse(
+                "each beam has a bias of its own, of which the kernel takes another one", code="no-equal"
+            )
+        width, batch = op.size_of(beams, 1), op.size_of(self.query, 0)
+        items = op.Unsqueeze(op.iota(batch), [1])
+        table = op.Reshape(beams.cast(_T.INT64), op.Concat([-1], op.size_of(beams, 2), axis=0))
+        source = op.write("Slice", table, [0], past, [1]) + items / width * width
+        single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel takes the rows as they stand
+        places = op.Unsqueeze(op.Where(single, source, items), [1, 3])
+        return [op.GatherElements(cache, op.Expand(places, op.Shape(cache)), axis=0) for cache in caches]
+
+    def _direct(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
+        op, flat = self.op, self.key.need_rank() == 3
+        query = self.query if flat else by_head(self.query, self.count)
+        if mask is not None:
+            mask = op.Expand(mask, op.Concat([1, 1], op.size_of(self.query, 1), self.total, axis=0))
+        given: dict[str, Any] = {"is_causal": int(self.causal), "scale": float(self.scale) or None}
+        given |= {"q_num_heads": self.count, "kv_num_heads": self.count} if flat else {}
+        given |= {"qk_matmul_output_mode": 2} if op.is_read(3) else {}
+        operands = (
+            query,
+            self.key,
+            self.value,
+            bias if mask is None else mask,
+            self.past_key,
+            self.past_value,
+        )
+        wanted = 4 if op.is_read(3) else 3
+        found = op.several("Attention", wanted, *operands, **given)
+        return found[0] if flat else joined(op, found[0]), found[1], found[2], found[-1]
+
+    def _written_out(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
+        op = self.op
+        query = by_head(self.query, self.count)
+        key, value = (
+            by_head(item, self.count) if item.need_rank() == 3 else item for item in (self.key, self.value)
+        )
+        key = key if self.past_key is None else op.Concat(self.past_key, key, axis=2)
+        value = value if self.past_value is None else op.Concat(self.past_value, value, axis=2)
+        scores = (
+            query @ op.Transpose(key, perm=[0, 1, 3, 2]) * scale_of(op, self.query, self.count, self.scale)
+        )
+        for added in (bias, mask):
+            scores = scores if added is None else scores + added
+        if self.causal:
+            scores = op.Where(self._later(query, key), op.constant(_LOWEST, scores), scores)
+        result = op.Softmax(scores, axis=-1) @ value
+        return joined(op, result), key, value, scores
+
+    def _later(self, query: Value, key: Value) -> Value:
+        """Return which keys come after a query, (queries, keys), where the last query has the place of the last key."""
+        op = self.op
+        total, length = op.size_of(key, 2), op.size_of(query, 2)
+        rows = op.iota(length) + (total - length)
+        return op.iota(total) > op.Unsqueeze(rows, [1])
