@@ -47,7 +47,7 @@ def arrays_of(request: FixedValues, proto: onnx.ModelProto) -> dict[str, np.ndar
                 code="no-such-input",
                 hint=f"--fix {name}=SIZE sets a dim; the inputs are {', '.join(ports)}",
             )
-        port = port_named(name, ports)
+        port = port_named(name, ports, inputs=True)
         if name in found:
             raise UsageError(f"{name!r} was given two values", code="unfit-value", hint="give one")
         found[name] = _array(port, declared[name], given)

@@ -156,20 +156,23 @@ def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
     return tuple(dims)
 
 
-def port_named(name: str, ports: Mapping[str, Port]) -> Port:
-    """Return the input or output of this name. Raises UsageError, which names the one that may be meant."""
+def port_named(name: str, ports: Mapping[str, Port], *, inputs: bool = False) -> Port:
+    """Return the input or output of this name, where `ports` are `inputs` alone the input.
+
+    Raises UsageError, which names the one that may be meant.
+    """
     if name not in ports:
         raise UsageError(
-            f"the model has no input or output {name!r}",
+            f"the model has no input{'' if inputs else ' or output'} {name!r}",
             code="no-such-input",
-            hint=_nearest(name, ports),
+            hint=_nearest(name, ports, "inputs" if inputs else "inputs and outputs"),
         )
     return ports[name]
 
 
-def _nearest(name: str, ports: Mapping[str, Port]) -> str:
+def _nearest(name: str, ports: Mapping[str, Port], what: str) -> str:
     shown = [*islice(ports, 10), *(["..."] if len(ports) > 10 else [])]
-    return f"{did_you_mean(name, ports)} its inputs and outputs are {', '.join(shown)}".lstrip()
+    return f"{did_you_mean(name, ports)} its {what} are {', '.join(shown)}".lstrip()
 
 
 def axis_of(axis: object, port: Port) -> int:
