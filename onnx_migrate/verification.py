@@ -143,29 +143,14 @@ class Verifying:
             given if fits else replace(given, input_data=None),
             joined,
         )
-        verdict = replace(
-            verdict,
-            notes=(*verdict.notes, *cut.notes),
-            compared_with=verdict.compared_with or "the part as it was cut out",
-        )
-        if verdict.verified and not cut.verified:
-            reason = f"the part was not compared with the whole model: {cut.reason}"
-            return replace(verdict, kind=cut.kind, reason=reason)
-        return verdict
+        against, doubt = "the part as it was cut out", "the part was not compared with the whole model"
+        return _with_start(verdict, cut, against, doubt)
 
     def _with_values(self, whole: Model, fixed: ValuesFixed, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result, with the proof that its original is what the whole computes when fed these values."""
         fed = self.prover.prove_parts(whole, [fixed.model], self.prover.settings, result, fixed.values)
-        verdict = replace(
-            verdict,
-            notes=(*verdict.notes, *fed.notes),
-            compared_with=verdict.compared_with
-            or f"the original with {listed(map(repr, fixed.values))} fixed",
-        )
-        if verdict.verified and not fed.verified:
-            reason = f"the original was not run with the values that are fixed: {fed.reason}"
-            return replace(verdict, kind=fed.kind, reason=reason)
-        return verdict
+        against = f"the original with {listed(map(repr, fixed.values))} fixed"
+        return _with_start(verdict, fed, against, "the original was not run with the values that are fixed")
 
     def _loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result whose dims were fixed, where it loads as the original does.
@@ -372,6 +357,15 @@ class ProvingInRuntimes:
             intended = original
         found = prove_models(self.asked, original, result.model, settings, intended)
         return found, [item for item in found if not item.passed]
+
+
+def _with_start(verdict: Verdict, start: Verdict, against: str, doubt: str) -> Verdict:
+    """Return the verdict on a result with that on the model `against` which it was compared, or the `doubt` if that is open."""
+    notes = (*verdict.notes, *start.notes)
+    verdict = replace(verdict, notes=notes, compared_with=verdict.compared_with or against)
+    if verdict.verified and not start.verified:
+        return replace(verdict, kind=start.kind, reason=f"{doubt}: {start.reason}")
+    return verdict
 
 
 def _what_helps(failing: RuntimeProof) -> str:
