@@ -6,13 +6,11 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
-from .contrib_heads import Heads, joined
+from .contrib_heads import END, Heads, joined
 
 __all__ = ["biased"]
 
 _T = TensorProto
-
-_END = int(np.iinfo(np.int64).max)
 
 
 @formula("com.microsoft::MultiHeadAttention", since=1, form=14, direct=23, exactness=EQUIVALENT)
@@ -81,7 +79,7 @@ def biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple
         if item.need_rank() == 4:
             found.append(item)
             continue
-        end = _END if length is None else place + length
+        end = END if length is None else place + length
         found.append(item + op.Slice(bias, [place], [end], [0]))
         place = end
     return found[0], found[1], found[2]

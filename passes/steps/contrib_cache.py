@@ -9,10 +9,9 @@ import numpy as np
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
 from .contrib_attention import biased
-from .contrib_heads import Heads, by_head, joined, scale_of
+from .contrib_heads import LOWEST, Heads, by_head, joined, scale_of
 
 _T = TensorProto
-_LOWEST = float(np.finfo(np.float32).min)
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def group_query_attention(
             f"local_window_size is read as {local_window_size} keys, as from ONNX Runtime 1.25 on", EQUIVALENT
         )
     seen = lengths.seen(keys, causal=bool(causal), window=local_window_size)
-    scores = op.Where(seen, scores, op.constant(np.float32(_LOWEST)))
+    scores = op.Where(seen, scores, op.constant(np.float32(LOWEST)))
     weights = _softmax(op, scores, head_sink, num_heads, smooth=bool(smooth_softmax))
     dtype = query.need_dtype()
     return joined(op, (weights @ wide[1]).cast(dtype)), keys, values

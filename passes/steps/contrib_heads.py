@@ -9,16 +9,17 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
 
-__all__ = ["Heads", "by_head", "joined", "scale_of"]
+__all__ = ["END", "LOWEST", "Heads", "by_head", "joined", "scale_of"]
 
 _T = TensorProto
 
 _DIRECT = 23
 """The opset from which on the standard has Attention."""
 
-_END = int(np.iinfo(np.int64).max)
+END = int(np.iinfo(np.int64).max)
+"""Where a Slice ends that takes all that is left."""
 
-_LOWEST = float(np.finfo(np.float32).min)
+LOWEST = float(np.finfo(np.float32).min)
 """What the kernels add to the scores of keys behind a query, in place of minus infinity."""
 
 
@@ -144,7 +145,7 @@ class Heads:
         past, steps = past.cast(_T.INT64).reshape(-1), op.size_of(self.query, 1)
         caches = (self.past_key, self.past_value)
         old = [op.write("Slice", cache, [0], past, [2]) for cache in caches]
-        ends = [op.write("Slice", cache, past + steps, [_END], [2]) for cache in caches]
+        ends = [op.write("Slice", cache, past + steps, [END], [2]) for cache in caches]
         seen = old if beams is None else self._of_beams(old, beams, past, bias)
         heads = replace(self, key=new[0], value=new[1], past_key=seen[0], past_value=seen[1])
         result, _, _, scores = heads.attend(heads.mask(mask, filtered), bias)
@@ -200,7 +201,7 @@ class Heads:
         for added in (bias, mask):
             scores = scores if added is None else scores + added
         if self.causal:
-            scores = op.Where(self._later(query, key), op.constant(_LOWEST, scores), scores)
+            scores = op.Where(self._later(query, key), op.constant(LOWEST, scores), scores)
         result = op.Softmax(scores, axis=-1) @ value
         return joined(op, result), key, value, scores
 
