@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
 from onnx_migrate.errors import UsageError
-from onnx_migrate.options import Opset, Options
+from onnx_migrate.options import Options
 from onnx_migrate.options import ResizeForm as Form
-from onnx_migrate.standard.schema import is_onnx, newest_opset
-from onnx_migrate.standard.targets import Targets
-from onnx_migrate.standard.targets.rows import CONTROL_FLOW, SEQUENCES
+from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.settings import libraries_of
 
@@ -18,14 +14,12 @@ from .cleanup import Cleanup
 from .control_flow import RECURRENT, ControlFlow
 from .cut import Cut
 from .declared_shapes import DeclaredShapes
-from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
 from .dynamic_dims import DynamicDims
 from .fixed_values import FixValues
 from .input_dims import FixDims, OpenDims
 from .integers import Int32, Int32Ports
 from .ir_version import IrVersion
-from .lower_opset import LowerOpset
-from .migrate_opset import MigrateOpset, Newer
+from .opset_passes import beside, lowerings, migrations
 from .precision import KINDS, Precision
 from .quantized_forms import Dequantized, QuantizedAsPairs
 from .resize import IntentNote, ResizeForm, ResizeIntent
@@ -57,7 +51,7 @@ def default_pipeline(options: Options) -> list[Pass]:
         passes.append(FixValues(values=options.fix_values))
     if options.fix is not None or options.static:
         passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
-    passes += _migrations(options)
+    passes += migrations(options)
     if options.resize_intent or any(item.name == "migrate_opset" for item in passes):
         passes.append(_exporter_intent(options))
     passes += [
@@ -68,7 +62,7 @@ def default_pipeline(options: Options) -> list[Pass]:
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
-    passes += [*_lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
+    passes += [*lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     passes += [
         *_control_flow(options),
@@ -274,7 +268,7 @@ def _standard(options: Options) -> list[Pass]:
         return []
     names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
     domains = () if "all" in names else tuple(dict.fromkeys(names))
-    return [Standard(domains=domains, best_effort=options.best_effort, **_beside(options))]
+    return [Standard(domains=domains, best_effort=options.best_effort, **beside(options))]
 
 
 def _quantized(options: Options) -> list[Pass]:
@@ -283,7 +277,7 @@ def _quantized(options: Options) -> list[Pass]:
         return []
     if options.quantized not in ("qdq", "float"):
         raise UsageError(f"quantized={options.quantized!r} is not known", hint='it is "qdq" or "float"')
-    return [QuantizedAsPairs(**_beside(options)), *([Dequantized()] if options.quantized == "float" else [])]
+    return [QuantizedAsPairs(**beside(options)), *([Dequantized()] if options.quantized == "float" else [])]
 
 
 def _rewrites_for(options: Options) -> list[Pass]:
@@ -315,152 +309,3 @@ def _ir_version(options: Options) -> list[Pass]:
         return []
     unlist = not options.keep_initializers_as_inputs
     return [IrVersion(ir_version=options.ir_version, drop_training=options.drop_training, unlist=unlist)]
-
-
-def _migrations(options: Options) -> list[Pass]:
-    """Return the passes that bring the nodes to the opsets asked for."""
-    opsets, custom = _target_opsets(options), _custom(options)
-    passes: list[Pass] = []
-    if "ai.onnx" in opsets:
-        opset, at_least = opsets["ai.onnx"]
-        passes.append(
-            MigrateOpset(
-                opset=opset,
-                newer=_newer(options, at_least),
-                unlist=not options.keep_initializers_as_inputs,
-                keep=frozenset(options.keep),
-                targets=_bounding(options),
-            )
-        )
-    if ML in opsets:
-        opset, at_least = opsets[ML]
-        passes.append(MigrateMl(opset=opset, newer=_newer(options, at_least), **_beside(options)))
-    if custom:
-        passes.append(MigrateDomains(opsets=custom, **_beside(options)))
-    return passes
-
-
-def _beside(options: Options) -> dict[str, int]:
-    """Return the ai.onnx opset for bodies that import none, where one is asked for."""
-    opsets = _target_opsets(options)
-    return {"beside": opsets["ai.onnx"][0]} if "ai.onnx" in opsets else {}
-
-
-def _custom(options: Options) -> dict[str, CustomOpset]:
-    """Return the opsets of custom domains that are asked for."""
-    return {
-        domain: CustomOpset(opset, _newer(options, at_least))
-        for domain, (opset, at_least) in _target_opsets(options).items()
-        if domain not in ("ai.onnx", ML)
-    }
-
-
-def _newer(options: Options, at_least: bool) -> Newer:
-    """Return what happens to models that are newer than the opset asked for."""
-    return "keep" if at_least else "lower" if options.lower else "refuse"
-
-
-def _lowerings(options: Options) -> list[Pass]:
-    """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
-    opsets, custom, bounding = _target_opsets(options), _custom(options), _bounding(options)
-    passes: list[Pass] = []
-    if not options.lower:
-        return passes
-    if ML in opsets and not opsets[ML][1]:
-        passes.append(LowerMl(opset=opsets[ML][0], **_beside(options)))
-    if any(asked.newer == "lower" for asked in custom.values()):
-        passes.append(LowerDomains(opsets=custom, **_beside(options)))
-    if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounding):
-        opset, at_least = opsets["ai.onnx"]
-        lower = options.targets.lower if options.targets and options.lower is True else options.lower
-        if options.targets and options.best_effort and lower is True:
-            lower = "nearest"
-        passes.append(
-            LowerOpset(
-                opset=newest_opset() if at_least else opset,
-                nearest=lower == "nearest",
-                keep_ir=options.keep_ir,
-                targets=bounding,
-                write_out=options.targets is not None,
-            )
-        )
-    return passes
-
-
-def _bounding(options: Options) -> Targets | None:
-    """Return the targets if they bind the opset of some models: by versions of operators, or because they compute wrongly."""
-    targets = options.targets
-    if targets is None:
-        return None
-    faults = any(fault.opset is not None for _, fault in targets.faults)
-    return targets if targets.bounds_versions or faults else None
-
-
-def _target_opsets(options: Options) -> dict[str, tuple[int, bool]]:
-    """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
-    targets = options.targets
-    if targets is None:
-        # Where only the IR version is asked for, each model stays at its own opset.
-        default = "17+" if options.ir_version is None else "1+"
-        return _read_opsets(default if options.opset is None else options.opset)
-    given = {} if options.opset is None else _read_opsets(options.opset)
-    if "ai.onnx" in given:
-        _check_opset(given["ai.onnx"], targets)
-        return given
-    if targets.opset is None:
-        main = (targets.oldest or 1, True)
-    else:
-        tried = options.lower is False and targets.lower == "nearest"
-        main = (min(targets.opset, newest_opset()), tried)
-    return {"ai.onnx": main, **given}
-
-
-def _check_opset(asked: tuple[int, bool], targets: Targets) -> None:
-    """Raise UsageError for an opset beside runtimes that they do not all take."""
-    opset, at_least = asked
-    newest, oldest = targets.refusing, targets.oldest_taker
-    if newest is not None and newest.opset is not None and (at_least or opset > newest.opset):
-        what = f"{opset}+" if at_least else str(opset)
-        raise UsageError(
-            f"opset {what} is not for {newest}, which takes models up to opset {newest.opset}",
-            hint=f"give one up to {newest.opset}, or leave --opset out: then it is the newest that suits",
-        )
-    if oldest is not None and oldest.oldest is not None and opset < oldest.oldest:
-        raise UsageError(
-            f"opset {opset} is not for {oldest}, which takes models from opset {oldest.oldest} on",
-            hint=f"give {oldest.oldest} or more, or leave --opset out: then it is the newest that suits",
-        )
-
-
-def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
-    """Return what an option says of each domain: the opset, and whether a newer one of the model's own is kept."""
-    given: Mapping[str, int | str]
-    if isinstance(asked, Mapping):
-        given = asked
-    else:
-        parts = [part.strip().rpartition("=") for part in str(asked).split(",")]
-        given = {domain or "ai.onnx": number for domain, _, number in parts}
-    opsets = {
-        "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
-    }
-    if not opsets:
-        raise UsageError(
-            f"{asked!r} names no opset of a domain that can be migrated",
-            hint=f"write 17, or ai.onnx=17,{ML}=3; domains of your own can be named too",
-        )
-    return opsets
-
-
-def _opset(given: int | str, domain: str) -> tuple[int, bool]:
-    """Return the opset that is written as a number, as "17+" or as "latest", and whether a newer one is kept."""
-    if not is_onnx(domain) and domain != ML:
-        check_opset(domain)
-    if given == "latest":
-        return newest_opset(domain), False
-    number = str(given).removesuffix("+")
-    try:
-        return int(number), number != str(given)
-    except ValueError:
-        raise UsageError(
-            f"{given!r} is not an opset", hint="give a number, 17+ for 17 or newer, or latest"
-        ) from None

@@ -6,8 +6,6 @@ import gc
 import os
 import signal
 import sys
-import zlib
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +24,7 @@ import onnx  # noqa: E402
 import pytest  # noqa: E402
 from onnx import parser  # noqa: E402
 
-from tests.support import warm_start  # noqa: E402
+from tests.support import grids, warm_start  # noqa: E402
 from tests.support.faulty_runtime import faulty, saturating  # noqa: E402
 from tests.support.other_kernels import skip_other_kernels  # noqa: E402
 from tests.support.processes import start  # noqa: E402
@@ -61,10 +59,6 @@ def _skipping_new_notation() -> Iterator[None]:
         pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
 
 
-GRID = 4
-"""Rows of a test above which `--every` samples them."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--every`."""
     parser.addoption(
@@ -72,26 +66,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help=f"of a test of more than {GRID} rows, run one row of N, chosen by its name; the others are deselected",
+        help=f"of a test of more than {grids.FEW} rows, run one row of N, chosen by its name; the others are deselected",
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before -k leaves out rows
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the rows that `--every` does not choose, and skip what old releases compute otherwise."""
+    grids.number([item.nodeid for item in items])
     every = config.getoption("--every")
     if every > 1:
-        rows = Counter(_test(item) for item in items)
-        left_out = [
-            item for item in items if rows[_test(item)] > GRID and zlib.crc32(item.nodeid.encode()) % every
-        ]
+        left_out = [item for item in items if not grids.is_chosen(item.nodeid, every)]
         config.hook.pytest_deselected(items=left_out)
         dropped = set(left_out)
         items[:] = [item for item in items if item not in dropped]
     skip_other_kernels(items)
-
-
-def _test(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
 
 
 def pytest_collection_finish() -> None:

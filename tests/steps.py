@@ -2,15 +2,14 @@
 
 `check` lifts, `check_down` lowers and `check_written_out` writes operators with others. Each does so in the settings of
 `tests.harness.make_variant`: as the model is, with symbolic dims, with unknown ranks, inside an If branch that reads outer
-values, and inside a local function. Of a grid of rows, a third runs inside the branch and the function: what they can break
-does not depend on the numbers of a row. With ONNX_MIGRATE_ALL_SETTINGS set, all rows do.
+values, and inside a local function. In a grid, a row runs as it is and in one of the other settings, in turn: what they can
+break does not depend on the numbers of a row. With ONNX_MIGRATE_ALL_SETTINGS set, all rows run in all settings.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +39,7 @@ from tests.harness import (
     same,
     text_type,
 )
+from tests.support.grids import row_of_grid
 
 Source = str | onnx.ModelProto
 
@@ -121,14 +121,14 @@ def compare(
     rtol: float = 0.0,
     atol: float = 0.0,
 ) -> onnx.ModelProto:
-    """Hold that the variants of a model (by default those of `_settings`) compute the same after each of the named `ways`.
+    """Hold that the variants of a model (of a grid's row those of `_in_turn`) compute the same after each of the named `ways`.
 
     The comparison is bit for bit unless a tolerance is given (for a step that is EQUIVALENT), of zeros only with `signs`.
     All of several `feeds` run on each migrated model. `expected` are the outputs of a source that no evaluator runs, for one
     of them. `refused` maps a variant to the code it must be refused with, or is the code of all variants. With `specials` the
     plain variant also runs on special values. Returns what the first way makes of it.
     """
-    variants = variants or _settings()
+    variants = _in_turn(variants or VARIANTS)
     codes = dict.fromkeys(variants, refused) if isinstance(refused, str) else refused or {}
     if feeds is None or isinstance(feeds, Mapping):
         feeds = [feeds if feeds is not None else random_feeds(base)]
@@ -157,12 +157,13 @@ def compare(
     return first if first is not None else base
 
 
-def _settings() -> Sequence[str]:
-    """Return the settings that the running test is to hold: all, or of most rows of a grid those of the main graph."""
-    test = os.environ["PYTEST_CURRENT_TEST"].partition(" (")[0]
-    if "[" not in test or zlib.crc32(test.encode()) % 3 == 0 or "ONNX_MIGRATE_ALL_SETTINGS" in os.environ:
-        return VARIANTS
-    return [variant for variant in VARIANTS if variant not in ("if", "function")]
+def _in_turn(variants: Sequence[str]) -> Sequence[str]:
+    """Return the variants in which the running test is to hold: all, or of a grid's row the plain one and one of the others."""
+    row = row_of_grid(os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0])
+    others = [variant for variant in variants if variant != "plain"]
+    if row is None or not others or "ONNX_MIGRATE_ALL_SETTINGS" in os.environ:
+        return variants
+    return [variant for variant in variants if variant in ("plain", others[row % len(others)])]
 
 
 def check(source: Source, *, to: int | None = None, newest: int = ORT_NEWEST, **how: Any) -> onnx.ModelProto:

@@ -22,6 +22,8 @@ from onnx_migrate.standard.unlisted_operators import (
 )
 
 __all__ = [
+    "CONTROL_FLOW",
+    "SEQUENCES",
     "Signature",
     "declare_operator",
     "declared_operators",
@@ -38,6 +40,17 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
+"""The operators of ai.onnx that run graphs by a condition or in turns."""
+
+SEQUENCES = frozenset(
+    (
+        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct",
+        "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",
+    )
+)  # fmt: skip
+"""The operators that make or read sequences and optionals."""
 
 _declared: dict[tuple[str, str], set[int]] = {}
 _caches: list[_lru_cache_wrapper[Any]] = []

@@ -153,9 +153,8 @@ def with_fixed_numbers(runnable: Runnable) -> Runnable:
         if not any(map(is_random_node, nodes)):
             continue
         replaced = [new for node in nodes for new in (_fixed(node) if is_random_node(node) else [node])]
-        copies = [NodeProto.FromString(node.SerializeToString()) for node in replaced]
         del nodes[:]
-        nodes.extend(copies)
+        nodes.extend(replaced)
     return runnable.with_structure(model)
 
 

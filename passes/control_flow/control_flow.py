@@ -34,9 +34,8 @@ from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES, is_onnx
 from onnx_migrate.standard.targets import Targets
-from onnx_migrate.standard.targets.rows import CONTROL_FLOW, SEQUENCES
 
 from . import branches, loops, recurrent, sequences  # noqa: F401 - they register what is done with each operator
 from .evaluate import Bounds, Env, Evaluator, Expansion

@@ -57,9 +57,8 @@ class _Hoist:
             for step in self.frame.steps:
                 steps += [step, *self.behind.get(step, ())]
             kept = [step.node for step in steps if step not in self.gone]
-            copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
             del self.frame.body.node[:]
-            self.frame.body.node.extend(copies)
+            self.frame.body.node.extend(kept)
         return count
 
     def _pass(self, step: Step) -> bool:

@@ -9,6 +9,7 @@ from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey, node_label
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping
+from onnx_migrate.standard.schema import CONTROL_FLOW
 from onnx_migrate.standard.targets import Target, Targets
 
 from .neighbours import (
@@ -25,10 +26,7 @@ from .plan import Plan
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
 
-__all__ = ["CONTROL_FLOW", "is_meant", "plan_of", "refusing_target"]
-
-CONTROL_FLOW = ("If", "Loop", "Scan")
-"""Operators whose sub-graphs take part in the change; those inside any other node keep their types."""
+__all__ = ["is_meant", "plan_of", "refusing_target"]
 
 _BOUNDING = frozenset({"Clip", "Max", "Min", "Where"})
 """Operators in which a constant that becomes infinite bounds nothing, as before, or is a mask, as a Cast behind makes it."""

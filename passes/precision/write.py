@@ -15,9 +15,9 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
+from onnx_migrate.standard.schema import CONTROL_FLOW
 
 from .plan import Plan
-from .planning import CONTROL_FLOW
 
 __all__ = ["Stored", "Written", "write"]
 
@@ -308,9 +308,8 @@ class _Writer:
                 self._declare(declared, kind)
             kept.append(declared)
         if len(kept) < len(frame.body.value_info):
-            copies = [onnx.ValueInfoProto.FromString(item.SerializeToString()) for item in kept]
             del frame.body.value_info[:]
-            frame.body.value_info.extend(copies)
+            frame.body.value_info.extend(kept)
 
     def _declare(self, declared: onnx.ValueInfoProto, kind: int) -> None:
         known = (

@@ -18,7 +18,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.targets.rows import CONTROL_FLOW, SEQUENCES
+from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 
 from ..input_dims import open_axes
 from .fold import fold_shapes

@@ -12,7 +12,7 @@ from onnx_migrate.engine.validity import check_result
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.standard.targets.rows import CONTROL_FLOW, SEQUENCES
+from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 from tests.harness import Feeds, model, random_feeds, run
 
 __all__ = ["flattened", "header", "plain"]

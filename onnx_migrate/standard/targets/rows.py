@@ -9,14 +9,13 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal, cast
 
+from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 from onnx_migrate.standard.targets.releases import is_number, key
 from onnx_migrate.standard.toml_rows import WrongRow, toml_key
 
 __all__ = [
-    "CONTROL_FLOW",
     "FORMS",
     "PREDICATES",
-    "SEQUENCES",
     "Bundle",
     "FaultRow",
     "Knowledge",
@@ -73,16 +72,6 @@ FORMS = (
     "pairs_for_scales",
 )
 """What `write` of a release may ask for."""
-
-CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
-
-SEQUENCES = frozenset(
-    (
-        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct",
-        "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",
-    )
-)  # fmt: skip
-"""The operators that make or read sequences and optionals."""
 
 PREDICATES = ("pads_only_at_end",)
 """What `when` of a fault may name: conditions on a node that attributes alone do not express."""

@@ -20,7 +20,7 @@ from onnx_migrate.model.graphs import all_nodes, fed_inputs, names_read, node_la
 from onnx_migrate.model.names import Names
 from onnx_migrate.process import mark
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import CONTROL_FLOW, is_onnx
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import run_each
@@ -80,14 +80,14 @@ def not_executed(
 
 
 def _has_bodies(node: onnx.NodeProto) -> bool:
-    return node.op_type in ("If", "Loop", "Scan") and is_onnx(node.domain)
+    return node.op_type in CONTROL_FLOW and is_onnx(node.domain)
 
 
 def _write_flags(model: onnx.ModelProto) -> _Flags:
     """Write a flag into each body of a model; leave the flags as its only outputs, with the nodes that compute them."""
     graph, opset = model.graph, onnx_opset(model.opset_import, ir_version=model.ir_version) or 0
     flags = _Writer(Names(model), opset).write(graph, None)
-    nodes = list(map(_copied, needed_nodes(graph.node, [value for value, _ in flags])))
+    nodes = needed_nodes(graph.node, [value for value, _ in flags])
     read = {name for node in nodes for name in names_read(node)} | {value.name for value in fed_inputs(graph)}
     del graph.node[:], graph.output[:]
     graph.node.extend(nodes)
@@ -115,7 +115,7 @@ class _Writer:
                 ]
                 for body, of in [item for item in inside if item[0].node]:
                     found += self._flags_of(node, body, of, nodes)
-            nodes.append(_copied(node))
+            nodes.append(node)
         if found:
             del graph.node[:]
             graph.node.extend(nodes)
@@ -167,7 +167,3 @@ def _said(node: onnx.NodeProto, name: str, graph: onnx.GraphProto) -> str:
 
 def _declared(value: str) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(value, TensorProto.BOOL, [1])
-
-
-def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
-    return onnx.NodeProto.FromString(node.SerializeToString())

@@ -145,9 +145,8 @@ def _write_unsigned(located: LocatedBody, types: TypeTable, names: Names) -> int
         changed += bool(found)
         nodes.append(node)
     if written:
-        copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
         del located.body.node[:]
-        located.body.node.extend(copies)
+        located.body.node.extend(nodes)
         if not any(is_onnx(entry.domain) for entry in owner.opset_import):
             owner.opset_import.append(helper.make_opsetid("", 13))
     return changed

@@ -141,9 +141,8 @@ def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable
                 step.node.input[place] = rounded
     constants = [step.node for step in frame.steps if step.is_a("Constant")]
     body = [*constants, *nodes, *(step.node for step in frame.steps if not step.is_a("Constant"))]
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in body]
     del model.graph.node[:]
-    model.graph.node.extend(copies)
+    model.graph.node.extend(body)
     return original.with_structure(model)
 
 

@@ -1,0 +1,35 @@
+"""The grids among the tests: those of more than a few rows, of which a run may take a part."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+
+__all__ = ["FEW", "is_chosen", "number", "row_of_grid"]
+
+FEW = 4
+"""The rows of a test up to which it is no grid."""
+
+_rows: dict[str, int] = {}
+"""The number of each row of a grid, by the id of its test; the same in each process that runs a part of the tests."""
+
+
+def number(tests: Iterable[str]) -> None:
+    """Number the rows of each test, of which these are the ids."""
+    rows: dict[str, list[str]] = defaultdict(list)
+    for test in tests:
+        rows[test.partition("[")[0]].append(test)
+    for grid in rows.values():
+        if len(grid) > FEW:
+            _rows.update({test: row for row, test in enumerate(grid)})
+
+
+def row_of_grid(test: str) -> int | None:
+    """Return which row of a grid a test is; None if it is none."""
+    return _rows.get(test)
+
+
+def is_chosen(test: str, every: int) -> bool:
+    """Return whether a run of one row of `every`, chosen by its name, has a test."""
+    return test not in _rows or not zlib.crc32(test.encode()) % every
