@@ -17,10 +17,18 @@ _LARGEST: dict[int, float] = {
     TensorProto.BFLOAT16: 3.3895313892515355e38,
 }
 
-_OVERFLOWS: dict[int, float] = {TensorProto.FLOAT16: 65520.0, TensorProto.BFLOAT16: 3.3961775292304957e38}
+_OVERFLOWS: dict[int, float] = {
+    TensorProto.FLOAT: 3.4028235677973366e38,
+    TensorProto.FLOAT16: 65520.0,
+    TensorProto.BFLOAT16: 3.3961775292304957e38,
+}
 """The smallest magnitude that is rounded to infinity."""
 
-_VANISHES: dict[int, float] = {TensorProto.FLOAT16: 2.0**-25, TensorProto.BFLOAT16: 2.0**-134}
+_VANISHES: dict[int, float] = {
+    TensorProto.FLOAT: 2.0**-150,
+    TensorProto.FLOAT16: 2.0**-25,
+    TensorProto.BFLOAT16: 2.0**-134,
+}
 """The largest magnitude that is rounded to 0."""
 
 _MATTERS = 2.0**-11
@@ -33,24 +41,27 @@ def largest(kind: int) -> float:
 
 
 def smallest(kind: int) -> float:
-    """Return the smallest number above 0 of an element type that is narrower than float32."""
+    """Return the smallest number above 0 of an element type."""
     return 2 * _VANISHES[kind]
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:
-    """Return the numbers of raw little-endian data of an element type as float32."""
+    """Return the numbers of raw little-endian data of an element type as float32, or float64 where they are that."""
+    if kind == TensorProto.DOUBLE:
+        return np.frombuffer(raw, "<f8")
     if kind == TensorProto.BFLOAT16:
         return (np.frombuffer(raw, "<u2").astype("<u4") << 16).view(np.float32)
     return np.frombuffer(raw, "<f4" if kind == TensorProto.FLOAT else "<f2").astype(np.float32, copy=False)
 
 
 def converted(numbers: Array, kind: int) -> bytes:
-    """Return float32 numbers as raw little-endian data of an element type, rounded to the nearest, ties to even."""
-    if kind == TensorProto.FLOAT:
-        return numbers.astype("<f4").tobytes()
-    if kind == TensorProto.FLOAT16:
+    """Return numbers as raw little-endian data of an element type, rounded to the nearest, ties to even.
+
+    For bfloat16 they are given in float32.
+    """
+    if kind != TensorProto.BFLOAT16:
         with np.errstate(over="ignore"):
-            return numbers.astype("<f2").tobytes()
+            return numbers.astype("<f4" if kind == TensorProto.FLOAT else "<f2").tobytes()
     bits = np.ascontiguousarray(numbers, "<f4").view("<u4")
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return (
@@ -69,7 +80,7 @@ class Extent:
         self.largest = self.vanishing = 0.0
 
     def add(self, numbers: Array) -> None:
-        """Take more numbers, in float32, into account."""
+        """Take more numbers into account."""
         if not numbers.size:
             return
         sizes = np.abs(numbers)

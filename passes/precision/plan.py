@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Step, Value
-from onnx_migrate.standard.retyping import Retyping, takes_any
+from onnx_migrate.standard.retyping import FLOATS, Retyping, takes_any
 from onnx_migrate.standard.targets import Targets
 
-__all__ = ["INTEGERS", "Plan", "moves"]
+__all__ = ["INTEGERS", "Plan", "moves", "sources_of"]
 
 _MOVERS = frozenset(
     {
@@ -28,6 +28,11 @@ INTEGERS = frozenset(
         TensorProto.UINT32, TensorProto.UINT64, TensorProto.BOOL,
     }
 )  # fmt: skip
+
+
+def sources_of(target: int) -> frozenset[int]:
+    """Return the floating-point types that change where a model is to compute in `target`; float64 does for float32 alone."""
+    return frozenset((*FLOATS, *([TensorProto.DOUBLE] if target == TensorProto.FLOAT else []))) - {target}
 
 
 @dataclass
@@ -50,7 +55,7 @@ class Plan:
 
     @property
     def narrows(self) -> bool:
-        """Whether numbers may be lost: float32 holds those of the other types."""
+        """Whether the type is narrower than float32, for which runtimes have no kernels of some operators."""
         return self.target != TensorProto.FLOAT
 
     def changes_type(self, value: Value | None) -> bool:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey, node_label
 from onnx_migrate.standard.element_types import type_name
-from onnx_migrate.standard.retyping import FLOATS, TYPE_BY_ATTRIBUTE, Retyping, retyping
+from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, Retyping, retyping
 from onnx_migrate.standard.schema import CONTROL_FLOW
 from onnx_migrate.standard.targets import Target, Targets
 
@@ -22,7 +22,7 @@ from .neighbours import (
     keep_islands_of_the_model,
 )
 from .numbers import Extent
-from .plan import Plan
+from .plan import Plan, sources_of
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
 
@@ -63,7 +63,7 @@ def plan_of(
     by their bodies and first outputs, whose numbers would leave the original.
     """
     frames = list(frames)
-    plan = Plan(target, frozenset(FLOATS) - {target}, runtimes)
+    plan = Plan(target, sources_of(target), runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     for step in steps:
         values = [value for value in step.outputs if plan.changes_type(value)]

@@ -25,11 +25,11 @@ from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts import NodeRange, NumberRanges
 from onnx_migrate.verify import Settings
-from onnx_migrate.verify.evaluators.strict import is_narrow
+from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
 
 from .islands import Found, Islands, find_islands
 from .numbers import largest, smallest
-from .plan import Plan
+from .plan import Plan, sources_of
 from .planning import is_meant, plan_of
 from .stored import StoredNumbers
 from .write import Written, write
@@ -101,7 +101,7 @@ class Precision(Pass):
         Raises CannotMigrate where no node takes the type, and where the result is too far from the original.
         """
         target = KINDS[self.kind]
-        if target == TensorProto.FLOAT and not is_narrow(model.proto):
+        if target == TensorProto.FLOAT and not names_type(model.proto, sources_of(target)):
             return model
         inline_functions(model)
         model = self._raised(model, log)
@@ -121,11 +121,13 @@ class Precision(Pass):
         if first.proto == model.proto:
             if not is_narrow(model.proto):
                 self._refuse_unchanged(done[frozenset()].plan, frozenset())
+                self._refuse_double(model)
             return model
         found = None
         if self.settings is not None:
             found = find_islands(model, graph, KINDS[self.kind], convert, self.settings)
-            self._judge(found, graph)
+            if target != TensorProto.FLOAT or not is_narrow(model.proto):
+                self._judge(found, graph)
         islands: Islands = found.islands if found is not None else frozenset()
         if islands not in done:
             convert(islands)
@@ -186,10 +188,18 @@ class Precision(Pass):
             where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
         )
 
+    def _refuse_double(self, model: Model) -> None:
+        if self.kind != "fp32" and names_type(model.proto, {TensorProto.DOUBLE}):
+            raise CannotMigrate(
+                f"the model computes in float64, which is not brought to {_NAMES[self.kind]} at once",
+                code="precision-lost",
+                hint=f"bring it to float32 with --precision fp32, and the result to {_NAMES[self.kind]}",
+            )
+
     def _judge(self, found: Found, graph: Frame) -> None:
         """Raise CannotMigrate for a result that is too far from the original."""
         closeness = found.closeness
-        if closeness.reason or closeness.excess <= _NEARLY or self.kind == "fp32":
+        if closeness.reason or closeness.excess <= _NEARLY:
             return
         cause = next((step for step in graph.steps if set(step.node.output) & set(closeness.causes)), None)
         kind = _NAMES[self.kind]
@@ -200,12 +210,15 @@ class Precision(Pass):
             )
         sizes = closeness.sizes.get(cause.node.output[0]) if cause is not None else None
         range_ = f"; its numbers lie between {sizes[1]:.3g} and {sizes[0]:.3g}" if sizes else ""
+        if self.kind == "fp32":
+            tried, hint = "", "--keep-fp32 leaves nodes that you name in float64"
+        else:
+            tried, hint = ", whichever nodes stay in float32", "--keep-fp32 keeps nodes that you name in float32"
         raise CannotMigrate(
-            f"in {kind}, {closeness.worst}, whichever nodes stay in float32{range_}",
+            f"in {kind}, {closeness.worst}{tried}{range_}",
             code="precision-lost",
             where=where,
-            hint="--keep-fp32 keeps nodes that you name in float32"
-            + ("; bf16 has the range of float32" if self.kind == "fp16" else ""),
+            hint=hint + ("; bf16 has the range of float32" if self.kind == "fp16" else ""),
         )
 
     def _report(self, conversion: _Conversion, found: Found | None, log: ChangeLog) -> None:

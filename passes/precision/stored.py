@@ -66,8 +66,9 @@ class StoredNumbers:
         return self._found[key]
 
     def numbers(self, tensor: TensorProto) -> Array:
-        """Return a tensor's numbers in float32. Raises LoadError where the data cannot be read."""
-        return np.asarray(numbers(self.weights.array(tensor)), np.float32)
+        """Return a tensor's numbers in float32, or float64 as they are. Raises LoadError where the data cannot be read."""
+        found = numbers(self.weights.array(tensor))
+        return found if found.dtype == np.float64 else np.asarray(found, np.float32)
 
     def _at_once(self, tensor: TensorProto) -> _Converted:
         values = self.numbers(tensor)

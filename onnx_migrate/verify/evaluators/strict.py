@@ -7,6 +7,8 @@ chain is not seen. Here each node computes in float32, between Casts that are th
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import onnx
 import onnx.inliner
 from onnx import TensorProto
@@ -19,7 +21,7 @@ from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 
-__all__ = ["LOADERS", "NARROW", "STRICT", "is_narrow", "narrowest", "rounded_weights", "strict"]
+__all__ = ["LOADERS", "NARROW", "STRICT", "is_narrow", "names_type", "narrowest", "rounded_weights", "strict"]
 
 STRICT = "onnxruntime:strict"
 """ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
@@ -32,12 +34,17 @@ _AS_WRITTEN = ("Cast", "CastLike", "Constant", "ConstantOfShape", "If", "Loop", 
 
 def is_narrow(model: onnx.ModelProto) -> bool:
     """Return whether a model stores numbers of a narrow type, or declares a value of one."""
+    return names_type(model, NARROW)
+
+
+def names_type(model: onnx.ModelProto, kinds: Collection[int]) -> bool:
+    """Return whether a model stores numbers of one of these element types, or declares a value of one."""
     values = (*model.graph.input, *model.graph.output, *model.graph.value_info)
     return (
-        any(value.type.tensor_type.elem_type in NARROW for value in values)
-        or any(tensor.data_type in NARROW for tensor in weight_tensors(model))
+        any(value.type.tensor_type.elem_type in kinds for value in values)
+        or any(tensor.data_type in kinds for tensor in weight_tensors(model))
         or any(
-            attribute.name in TYPE_BY_ATTRIBUTE.values() and attribute.i in NARROW
+            attribute.name in TYPE_BY_ATTRIBUTE.values() and attribute.i in kinds
             for node in all_nodes(model)
             for attribute in node.attribute
         )

@@ -17,9 +17,10 @@ from onnx_migrate.verdicts import RoundedOutput
 from onnx_migrate.verify.compare.arrays import paired
 from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.precision.causes import AT_ONCE, causes_of
-from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float, is_masked, magnitudes
+from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
 from onnx_migrate.verify.precision.reference import (
     Reference,
     error_on,
@@ -95,6 +96,8 @@ def closeness(
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
+    from_double = kind == TensorProto.FLOAT and not is_narrow(original.model)
+    rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
     try:
         mark("original: running")
         reference = reference_of(original, result, settings, unseen)
@@ -104,7 +107,7 @@ def closeness(
         for feed in reference.feeds:
             runs.append(in_float(model.run(fed(feed.inputs, result.model))))
             errors = worst_errors(reference, runs)
-            if any(error > ROUNDING[kind] for error in errors.values()) and not reference.floors:
+            if any(error > rounding for error in errors.values()) and not reference.floors:
                 narrow = migrated or kind == TensorProto.FLOAT
                 reference.floors = (
                     floors_of_narrow(reference, settings)
@@ -112,7 +115,7 @@ def closeness(
                     else floors_of_wide(reference, result, kind)
                 )
             floors = reference.floors
-            limits = {name: max(ROUNDING[kind], _FLOORS * floors.get(name, 0.0)) for name in errors}
+            limits = {name: max(rounding, _FLOORS * floors.get(name, 0.0)) for name in errors}
             if not migrated and any(error > limits[name] for name, error in errors.items()):
                 break  # the search goes on elsewhere
     except EvaluationError as error:

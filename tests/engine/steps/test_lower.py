@@ -115,7 +115,7 @@ def test_twice_as_many_nodes_take_about_twice_the_time() -> None:
         return time.process_time() - start
 
     seconds(100)
-    small, large = min(seconds(2_000) for _ in range(3)), min(seconds(16_000) for _ in range(2))
+    small, large = min(seconds(1_000) for _ in range(3)), min(seconds(8_000) for _ in range(2))
     assert large < 8 * small * 3
 
 

@@ -54,13 +54,13 @@ def test_the_same_error_with_other_values_is_one_finding() -> None:
     assert [captured["op"] for captured in found.captures] == ["Range", "Round"]
 
 
-def test_ten_megabytes_are_quick() -> None:
+def test_megabytes_are_quick() -> None:
     """A log of words from all error texts in any order, where most of the fixed words stand thousands of times."""
     rng = random.Random(1)
     pieces = [word for entry in error_texts() for word in entry.example.split()]
     pieces += [pattern.anchor for entry in error_texts() for pattern in entry.patterns]
-    log = " ".join(rng.choices(pieces, k=10_000_000 // 14))
-    assert len(log) > 8_000_000
+    log = " ".join(rng.choices(pieces, k=2_000_000 // 14))
+    assert len(log) > 1_600_000
     start = time.process_time()
     find(log, error_texts())
-    assert time.process_time() - start < 15
+    assert time.process_time() - start < 4
