@@ -213,7 +213,10 @@ class Precision(Pass):
         if self.kind == "fp32":
             tried, hint = "", "--keep-fp32 leaves nodes that you name in float64"
         else:
-            tried, hint = ", whichever nodes stay in float32", "--keep-fp32 keeps nodes that you name in float32"
+            tried, hint = (
+                ", whichever nodes stay in float32",
+                "--keep-fp32 keeps nodes that you name in float32",
+            )
         raise CannotMigrate(
             f"in {kind}, {closeness.worst}{tried}{range_}",
             code="precision-lost",
