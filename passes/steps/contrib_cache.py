@@ -9,7 +9,7 @@ import numpy as np
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
 from .contrib_attention import biased
-from .contrib_heads import LOWEST, Heads, by_head, joined, scale_of
+from .contrib_heads import LOWEST, Heads, by_head, joined, repeated, scale_of
 
 _T = TensorProto
 
@@ -23,13 +23,27 @@ class _Lengths:
     """The number of new keys, int64 of shape [1]."""
     past: Value
     total: Value
+    longest: Value
+    """The total of the longest item, int64 of shape [1]."""
 
-    def joined(self, cache: Value | None, new: Value, longest: Value) -> Value:
-        """Return new rows behind those of each item in the cache, (batch, heads, `longest`, size), with 0 behind all."""
+    def positions(self, given: Value | None) -> Value:
+        """Return the positions of queries and new keys, (batch, steps): those given, or behind the cache.
+
+        In a first prompt the kernel counts from the first position that is given.
+        """
+        op = self.op
+        steps = op.Unsqueeze(op.iota(self.steps), [0])
+        if given is None:
+            return self.past + steps
+        first = op.Slice(given, [0, 0], [1, 1], [0, 1]) + steps
+        return op.Where(op.Equal(self.longest, self.steps), first, given)
+
+    def joined(self, cache: Value | None, new: Value) -> Value:
+        """Return new rows behind those of each item in the cache, (batch, heads, rows, size), with 0 behind all."""
         if cache is None:
             return new
         op = self.op
-        places = op.iota(longest)
+        places = op.iota(op.Max(self.longest, op.size_of(cache, 2)))
         both = op.Concat(cache, new, axis=2)
         shifted = places + (op.size_of(cache, 2) - self.past)
         end = self.past + self.steps
@@ -42,6 +56,8 @@ class _Lengths:
     def seen(self, keys: Value, *, causal: bool, window: int) -> Value:
         """Return which keys a query sees, (batch, 1, queries, keys)."""
         op = self.op
+        if window >= 0:
+            op.note(f"local_window_size is read as {window} keys, as from ONNX Runtime 1.25 on", EQUIVALENT)
         places = op.iota(op.size_of(keys, 2))
         own = self.past + (op.iota(self.steps) + 1) if causal else self.total
         end = op.Min(own, self.total) if causal else own
@@ -103,70 +119,38 @@ def group_query_attention(
     if key is None or value is None:
         sizes = [count * size for count in (num_heads, kv_num_heads, kv_num_heads)]
         query, key, value = op.several("Split", 3, query, sizes, axis=-1)
-    lengths = _lengths(op, query, seqlens_k, cached=past_key is not None)
+    lengths = _lengths(op, query, seqlens_k, total_sequence_length, cached=past_key is not None)
     if do_rotary and cos_cache is not None and sin_cache is not None:
-        places = _places(op, lengths, position_ids, total_sequence_length)
-        part = 2 * cos_cache.need_size(-1)
-        part = 0 if part == size else part
-        query, key = (
-            op.RotaryEmbedding(
-                item, cos_cache, sin_cache, places, num_heads=count, interleaved=rotary_interleaved,
-                rotary_embedding_dim=part,
-            )
-            for item, count in ((query, num_heads), (key, kv_num_heads))
-        )  # fmt: skip
-    longest = op.constant([0])
-    if past_key is not None:
-        longest = op.Max(total_sequence_length.cast(_T.INT64).reshape(-1), op.size_of(past_key, 2))
-    keys = lengths.joined(past_key, by_head(key, kv_num_heads), longest)
-    values = lengths.joined(past_value, by_head(value, kv_num_heads), longest)
+        part, places = 2 * cos_cache.need_size(-1), lengths.positions(position_ids)
+        how = {"interleaved": rotary_interleaved, "rotary_embedding_dim": 0 if part == size else part}
+        query = op.RotaryEmbedding(query, cos_cache, sin_cache, places, num_heads=num_heads, **how)
+        key = op.RotaryEmbedding(key, cos_cache, sin_cache, places, num_heads=kv_num_heads, **how)
+    keys = lengths.joined(past_key, by_head(key, kv_num_heads))
+    values = lengths.joined(past_value, by_head(value, kv_num_heads))
     heads = by_head(query, num_heads).wide()
-    group = num_heads // kv_num_heads
-    every = np.repeat(np.arange(kv_num_heads), group)
-    wide = [item if group == 1 else op.Gather(item, every, axis=1) for item in (keys.wide(), values.wide())]
-    scores = heads @ op.Transpose(wide[0], perm=[0, 1, 3, 2]) * scale_of(op, heads, num_heads, scale)
+    every = [repeated(item.wide(), 1, kv_num_heads, num_heads) for item in (keys, values)]
+    scores = heads @ op.Transpose(every[0], perm=[0, 1, 3, 2]) * scale_of(op, heads, num_heads, scale)
     scores = op.Tanh(scores / softcap) * softcap if softcap else scores
     scores = scores if attention_bias is None else scores + attention_bias.wide()
-    if local_window_size >= 0:
-        op.note(
-            f"local_window_size is read as {local_window_size} keys, as from ONNX Runtime 1.25 on", EQUIVALENT
-        )
     seen = lengths.seen(keys, causal=bool(causal), window=local_window_size)
     scores = op.Where(seen, scores, op.constant(np.float32(LOWEST)))
     weights = _softmax(op, scores, head_sink, num_heads, smooth=bool(smooth_softmax))
-    dtype = query.need_dtype()
-    return joined(op, (weights @ wide[1]).cast(dtype)), keys, values
+    return joined(op, (weights @ every[1]).cast(query.need_dtype())), keys, values
 
 
-def _lengths(op: Op, query: Value, seqlens: Value, *, cached: bool) -> _Lengths:
+def _lengths(op: Op, query: Value, seqlens: Value, longest: Value, *, cached: bool) -> _Lengths:
     """Return the lengths of the items, of which `seqlens` has all keys but one."""
     steps = op.size_of(query, 1)
     total = op.Unsqueeze(seqlens.cast(_T.INT64).reshape(-1), [1]) + 1
     past = op.Max(total - steps, op.constant(0)) if cached else total * 0
-    return _Lengths(op, steps, past, total)
-
-
-def _places(op: Op, lengths: _Lengths, given: Value | None, total: Value) -> Value:
-    """Return the positions of queries and new keys, (batch, steps): those given, or behind the cache.
-
-    In a first prompt the kernel counts from the first position that is given.
-    """
-    steps = op.Unsqueeze(op.iota(lengths.steps), [0])
-    if given is None:
-        return lengths.past + steps
-    first = op.Slice(op.Slice(given, [0], [1], [0]), [0], [1], [1]) + steps
-    return op.Where(op.Equal(total.cast(_T.INT64).reshape(-1), lengths.steps), first, given)
+    return _Lengths(op, steps, past, total, longest.cast(_T.INT64).reshape(-1))
 
 
 def _softmax(op: Op, scores: Value, sink: Value | None, heads: int, *, smooth: bool) -> Value:
     """Return the weights of the keys, whose sum a sink makes less than 1: its own exponential, or that of 0."""
     if sink is None and not smooth:
         return op.Softmax(scores, axis=-1)
-    column = (
-        op.constant(np.zeros((1, 1, 1, 1), np.float32))
-        if sink is None
-        else sink.wide().reshape(1, heads, 1, 1)
-    )
+    column = op.constant(np.float32(0)) if sink is None else sink.wide().reshape(1, heads, 1, 1)
     rows = op.Concat(op.size_of(scores, 0), [heads], op.size_of(scores, 2), [1], axis=0)
     together = op.Softmax(op.Concat(scores, op.Expand(column, rows), axis=3), axis=-1)
     return op.Slice(together, [0], [-1], [3])

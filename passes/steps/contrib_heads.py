@@ -9,7 +9,7 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
 
-__all__ = ["END", "LOWEST", "Heads", "by_head", "joined", "scale_of"]
+__all__ = ["END", "LOWEST", "Heads", "by_head", "joined", "repeated", "scale_of"]
 
 _T = TensorProto
 
@@ -36,6 +36,13 @@ def joined(op: Op, value: Value) -> Value:
     sizes = shape[1::2] if shape is not None else ()
     hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]
     return op.Transpose(value, perm=[0, 2, 1, 3]).reshape(0, 0, hidden)
+
+
+def repeated(value: Value, axis: int, own: int, heads: int) -> Value:
+    """Return a value with each of its `own` heads, along an axis, repeated so that there are `heads`."""
+    if own == heads:
+        return value
+    return value.op.Gather(value, np.repeat(np.arange(own), heads // own), axis=axis)
 
 
 def scale_of(op: Op, query: Value, heads: int, scale: float) -> Value | float:

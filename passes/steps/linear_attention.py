@@ -10,6 +10,8 @@ import numpy as np
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
 
+from .contrib_heads import repeated
+
 _FLOAT = int(TensorProto.FLOAT)
 
 
@@ -92,8 +94,8 @@ def linear_attention_of_microsoft(
     if state_window:
         op.refuse("it has a window of states", code="no-equal")
     size = query.need_size(2) // q_num_heads
-    key = _repeated(key, size, kv_num_heads)
-    query = _repeated(query, size, max(q_num_heads, kv_num_heads))
+    key = _by_size(key, size, kv_num_heads)
+    query = _by_size(query, size, max(q_num_heads, kv_num_heads))
     heads = {"q_num_heads": max(q_num_heads, kv_num_heads), "kv_num_heads": kv_num_heads}
     return linear_attention(
         op, query, key, value, past_state, decay, beta, **heads, scale=scale, update_rule=update_rule
@@ -144,9 +146,7 @@ def gated_delta_net(
     if qk_l2_norm:
         query, key = (op.LpNormalization(item.cast(_FLOAT), axis=-1, p=2) for item in (query, key))
     own, axis = query.need_size(-2), query.need_rank() - 2
-    if own < heads:
-        every = np.repeat(np.arange(own), heads // own)
-        query, key = (op.Gather(item, every, axis=axis) for item in (query, key))
+    query, key = (repeated(item, axis, own, heads) for item in (query, key))
     batch, count = op.size_of(state, 0), op.size_of(value, axis - 1)
     rows = op.Concat(batch, count if axis == 2 else op.Div(count, batch), [-1], axis=0)
     given = [None if item is None else op.Reshape(item, rows) for item in (query, key, value, decay, beta)]
@@ -158,13 +158,12 @@ def gated_delta_net(
     return result, None if found[1] is None else op.Transpose(found[1], perm=[0, 1, 3, 2])
 
 
-def _repeated(value: Value, size: int, heads: int) -> Value:
+def _by_size(value: Value, size: int, heads: int) -> Value:
     """Return (batch, time, heads · size) with each head repeated so that there are `heads`."""
     own = value.need_size(2) // size
     if own == heads:
         return value
-    places = np.repeat(np.arange(own), heads // own)
-    return value.op.Gather(value.reshape(0, 0, own, size), places, axis=2).reshape(0, 0, heads * size)
+    return repeated(value.reshape(0, 0, own, size), 2, own, heads).reshape(0, 0, heads * size)
 
 
 def _by_time(value: Value, heads: int, *shape: int) -> Value:
@@ -185,8 +184,7 @@ def _step(
         row = op.Transpose(now["key"], perm=[0, 1, 3, 2])
         written = now["beta"] * (written - row @ state)
     state = state + now["key"] * written
-    read = op.Gather(state, np.repeat(np.arange(own), shared), axis=1) if shared > 1 else state
-    return state, now["query"] @ read * scale
+    return state, now["query"] @ repeated(state, 1, own, own * shared) * scale
 
 
 def _scale(op: Op, query: Value, heads: int) -> Value:
