@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
@@ -113,41 +115,41 @@ def crop_and_resize(
     """
     height, width = op.size_of(x, 2), op.size_of(x, 3)
     top, left, bottom, right = op.several("Split", 4, rois, [1] * 4, axis=1)
-    crop = crop_size.need_constant("size of the crops").tolist()
-    y, seen_y = _between(op, top, bottom, crop[0], height)
-    x_, seen_x = _between(op, left, right, crop[1], width)
-    flat = op.Transpose(x, perm=[0, 2, 3, 1])
-    flat = op.Reshape(flat, op.Concat([-1], op.size_of(x, 1), axis=0))
+    count = crop_size.need_constant("size of the crops").tolist()
+    rows = op.Unsqueeze(_between(op, top, bottom, count[0], height), [2])
+    columns = op.Unsqueeze(_between(op, left, right, count[1], width), [1])
     first = op.Unsqueeze(batch_indices.cast(TensorProto.INT64), [1, 2]) * height
+    flat = op.Reshape(op.Transpose(x, perm=[0, 2, 3, 1]), op.Concat([-1], op.size_of(x, 1), axis=0))
 
-    def at(rows: Value, columns: Value) -> Value:
-        row, column = (item.cast(TensorProto.INT64) for item in (rows, columns))
-        return op.Gather(flat, (first + op.Unsqueeze(row, [2])) * width + op.Unsqueeze(column, [1]), axis=0)
+    def at(row: Value, column: Value) -> Value:
+        places = (first + row.cast(TensorProto.INT64)) * width + column.cast(TensorProto.INT64)
+        return op.Gather(flat, places, axis=0)
 
-    if mode == "nearest":
-        found = at(op.Floor(y + 0.5), op.Floor(x_ + 0.5))
-    else:
-        ends = [(op.Floor(item), op.Ceil(item)) for item in (y, x_)]
-        (north, south), (west, east) = ends
-        along, down = op.Unsqueeze(x_ - west, [1, 3]), op.Unsqueeze(y - north, [2, 3])
-        upper, lower = (at(row, west) + (at(row, east) - at(row, west)) * along for row in (north, south))
-        found = upper + (lower - upper) * down
-    inside = op.Unsqueeze(seen_y, [2, 3]) & op.Unsqueeze(seen_x, [1, 3])
-    return op.Transpose(op.Where(inside, found, float(extrapolation_value)), perm=[0, 3, 1, 2])
+    place = [op.Max(item, 0.0) for item in (rows, columns)]
+    found = at(*(op.Floor(item + 0.5) for item in place)) if mode == "nearest" else _mean(op, at, *place)
+    outside = op.Unsqueeze((rows < 0) | (columns < 0), [3])
+    found = op.Where(outside, op.constant(float(extrapolation_value), found), found)
+    return op.Transpose(found, perm=[0, 3, 1, 2])
 
 
-def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> tuple[Value, Value]:
-    """Return `count` places from start to end, (boxes, count), 0 for those outside of 0 … size - 1, and which are inside."""
+def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> Value:
+    """Return `count` places from start to end, (boxes, count), those outside of 0 … size - 1 as -1."""
     last = size.cast(start.need_dtype()) - 1
     if count == 1:
         places = (start + end) * 0.5 * last
     else:
         steps = np.arange(count - 1, dtype=start.numpy_type)[None]
-        places = op.Concat(
-            start * last + (end - start) * last / (count - 1) * op.constant(steps), end * last, axis=1
-        )
-    inside = op.And(~(places < 0), ~(places > last))
-    return op.Where(inside, places, op.constant(0, places)), inside
+        inner = start * last + (end - start) * last / (count - 1) * op.constant(steps)
+        places = op.Concat(inner, end * last, axis=1)
+    return op.Where(places > last, op.constant(-1, places), places)
+
+
+def _mean(op: Op, at: Callable[[Value, Value], Value], rows: Value, columns: Value) -> Value:
+    """Return the mean of the four elements around a place, (boxes, rows, columns, channels), by their distances."""
+    north, west, east = op.Floor(rows), op.Floor(columns), op.Ceil(columns)
+    along, down = op.Unsqueeze(columns - west, [3]), op.Unsqueeze(rows - north, [3])
+    upper, lower = (at(row, west) + (at(row, east) - at(row, west)) * along for row in (north, op.Ceil(rows)))
+    return upper + (lower - upper) * down
 
 
 @formula("com.microsoft::Inverse", since=1, form=13)
@@ -165,17 +167,14 @@ def inverse(op: Op, x: Value) -> Value:
         op.refuse("a matrix is written out up to 3 by 3, if its size is fixed", code="needs-shape")
     source, row, column = x.wide(), x.need_rank() - 2, x.need_rank() - 1
 
-    def turned(value: Value, axis: int, by: int) -> Value:
-        return op.Gather(value, (np.arange(size) + by) % size, axis=axis)
+    def turned(down: int, along: int) -> Value:
+        rows = op.Gather(source, (np.arange(size) + down) % size, axis=row)
+        return op.Gather(rows, (np.arange(size) + along) % size, axis=column)
 
     if size == 2:
-        cofactors = turned(turned(source, row, 1), column, 1) * np.array(
-            [[1, -1], [-1, 1]], source.numpy_type
-        )
+        cofactors = turned(1, 1) * np.array([[1, -1], [-1, 1]], source.numpy_type)
     else:  # their signs follow from the cyclic order
-        next_, last = (turned(source, row, by) for by in (1, 2))
-        cofactors = turned(next_, column, 1) * turned(last, column, 2)
-        cofactors = cofactors - turned(next_, column, 2) * turned(last, column, 1)
+        cofactors = turned(1, 1) * turned(2, 2) - turned(1, 2) * turned(2, 1)
     determinant = op.ReduceSum(op.Slice(source * cofactors, [0], [1], [row]), [column])
     turned_over = op.Transpose(cofactors, perm=[*range(row), column, row])
     return (turned_over / determinant).cast(x.need_dtype())

@@ -305,12 +305,8 @@ def mixture_of_experts(
     shares = op.ScatterElements(router_probs * 0, chosen, best, axis=1)
     inner = rows @ op.Transpose(fc1, perm=[0, 2, 1])
     inner = inner if fc1_bias is None else inner + op.Unsqueeze(fc1_bias, [1])
-    if activation_type == "swiglu" and swiglu_fusion == 1:  # gates and values side by side
-        pairs = inner.reshape(0, 0, -1, 2)
-        gate, linear = (op.Squeeze(op.Slice(pairs, [place], [place + 1], [3]), [3]) for place in range(2))
-        if math.isfinite(swiglu_limit):
-            gate, linear = op.Min(gate, swiglu_limit), op.Clip(linear, -swiglu_limit, swiglu_limit)
-        inner = gate * op.Sigmoid(gate * activation_alpha) * (linear + activation_beta)
+    if activation_type == "swiglu" and swiglu_fusion == 1:
+        inner = _swiglu(op, inner, activation_alpha, activation_beta, swiglu_limit)
     elif activation_type in _OF_EXPERTS:
         inner = _OF_EXPERTS[activation_type](op, inner)
     else:
@@ -319,6 +315,15 @@ def mixture_of_experts(
     found = found if fc2_bias is None else found + op.Unsqueeze(fc2_bias, [1])
     weighted = found * op.Unsqueeze(op.Transpose(shares, perm=[1, 0]), [2])
     return op.Reshape(op.ReduceSum(weighted, [0], keepdims=False), op.shape_of(x))
+
+
+def _swiglu(op: Op, inner: Value, alpha: float, beta: float, limit: float) -> Value:
+    """Return gates times their Sigmoid and values, which stand side by side."""
+    pairs = inner.reshape(0, 0, -1, 2)
+    gate, linear = (op.Squeeze(op.Slice(pairs, [place], [place + 1], [3]), [3]) for place in range(2))
+    if math.isfinite(limit):
+        gate, linear = op.Min(gate, limit), op.Clip(linear, -limit, limit)
+    return gate * op.Sigmoid(gate * alpha) * (linear + beta)
 
 
 _OF_EXPERTS: dict[str, Callable[[Op, Value], Value]] = {

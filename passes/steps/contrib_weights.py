@@ -77,37 +77,31 @@ def matmul_n_bits(
     if bits not in (2, 4, 8):
         op.refuse(f"its weights have {bits} bits, not 2, 4 or 8", code="no-equal")
     blocks = math.ceil(K / block_size)
-    floating = zero_points is not None and zero_points.need_dtype() not in (_T.UINT8,)
+    zero = _zero_points(op, zero_points, (N, blocks), bits)
+    packed = bits in (4, 8) and zero.need_dtype() == _T.UINT8 and b.is_constant
     whole = blocks * block_size == K  # OpenVINO takes no others
-    if op.version >= _BLOCKED and bits in (4, 8) and whole and not floating and b.is_constant:
-        weights = _in_blocks(op, b, scales, zero_points, (N, K, blocks), bits, block_size)
-    else:
-        weights = _by_rows(op, b, scales, zero_points, (N, K, blocks), bits, block_size)
+    form = _in_blocks if op.version >= _BLOCKED and packed and whole else _by_rows
+    weights = form(op, b, scales, zero, (N, K, blocks), bits, block_size)
     result = a @ op.Transpose(weights.cast(a.need_dtype()), perm=[1, 0])
     return result if bias is None else result + bias
 
 
-def _in_blocks(
-    op: Op,
-    b: Value,
-    scales: Value,
-    zero_points: Value | None,
-    sizes: tuple[int, int, int],
-    bits: int,
-    block_size: int,
-) -> Value:
+_Sizes = tuple[int, int, int]
+"""The weights' rows and columns, and the blocks of a row."""
+
+
+def _in_blocks(op: Op, b: Value, scales: Value, zero: Value, sizes: _Sizes, bits: int, block: int) -> Value:
     """Return the weights (N, K) by DequantizeLinear with a block size, from the bytes of B as they are."""
     rows, columns, blocks = sizes
-    kind = _T.UINT8 if bits == 8 else _T.UINT4
-    scope = op.rw.scope
+    kind, scope = _T.UINT8 if bits == 8 else _T.UINT4, op.rw.scope
     name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights")
     if name is None:
         packed = b.need_constant("weights").tobytes()
         name = scope.add_packed(packed, kind, (rows, columns), f"{b.name}_weights")
-    points = _zero_points(op, zero_points, rows, blocks, bits).need_constant("zero points")
-    zero = scope.add_packed(_packed(points, bits), kind, (rows, blocks), f"{b.name}_zero_points")
-    data, zeros = Value(op, name), Value(op, zero)
-    return op.DequantizeLinear(data, _shaped(op, scales, rows, blocks), zeros, axis=1, block_size=block_size)
+    points = _packed(zero.need_constant("zero points"), bits)
+    zeros = scope.add_packed(points, kind, (rows, blocks), f"{b.name}_zero_points")
+    scale = _shaped(op, scales, rows, blocks)
+    return op.DequantizeLinear(Value(op, name), scale, Value(op, zeros), axis=1, block_size=block)
 
 
 def _shaped(op: Op, value: Value, *shape: int) -> Value:
@@ -118,38 +112,29 @@ def _shaped(op: Op, value: Value, *shape: int) -> Value:
     return Value(op, view) if view is not None else value.reshape(*shape)
 
 
-def _by_rows(
-    op: Op,
-    b: Value,
-    scales: Value,
-    zero_points: Value | None,
-    sizes: tuple[int, int, int],
-    bits: int,
-    block_size: int,
-) -> Value:
+def _by_rows(op: Op, b: Value, scales: Value, zero: Value, sizes: _Sizes, bits: int, block: int) -> Value:
     """Return the weights (N, K) as floats: each block is a row of its own, with its scale and zero point."""
     rows, columns, blocks = sizes
-    count, width = rows * blocks, blocks * block_size
-    numbers = _unpacked_value(op, _shaped(op, b, rows, width * bits // 8), bits)
-    numbers, scale = _shaped(op, numbers, count, block_size), _shaped(op, scales.wide(), count)
-    zero = _shaped(op, _zero_points(op, zero_points, rows, blocks, bits), count)
+    numbers = _unpacked_value(op, _shaped(op, b, rows, blocks * block * bits // 8), bits)
+    numbers = _shaped(op, numbers, rows * blocks, block)
+    scale, zero = (_shaped(op, item, rows * blocks) for item in (scales.wide(), zero))
     if zero.need_dtype() == _T.UINT8 and b.is_constant and op.version >= 13:
         found = op.DequantizeLinear(numbers, scale, zero, axis=0)
     else:
-        zero, scale = zero.cast(_T.FLOAT).reshape(count, 1), scale.reshape(count, 1)
+        zero, scale = zero.cast(_T.FLOAT).reshape(-1, 1), scale.reshape(-1, 1)
         found = (numbers.cast(_T.FLOAT) - zero) * scale
-    found = found.reshape(rows, width)
-    return found if columns == width else op.Slice(found, [0], [columns], [1])
+    found = found.reshape(rows, blocks * block)
+    return found if columns == blocks * block else op.Slice(found, [0], [columns], [1])
 
 
-def _zero_points(op: Op, given: Value | None, rows: int, blocks: int, bits: int) -> Value:
+def _zero_points(op: Op, given: Value | None, shape: tuple[int, int], bits: int) -> Value:
     """Return the zero points, one for each block: numbers of uint8, or floats as they are given."""
     if given is None:
-        return op.constant(np.full((rows, blocks), 2 ** (bits - 1), np.uint8))
+        return op.constant(np.full(shape, 2 ** (bits - 1), np.uint8))
     if given.need_dtype() != _T.UINT8:
         return given
-    zero = _unpacked_value(op, _shaped(op, given, rows, math.ceil(blocks * bits / 8)), bits)
-    return zero if zero.shape == (rows, blocks) else op.Slice(zero, [0], [blocks], [1])
+    zero = _unpacked_value(op, _shaped(op, given, shape[0], math.ceil(shape[1] * bits / 8)), bits)
+    return zero if zero.shape == shape else op.Slice(zero, [0], [shape[1]], [1])
 
 
 _NF4 = (
