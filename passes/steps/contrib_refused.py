@@ -48,6 +48,22 @@ not_written(
     hint="export the model with GroupQueryAttention or MultiHeadAttention, which are written",
 )
 not_written(
+    "com.microsoft::BiasDropout com.microsoft::BitmaskBiasDropout com.microsoft::BitmaskDropout",
+    why="it drops elements by chance, as in a training",
+    hint="export the model for inference (torch.onnx.export of a model in eval mode)",
+)
+not_written(
+    "com.microsoft::EPContext com.microsoft::Snpe",
+    why="it holds a program that was compiled for one device",
+    hint="migrate the model from which it was compiled",
+)
+not_written(
+    "com.microsoft::*",
+    why="onnx-migrate has no form of it in the standard's operators",
+    hint="save the model at ORT_ENABLE_BASIC, or export it without the tool that writes this operator; with --best-effort the node"
+    " stays, for ONNX Runtime alone",
+)
+not_written(
     "ai.onnx.contrib::*",
     why="it is of onnxruntime-extensions, for texts, sounds and images, which the standard has no operators for",
     hint="export the model without its tokenizer or its image reader, and run these before it",

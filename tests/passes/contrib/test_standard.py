@@ -6,8 +6,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import parser
+from onnxruntime.capi._pybind_state import get_all_operator_schema
 
 import onnx_migrate
+from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.graphs import all_nodes
 from tests.harness import require_opset
@@ -89,6 +91,15 @@ def test_what_is_not_written_is_refused_with_the_way_out() -> None:
     assert caught.value.code == "not-standard"
     assert "ReorderInput" in str(caught.value)
     assert caught.value.hint == "save the model at ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"
+
+
+def test_each_operator_of_onnx_runtime_is_written_or_has_a_way_out() -> None:
+    known = [item for item in get_all_operator_schema() if item.domain.startswith("com.m")]
+    assert len(known) > 100
+    for item in known:
+        found = decomposition_of(item.domain, item.name)
+        assert found is not None, item.name
+        assert found.adapt or found.hint, item.name
 
 
 @pytest.mark.parametrize("asked", [{"standard": True}, {"runtime": "tract==0.23"}])
