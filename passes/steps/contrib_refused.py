@@ -60,8 +60,8 @@ not_written(
 not_written(
     "com.microsoft::*",
     why="onnx-migrate has no form of it in the standard's operators",
-    hint="save the model at ORT_ENABLE_BASIC, or export it without the tool that writes this operator; with --best-effort the node"
-    " stays, for ONNX Runtime alone",
+    hint="save the model at ORT_ENABLE_BASIC, or export it without the tool that writes this operator; with --best-effort the"
+    " node stays, for ONNX Runtime alone",
 )
 not_written(
     "ai.onnx.contrib::*",

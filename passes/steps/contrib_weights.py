@@ -198,35 +198,39 @@ def gather_block_quantized(
 ) -> Value:
     """Data, scales and zero points are gathered, and the difference of data and zero point is multiplied by the scale.
 
-    What changes: a scale and a zero point are repeated for each number of their block by a Gather. Numbers packed into bytes are
-    unpacked, those of a constant by the migration.
+    What changes: numbers of a few bits are gathered as the bytes that hold them, and unpacked behind. A scale and a zero point
+    are repeated for each number of their block by a Gather.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/gather_block_quantized.cc. Bit for bit.
 
     Limits: the shape of the data must be fixed.
     """
-    dtype, rank = data.need_dtype(), len(data.need_static())
-    gathered, blocked = gather_axis % rank, quantize_axis % rank
-    if dtype == _T.UINT8:
-        data = _unpacked_value(op, data, bits)
-        zero_points = None if zero_points is None else _unpacked_value(op, zero_points, bits)
-    places = np.arange(data.need_static()[blocked]) // block_size
-    of_block = [scales, *([] if zero_points is None else [zero_points])]
-    number, *parts = (op.Gather(_wide(op, item), indices, axis=gathered) for item in (data, *of_block))
+    dtype, shape = data.need_dtype(), data.need_static()
+    gathered, blocked = gather_axis % len(shape), quantize_axis % len(shape)
+    given = [data, scales, *([] if zero_points is None else [zero_points])]
+    number, *parts = (_gathered(op, item, indices, gathered, bits) for item in given)
+    size = shape[blocked] * (8 // bits if dtype == _T.UINT8 and blocked == len(shape) - 1 else 1)
     axis = blocked if blocked < gathered else blocked + indices.need_rank() - 1
+    places = np.arange(size) // block_size
     scale, *zero = (op.Gather(part, places, axis=axis).cast(_T.FLOAT) for part in parts)
-    number = number.cast(_T.FLOAT)
     if zero or dtype == _T.UINT8:
-        number = number - (zero[0] if zero else 2.0 ** (bits - 1))
-    return (number * scale).cast(scales.need_dtype())
+        number = number.cast(_T.FLOAT) - (zero[0] if zero else 2.0 ** (bits - 1))
+    return (number.cast(_T.FLOAT) * scale).cast(scales.need_dtype())
 
 
-def _wide(op: Op, value: Value) -> Value:
-    """Return integers of 4 bits in 8 bits, as those have no kernel of Gather; below opset 21 they must be constants."""
+def _gathered(op: Op, value: Value, indices: Value, axis: int, bits: int) -> Value:
+    """Return what a Gather takes of a value; of numbers of a few bits it takes the bytes, as those have no kernel of it."""
     dtype = value.need_dtype()
+    if dtype == _T.UINT8:
+        return _unpacked_value(op, op.Gather(value, indices, axis=axis), bits)
     if dtype not in (_T.INT4, _T.UINT4):
-        return value
-    if op.version < _BLOCKED:
+        return op.Gather(value, indices, axis=axis)
+    *before, last = value.need_static()
+    scope, name = op.rw.scope, None
+    if axis < len(before) and last % 2 == 0:
+        name = scope.add_view(value.name, _T.UINT8, (*before, last // 2), f"{value.name}_bytes")
+    if name is None:
         array = value.need_constant("integers of 4 bits")
-        return op.constant(array.astype(np.int8 if dtype == _T.INT4 else np.uint8))
-    return value.cast(_T.INT8 if dtype == _T.INT4 else _T.UINT8)
+        return op.Gather(op.constant(array.astype(np.int8)), indices, axis=axis)
+    found = _unpacked_value(op, op.Gather(Value(op, name), indices, axis=axis), 4).cast(_T.FLOAT)
+    return found if dtype == _T.UINT4 else op.Where(found < 8, found, found - 16)
