@@ -57,36 +57,44 @@ def test_indices_are_below_the_length_of_their_axis(operator, inputs, attributes
         ("LSTM", 4, ["x", "w", "r", "b", "n"], {}, (1, 5)),
         ("Attention", 6, ["x", "other", "v", "", "", "", "n"], {}, (1, 4)),
         ("RotaryEmbedding", 3, ["x", "data", "data", "p"], {}, (0, 3)),
-        ("RotaryEmbedding", 1, ["other", "p", "x", "x"], {"domain": "com.microsoft"}, (0, 1)),
-        (
-            "GatherBlockQuantized",
-            1,
-            ["data", "i", "s"],
-            {"domain": "com.microsoft", "gather_axis": 1},
-            (0, 8),
-        ),
-        ("Attention", 3, ["x", "w", "b", "mask"], {"domain": "com.microsoft"}, (0, 1)),
-        ("Attention", 3, ["x", "w", "b", "five"], {"domain": "com.microsoft"}, (1, 4)),
-        ("Attention", 3, ["other", "w", "b", "six"], {"domain": "com.microsoft"}, (0, 4)),
-        (
-            "MultiHeadAttention",
-            4,
-            ["x", "x", "x", "", "five", "", "past"],
-            {"domain": "com.microsoft"},
-            (1, 10),
-        ),
-        (
-            "EmbedLayerNormalization",
-            8,
-            ["i", "", "data", "data", "", "", "", "", "p"],
-            {"domain": "com.microsoft"},
-            (0, 3),
-        ),
+        ("GatherBlockQuantized", 1, ["data", "i"], {"domain": "com.microsoft", "gather_axis": 1}, (0, 8)),
         ("Gather", 0, ["data", "i"], {}, None),
     ],
 )
-def test_lengths_are_at_least_one_and_positions_depend_on_the_domain(operator, index, inputs, more, found):
+def test_lengths_are_at_least_one(operator, index, inputs, more, found):
     assert ends(operator, index, inputs, **more) == found
+
+
+@pytest.mark.parametrize(
+    ("operator", "index", "inputs", "found"),
+    [
+        ("RotaryEmbedding", 1, "other p x x", (0, 1)),
+        ("MRotaryEmbedding", 1, "other p data data", (0, 3)),
+        ("EmbedLayerNormalization", 0, "i s data", (0, 3)),
+        ("EmbedLayerNormalization", 1, "i s data data x", (0, 4)),
+        ("EmbedLayerNormalization", 7, "i s data data x g b m", (0, 1)),
+        ("EmbedLayerNormalization", 8, "i - data data - - - - p", (0, 3)),
+        ("GatherBlockQuantized", 1, "data i s", (0, 3)),
+        ("CropAndResize", 2, "x rois i", (0, 4)),
+        ("Attention", 3, "x w b mask", (0, 1)),
+        ("Attention", 3, "x w b five", (1, 4)),
+        ("Attention", 3, "x w b five past", (1, 6)),
+        ("Attention", 3, "other w b six", (0, 4)),
+        ("QAttention", 5, "x w b s s five z z past", (1, 6)),
+        ("MultiHeadAttention", 4, "x x x - five - past", (1, 10)),
+        ("MultiHeadAttention", 8, "x x x - - - past past n", (0, 2)),
+        ("MultiHeadAttention", 9, "x x x - - - past past n mask", (0, 3)),
+        ("GroupQueryAttention", 5, "x x x past past n total", (9, 9)),
+        ("GroupQueryAttention", 5, "x x x - - n total", (3, 3)),
+        ("GroupQueryAttention", 6, "x x x past past n total", (10, 10)),
+        ("GroupQueryAttention", 9, "x x x past past n total data data p", (0, 3)),
+        ("DecoderMaskedMultiHeadAttention", 7, "x x x m b past past n", (0, 5)),
+        ("DecoderMaskedMultiHeadAttention", 9, "x x x m b past past n w mask", (0, 3)),
+    ],
+)
+def test_positions_lengths_and_masks_of_onnx_runtime_s_own_operators(operator, index, inputs, found):
+    names = [item.strip("-") for item in inputs.split()]
+    assert ends(operator, index, names, domain="com.microsoft") == found
 
 
 def test_indices_into_an_axis_of_unknown_length_are_a_guess():
