@@ -39,6 +39,7 @@ from .forms import (
     read_scales_from_constants,
     write_default_attributes,
     write_kernel_shape,
+    write_quantized_constant,
     write_split_lengths,
 )
 from .gelu import halve_gelu_last
@@ -70,6 +71,7 @@ _FORMS: Mapping[str, _Form] = {
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
+    "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

@@ -66,6 +66,7 @@ FORMS = (
     "split_lengths",
     "initializers_as_inputs",
     "constant_scales",
+    "quantized_constants",
     "gelu_halved_last",
     "global_pools",
     "no_inner_symbols",

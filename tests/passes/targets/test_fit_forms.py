@@ -179,3 +179,14 @@ def test_the_simplified_model_has_the_forms_too(simplified: bool) -> None:
     listed = [value.name for value in result.graph.input]
     assert listed == ["x", *(tensor.name for tensor in result.graph.initializer)]
     same(run(source, feeds), run(result, feeds), "migrated")
+
+
+QUANTIZED = """17 (uint8[2,3] a) => (uint8[2,3] y) <float[3] b = {0.25, 0.75, -900.0}, float s = {0.5}, uint8 z = {7}> {
+    q = QuantizeLinear (b, s, z)  c = DequantizeLinear (a, s, z)  d = DequantizeLinear (q, s, z)
+    e = Add (d, c)  y = QuantizeLinear (e, s, z) }"""
+
+
+def test_a_constant_is_quantised_by_the_migration() -> None:
+    result, log = fit(QUANTIZED, "quantized_constants")
+    assert [node.op_type for node in result.graph.node].count("QuantizeLinear") == 1
+    assert log.changes[0].reason.endswith("a constant is quantised by the migration, as Chip wants")
