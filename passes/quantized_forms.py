@@ -23,7 +23,7 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .standard import MICROSOFT, import_onnx
 
-__all__ = ["WITH_SCALES", "Dequantized", "QuantizedAsPairs", "write_scales_as_pairs"]
+__all__ = ["WITH_SCALES", "Dequantized", "QuantizedAsPairs", "write_out_softmax", "write_scales_as_pairs"]
 
 _T = TensorProto
 
@@ -129,11 +129,31 @@ def write_scales_as_pairs(rw: LoweringRewriter) -> str | None:
     """
     if rw.shape(rw.input(4)) in ((), (1,)):
         return None
-    pairs = _PAIRS["", rw.node.op_type]
-    assert pairs.adapt is not None
-    pairs.adapt(rw.node, rw)
-    rw.note(pairs.reason, pairs.exactness)
+    _write(rw, _PAIRS["", rw.node.op_type])
     return None
+
+
+_MOVING = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+
+
+def write_out_softmax(rw: LoweringRewriter) -> str | None:
+    """Write a Softmax of what DequantizeLinear gives as Exp, ReduceSum and Div; return None.
+
+    tract 0.23.9 makes one node of DequantizeLinear, Softmax and QuantizeLinear, which gives 255 for all elements.
+    """
+    source = rw.producer(rw.input(0))
+    while source is not None and source.op_type in _MOVING:
+        source = rw.producer(source.input[0])
+    form = decomposition_of("", "Softmax")
+    if source is not None and source.op_type == "DequantizeLinear" and form is not None:
+        _write(rw, form)
+    return None
+
+
+def _write(rw: LoweringRewriter, form: Decomposition) -> None:
+    assert form.adapt is not None
+    form.adapt(rw.node, rw)
+    rw.note(form.reason, form.exactness)
 
 
 @register_pass

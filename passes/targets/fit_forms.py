@@ -29,7 +29,7 @@ from onnx_migrate.standard.targets import Target, Targets
 
 from ..ir_version.initializers import list_all_initializers
 from ..left import leave_or_raise
-from ..quantized_forms import WITH_SCALES, write_scales_as_pairs
+from ..quantized_forms import WITH_SCALES, write_out_softmax, write_scales_as_pairs
 from .forms import (
     OPERATORS_WITH_AXES,
     OPERATORS_WITH_KERNELS,
@@ -72,6 +72,7 @@ _FORMS: Mapping[str, _Form] = {
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
+    "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

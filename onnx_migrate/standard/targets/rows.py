@@ -67,6 +67,7 @@ FORMS = (
     "initializers_as_inputs",
     "constant_scales",
     "quantized_constants",
+    "softmax_written_out",
     "gelu_halved_last",
     "global_pools",
     "no_inner_symbols",

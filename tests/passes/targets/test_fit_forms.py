@@ -190,3 +190,22 @@ def test_a_constant_is_quantised_by_the_migration() -> None:
     result, log = fit(QUANTIZED, "quantized_constants")
     assert [node.op_type for node in result.graph.node].count("QuantizeLinear") == 1
     assert log.changes[0].reason.endswith("a constant is quantised by the migration, as Chip wants")
+
+
+SOFTMAX = """17 (uint8[2,10] a) => (uint8[2,10] y) <float s = {0.01}, uint8 z = {7}> {
+    b = DequantizeLinear (a, s, z)  c = Flatten (b)  d = Softmax (c)  y = QuantizeLinear (d, s, z) }"""
+
+
+def test_a_softmax_of_what_is_dequantised_is_written_out() -> None:
+    result, log = fit(SOFTMAX, "softmax_written_out")
+    assert "Softmax" not in operators(result)
+    assert log.changes[0].reason.endswith("as Chip wants")
+    other = SOFTMAX.replace("= Flatten (b)", "= Abs (b)")
+    assert operators(fit(other, "softmax_written_out")[0]) == operators(model(other))
+
+
+@pytest.mark.skipif(find_spec("tract") is None, reason="tract is not installed")
+def test_tract_computes_a_softmax_between_integers() -> None:
+    report = migrate(model(SOFTMAX), runtime="tract", simplify=False, prove_in="tract").report
+
+    assert [proof.outcome for proof in report.proved_in] == ["mended"]
