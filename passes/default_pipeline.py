@@ -62,7 +62,7 @@ def default_pipeline(options: Options) -> list[Pass]:
     if options.dynamic is not None or options.dynamic_batch:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
-    passes += [*lowerings(options), *_standard(options), *_quantized(options), *_ir_version(options)]
+    passes += [*lowerings(options), *_quantized(options), *_standard(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     passes += [
         *_control_flow(options),

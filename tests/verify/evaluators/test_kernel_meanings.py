@@ -8,7 +8,13 @@ import pytest
 from onnx import helper, parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import ORDER_NOTE, SKIP_NOTE, STEP_NOTE, write_as_meant
+from onnx_migrate.verify.evaluators.kernel_meanings import (
+    ACCURACY_NOTE,
+    ORDER_NOTE,
+    SKIP_NOTE,
+    STEP_NOTE,
+    write_as_meant,
+)
 from tests.passes.contrib.level_2 import data, few_bits, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
@@ -26,6 +32,9 @@ def test_a_product_that_quantises_its_input_is_compared_by_its_weights() -> None
     exact = session(case.model(21)).run(None, case.feeds)[0]
     quantised = session(proto).run(None, case.feeds)[0]
     assert np.abs(exact - quantised).max() > 1e-3 * np.abs(exact).max()
+    meant = onnx.ModelProto.FromString(proto.SerializeToString())
+    assert write_as_meant(meant) == (1, (ACCURACY_NOTE,))
+    np.testing.assert_array_equal(session(meant).run(None, case.feeds)[0], exact)
     migration = onnx_migrate.migrate(proto, standard=True, opset=21)
     assert migration.report.verified
     assert "accuracy_level 0" in str(migration.report)
