@@ -38,6 +38,8 @@ class Sample:
 
     facts: Mapping[str, str]
     right: bool
+    missing: bool = False
+    """Whether the release said that it has nothing for these types, whatever else the form is."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,21 @@ def boxes(samples: Iterable[Sample], *, inverse: bool = False) -> list[Box]:
 
 def failing_boxes(samples: Iterable[Sample]) -> list[Box]:
     """Return the boxes of one operator that hold forms that failed, and none that was right."""
-    return boxes((replace(one, right=not one.right) for one in samples), inverse=True)
+    samples = list(samples)
+    names = {name for one in samples for name in one.facts} - _SELDOM
+    lacking: list[Box] = []
+    for version, types in sorted(
+        {(one.facts["version"], one.facts["types"]) for one in samples if one.missing}
+    ):
+        box = {
+            **dict.fromkeys(names, frozenset[str]()),
+            "version": frozenset({version}),
+            "types": frozenset({types}),
+        }
+        if not any(one.right and holds(box, one.facts) for one in samples):
+            lacking.append(box)
+    left = [one for one in samples if not any(holds(box, one.facts) for box in lacking)]
+    return lacking + boxes((replace(one, right=not one.right) for one in left), inverse=True)
 
 
 def widened(given: Sequence[Box], samples: Sequence[Sample], alike: Mapping[str, Set[str]]) -> list[Box]:

@@ -36,6 +36,9 @@ _BODIES = {"If", "Loop", "Scan"}
 _UNFED = ("in function 'setInput'", "which MNN does not")
 """What errors say where data of a type cannot be fed, which says nothing of a node in a model."""
 
+_MISSING = "NOT_IMPLEMENTED"
+"""What ONNX Runtime says where it has no kernel for the types of a node."""
+
 _ROUNDS = 8
 """How often the first wrong node of models that fail is looked for."""
 
@@ -96,7 +99,8 @@ def samples(cases: Sequence[Case], kept: Kept, folder: Path) -> dict[str, list[S
         elif case is not None and not lowered:
             for form in _forms(path):
                 if form.operator == case.operator:
-                    found[_named(form)].append(Sample(form.facts, right=False))
+                    missing = _MISSING in why and f"{case.operator}({case.version})" in why
+                    found[_named(form)].append(Sample(form.facts, right=False, missing=missing))
     return found
 
 

@@ -96,7 +96,77 @@ STFT: x[1,64?] s=8 w=(16) -> @17 Abs($stft)
 STFT: x[1,64?,1] s=8 w=(16) -> @17 Abs($stft)
 STFT: x[1?,64?,1] s=8 w=(16) -> @17 Abs($stft)
 STFT: x[1,64] s=8 w=(16) -> @17 Abs($stft)
-STFT: x[1,64,1] s=8 w=(16) -> @17 Abs($stft)"""
+STFT: x[1,64,1] s=8 w=(16) -> @17 Abs($stft)
+DequantizeLinear: x[1,3,4,4]int8 s=0.02 -> DequantizeLinear(x, s)
+DequantizeLinear: x[1,3,4,4]int32 s=0.02 -> DequantizeLinear(x, s)
+DequantizeLinear: x[2,4] w=int32(4,) s=0.02 -> Add(x, $dequantized)
+DequantizeLinear: x[2,4] w=int8(4,) s=0.02 -> Add(x, $dequantized)
+MatMulInteger: x[2,5]uint8 w=int8(5,3) -> MatMulInteger(x, w)
+MatMulInteger: x[2,5]uint8 w=uint8(5,3) a=uint8(3) z=uint8(2) -> MatMulInteger(x, w, a, z)
+MatMulInteger: x[2,5]uint8 w=int8(5,3) a=uint8(3) z=int8(2) -> MatMulInteger(x, w, a, z)
+MatMulInteger: x[2,5]uint8 w=uint8(5,3) a=uint8(3) z=uint8(3,) -> MatMulInteger(x, w, a, z)
+MatMulInteger: x[2,5]uint8 w=int8(5,3) a=uint8(3) z=int8(3,) -> MatMulInteger(x, w, a, z)
+ConvInteger: x[1,3,8,8]uint8 w=uint8(4,3,3,3) a=uint8(3) z=uint8(2) -> ConvInteger(x, w, a, z)
+ConvInteger: x[1,3,8,8]uint8 w=int8(4,3,3,3) a=uint8(3) z=int8(2) -> ConvInteger(x, w, a, z)
+QLinearConv: x[1,3,8,8]uint8 w=uint8(4,3,3,3) a=uint8(3) z=uint8(2) s=0.5 t=2.0 -> QLinearConv(x, s, a, w, s, z, t, a)
+QLinearConv: x[1,3,8,8]uint8 w=int8(4,3,3,3) a=uint8(3) z=int8(2) s=0.5 t=2.0 -> QLinearConv(x, s, a, w, s, z, t, a)"""
+
+_OPENED = [
+    "Conv",
+    "ConvTranspose",
+    "MaxPool",
+    "AveragePool",
+    "BatchNormalization",
+    "GlobalAveragePool",
+    "Softmax",
+    "HardSigmoid",
+    "HardSwish",
+    "Clip",
+    "Relu",
+    "LeakyRelu",
+    "Sigmoid",
+    "Tanh",
+    "Sqrt",
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Pow",
+    "Concat",
+    "Transpose",
+    "Resize",
+    "MatMul",
+    "Gemm",
+    "Pad",
+    "Slice",
+    "Squeeze",
+    "Unsqueeze",
+    "Cast",
+    "LayerNormalization",
+    "ReduceMean",
+    "Split",
+    "Gather",
+    "Flatten",
+]
+"""Operators whose forms are run with open dims, too: published models have an open batch, height and width, or length."""
+
+_WINDOWS = """Conv: x[1,3,9,11] w=(4,3,3,3) b=(4) -> Conv<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,1]>(x, w, b)
+Conv: x[1,4,9,11] w=(4,1,3,3) b=(4) -> Conv<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,1], group=4>(x, w, b)
+Conv: x[1,4,9,11] w=(4,1,3,5) b=(4) -> Conv<kernel_shape=[3,5], pads=[1,2,1,2], strides=[1,1], group=4>(x, w, b)
+Conv: x[1,3,9,11] w=(4,3,3,1) -> Conv<kernel_shape=[3,1], pads=[1,0,1,0], strides=[1,2]>(x, w)
+Conv: x[1,3,9,11] w=(4,3,1,1) b=(4) -> Conv<kernel_shape=[1,1], strides=[1,1]>(x, w, b)
+Conv: x[1,3,12] w=(4,3,3) b=(4) -> Conv<kernel_shape=[3], pads=[1,1], strides=[2]>(x, w, b)
+MaxPool: x[1,3,8,12] -> MaxPool<kernel_shape=[2,1], strides=[2,1], pads=[0,0,0,0]>(x)
+MaxPool: x[2,3,8,12] -> MaxPool<kernel_shape=[2,2], strides=[2,2], pads=[0,0,0,0]>(x)
+AveragePool: x[1,3,8,12] -> AveragePool<kernel_shape=[2,3], strides=[2,3], pads=[0,0,0,0]>(x)
+HardSigmoid: x[1,3,4,5] -> HardSigmoid<alpha=0.16666667, beta=0.5>(x)
+HardSigmoid: x[1,3,4,5] -> HardSigmoid<alpha=0.2, beta=0.5>(x)
+HardSigmoid: x[1,3,1,1] -> HardSigmoid<alpha=0.16666667, beta=0.5>(x)
+Mul: x[1,3,4,5] y[1,3,1,1] -> Mul(x, y)
+Mul: y=(1) x[1,3,4,5] -> Mul(y, x)
+Mul: x[2,3,4] y[2,3,4] -> Mul(x, y)
+Mul: x[2,3,4] y[2,3,1] -> Mul(x, y)
+Mul: x[2,3,4] y[2,1,1] -> Mul(x, y)"""
 
 _BRANCHES = (
     "If<then_branch = then () => (float[] d) { d = Squeeze(x, a) }, "
@@ -113,6 +183,7 @@ _COMPUTED = {
     "$len1 = Sub($b, $c)",
     "$len1_scalar": "$a = Shape(x) $i = Constant<value_int=1>() $len1_scalar = Gather($a, $i)",
     "$squeezed": "$squeezed = Squeeze(x)",
+    "$dequantized": "$dequantized = DequantizeLinear(w, s)",
     "$stft": "$stft = STFT(x, s, w)",
     "$chosen": "$a = Shape(x) $i = Constant<value_int=1>() $b = Gather($a, $i) $c = Equal($b, $i) $chosen = "
     + _BRANCHES
@@ -131,7 +202,7 @@ _COMPUTED = {
 
 _LINE = re.compile(r"(\w+): (.*?) ?-> (?:@(\d+) )?(?::(\d) )?(.*)")
 _INPUT = re.compile(r"(\w+)(?:\[([\d,?]*)\](\w*)|=(\S+))(?: |$)")
-_RANDOM = re.compile(r"(abs|bool|)\(([\d,]+)\)")
+_RANDOM = re.compile(r"(abs|bool|u?int8|int32|)\(([\d,]+)\)")
 _TYPED = re.compile(r"(uint8|int8|int)\((\d+)\)")
 
 
@@ -186,6 +257,24 @@ def _lines() -> Iterator[str]:
         yield f"{operator}: x[2,3,4] y[2,3,4] z[2,3,4] -> {operator}(x, y, z)"
         yield f"{operator}: x[2,3,4] -> {operator}(x)"
     yield from _MORE.splitlines()
+    yield from _WINDOWS.splitlines()
+    for line in [*_FORMS.read_text(encoding="utf-8").splitlines(), *_WINDOWS.splitlines()]:
+        operator, _, form = line.partition(": ")
+        if operator in _OPENED and "->" in form and "@" not in form:
+            yield from (f"{operator}: {opened}" for opened in _opened(form))
+
+
+def _opened(form: str) -> Iterator[str]:
+    """Yield a form with the first dim of its inputs open, with those from the third on, and with both."""
+    inputs, arrow, node = form.partition(" ->")
+    for first, rest in (("?", ""), ("", "?"), ("?", "?")):
+
+        def opened(match: re.Match[str], first: str = first, rest: str = rest) -> str:
+            dims = [dim for dim in match[1].split(",") if dim]
+            marks = [first, "", *[rest] * len(dims)]
+            return "[" + ",".join(dim + mark for dim, mark in zip(dims, marks, strict=False)) + "]"
+
+        yield re.sub(r"\[([\d,]+)\]", opened, inputs) + arrow + node
 
 
 def _model(
@@ -230,14 +319,16 @@ def _data(dims: list[int], kind: str, rng: np.random.Generator) -> Array:
 
 
 def _constant(text: str, rng: np.random.Generator) -> Array:
-    if match := _RANDOM.fullmatch(text):
-        dims = [int(dim) for dim in match[2].split(",")]
-        value = rng.integers(0, 2, dims) if match[1] == "bool" else rng.uniform(0.1, 0.9, dims)
-        return np.asarray(value, bool if match[1] == "bool" else np.float32)
     if text == "inf()":  # as a clamp without an upper bound is exported
         return np.array(np.inf, np.float32)
     if match := _TYPED.fullmatch(text):
         return np.array(int(match[2]), {"int": "int64"}.get(match[1], match[1]))
+    if match := _RANDOM.fullmatch(text):
+        kind, dims = match[1], [int(dim) for dim in match[2].split(",") if dim]
+        if "int" in kind:
+            return np.asarray(rng.integers(0, 9, dims), kind)
+        value = rng.integers(0, 2, dims) if kind == "bool" else rng.uniform(0.1, 0.9, dims)
+        return np.asarray(value, bool if kind == "bool" else np.float32)
     value = np.array(json.loads(text.replace("{", "[").replace("}", "]")))
     if value.dtype.kind == "f":
         return np.asarray(value[0] if value.ndim else value, np.float32)

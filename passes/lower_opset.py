@@ -59,7 +59,7 @@ class LowerOpset(Pass):
                 break  # the nearest that can be reached
         newest = wished = newest_onnx_opset(model.proto)
         if self.targets is not None:  # the opset at which none computes a node wrongly need not be reached
-            wished = fault_bound(model.proto, self.targets, newest, log, self.name)
+            wished = fault_bound(model, self.targets, newest, log, self.name)
         if wished < newest:
             model, lowered = self._lower(model, wished, log, nearest=True).model, True
         if lowered and not self.keep_ir:

@@ -88,7 +88,7 @@ class MigrateOpset(Pass):
         self._check_options()
         self._one_import_each(model.proto, log)
         newest = newest_onnx_opset(model.proto) or None
-        target = self._target(newest, model.proto, log)
+        target = self._target(newest, model, log)
         last = self._last(target, newest, model.proto)
         for opset in range(target, last):
             whole, trial = model.copy(), log.trial()
@@ -199,7 +199,7 @@ class MigrateOpset(Pass):
                 hint=f"give one from 1 to {newest_opset()}, the newest that the installed onnx supports",
             )
 
-    def _target(self, newest: int | None, proto: onnx.ModelProto, log: ChangeLog) -> int:
+    def _target(self, newest: int | None, model: Model, log: ChangeLog) -> int:
         """Return the opset to reach; `newest` is the newest that a body imports. Raises CannotMigrate for an older target."""
         if newest is not None and newest > newest_opset():
             raise CannotMigrate(
@@ -209,10 +209,10 @@ class MigrateOpset(Pass):
             )
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
         if self.targets is not None:
-            target = needed_opset(proto, self.targets, target)
-            target = bound_opset(proto, self.targets, target, log, self.name)
+            target = needed_opset(model.proto, self.targets, target)
+            target = bound_opset(model.proto, self.targets, target, log, self.name)
             if self.newer == "lower":
-                target = fault_bound(proto, self.targets, target, log, self.name)
+                target = fault_bound(model, self.targets, target, log, self.name)
         if newest is not None and newest > target and self.newer == "refuse":
             raise CannotMigrate(
                 f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",

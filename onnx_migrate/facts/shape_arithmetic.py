@@ -26,6 +26,7 @@ __all__ = [
     "attributes_of",
     "compute",
     "propagate",
+    "same_pads",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -308,3 +309,10 @@ def propagate(
         found = compute(operator, attributes, arrays)
         return None if found is None else PartialArray.of(found)
     return None if values is None or known is None else PartialArray(values, known)
+
+
+def same_pads(length: int, extent: int, stride: int, auto: str) -> tuple[int, int]:
+    """Return the padding before and after an axis for auto_pad SAME_UPPER or SAME_LOWER."""
+    needed = max(0, (-(-length // stride) - 1) * stride + extent - length)
+    head = needed // 2 if auto == "SAME_UPPER" else needed - needed // 2
+    return head, needed - head

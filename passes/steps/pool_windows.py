@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.facts.shape_arithmetic import same_pads
 from onnx_migrate.plugins import LoweringRewriter
 
 _LARGEST = 2**24
@@ -123,10 +124,7 @@ def windows(rw: LoweringRewriter) -> Windows:
                 hint="write the padding out in the attribute pads",
             )
         if auto.startswith("SAME"):
-            steps = -(-length // strides[axis])
-            needed = max(0, (steps - 1) * strides[axis] + extent - length)
-            head = needed // 2 if auto == "SAME_UPPER" else needed - needed // 2
-            tail = needed - head
+            head, tail = same_pads(length, extent, strides[axis], auto)
         elif auto == "VALID":
             head = tail = 0
         free = length + head + tail - extent

@@ -39,6 +39,7 @@ from .forms import (
     read_scales_from_constants,
     write_default_attributes,
     write_kernel_shape,
+    write_pads,
     write_quantized_constant,
     write_split_lengths,
 )
@@ -65,6 +66,7 @@ class _Form:
 
 _FORMS: Mapping[str, _Form] = {
     "kernel_shape": _Form(write_kernel_shape, frozenset(OPERATORS_WITH_KERNELS), True),
+    "explicit_pads": _Form(write_pads, frozenset(("Conv",))),
     "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),

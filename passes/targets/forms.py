@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, defs
 
+from onnx_migrate.facts.shape_arithmetic import same_pads
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "read_scales_from_constants",
     "write_default_attributes",
     "write_kernel_shape",
+    "write_pads",
     "write_quantized_constant",
     "write_split_lengths",
 ]
@@ -94,6 +96,33 @@ def write_kernel_shape(rw: LoweringRewriter) -> str | None:
         return f"its kernel_shape cannot be written, as the shape of its weights {weights!r} is not known"
     rw.set("kernel_shape", [size or 0 for size in shape[2:]])
     rw.note("kernel_shape is written")
+    return None
+
+
+def write_pads(rw: LoweringRewriter) -> str | None:
+    """Write the padding of a Conv with auto_pad SAME out; return what prevents it, None where nothing is left to do.
+
+    With a stride of 1 it follows from the kernel alone. What cannot be written need not fail, and is warned of.
+    """
+    auto = str(rw.get("auto_pad", "NOTSET"))
+    if not auto.startswith("SAME"):
+        return None
+    weights, source = rw.shape(rw.input(1)), rw.shape(rw.input(0))
+    kernel = rw.get("kernel_shape") or (weights or ())[2:]
+    count = len(kernel)
+    strides = list(rw.get("strides", [1] * count))
+    lengths = [size if stride > 1 else 1 for size, stride in zip((source or ())[2:], strides, strict=False)]
+    lengths = lengths or [None if stride > 1 else 1 for stride in strides]
+    dilated = set(rw.get("dilations", [1])) != {1}
+    if not count or dilated or None in kernel or None in lengths:
+        return f"the padding of auto_pad {auto} cannot be written out, as the shape of {rw.input(0)!r} is not known"
+    pads = [
+        same_pads(length or 0, extent, stride, auto)
+        for length, extent, stride in zip(lengths, kernel, strides, strict=True)
+    ]
+    rw.drop("auto_pad")
+    rw.set("pads", [head for head, _ in pads] + [tail for _, tail in pads])
+    rw.note(f"the padding of auto_pad {auto} is written out")
     return None
 
 

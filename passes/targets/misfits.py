@@ -17,7 +17,7 @@ from onnx_migrate.standard.schema import signature_at
 from onnx_migrate.standard.targets import OperatorSupport, Target, Targets
 from onnx_migrate.standard.targets.rows import Range
 
-__all__ = ["misfits_of", "newer_forms", "types_taken", "values_of", "where_to_find"]
+__all__ = ["misfits_of", "newer_forms", "types_taken", "value_of", "values_of", "where_to_find"]
 
 _MISSING = object()
 
@@ -140,7 +140,7 @@ def values_of(node: onnx.NodeProto) -> dict[str, Any]:
 def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorSupport) -> str | None:
     given = values_of(node)
     for name, values in row.attributes.items():
-        value = _value(node, given, name)
+        value = value_of(node, given, name)
         if value is _MISSING or value in values or _is_unused(node, given, name):
             continue
         taken = str(values) if isinstance(values, Range) else " or ".join(map(_text, values))
@@ -152,10 +152,11 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorSupport) ->
 
 def _is_unused(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> bool:
     other, value = _UNUSED.get((node.op_type, name), ("", None))
-    return bool(other) and _value(node, given, other) not in (value, None)
+    return bool(other) and value_of(node, given, other) not in (value, None)
 
 
-def _value(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> Any:
+def value_of(node: onnx.NodeProto, given: Mapping[str, Any], name: str) -> Any:
+    """Return an attribute of a node, of whose own `given` are the values: else the default of the schema, if any."""
     return given[name] if name in given else _default(node.domain, node.op_type, name)
 
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 import onnx
 
 from onnx_migrate.engine.steps.lower import OLDEST
+from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
+from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at, versions
 from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
-from .misfits import values_of
+from .misfits import value_of, values_of
 
 __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_opset"]
 
 
-def faulty_nodes(
-    target: Target, proto: onnx.ModelProto, opset: int
-) -> Iterator[tuple[onnx.NodeProto, FaultRow]]:
+def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[tuple[onnx.NodeProto, FaultRow]]:
     """Yield the nodes of all bodies that a target computes wrongly in a model of an ai.onnx opset, each with the reason."""
     rows: dict[str, list[FaultRow]] = {}
     for fault in target.faults:
@@ -29,17 +31,40 @@ def faulty_nodes(
             rows.setdefault(fault.operator, []).append(fault)
     if not rows:
         return
-    for node in all_nodes(proto):
+    sized = {name for name, own in rows.items() if any(row.elements or row.when in _SIZES for row in own)}
+    for node, scope in _located(model, sized):
         domain = "" if is_onnx(node.domain) else node.domain
         for fault in rows.get(node.op_type, ()):
-            if fault.domain == domain and _applies(fault, node):
+            if fault.domain == domain and _applies(fault, node, scope):
                 yield node, fault
 
 
-def _applies(fault: FaultRow, node: onnx.NodeProto) -> bool:
+def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeProto, Scope | None]]:
+    """Yield the nodes of all bodies, with their scopes where the model has one of these operators."""
+    if sized.isdisjoint(node.op_type for node in all_nodes(model.proto)):
+        yield from ((node, None) for node in all_nodes(model.proto))
+        return
+    for top in scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version):
+        for scope in top.nested():
+            yield from ((node, scope) for node in scope.body.node)
+
+
+def _applies(fault: FaultRow, node: onnx.NodeProto, scope: Scope | None) -> bool:
     given = values_of(node)
-    values = all(given.get(name) in wrong for name, wrong in fault.attributes.items())
-    return values and (not fault.when or _CONDITIONS[fault.when](given))
+    if not all(value_of(node, given, name) in wrong for name, wrong in fault.attributes.items()):
+        return False
+    if fault.when in _CONDITIONS and not _CONDITIONS[fault.when](given):
+        return False
+    if scope is None:
+        return True
+    if fault.elements and _elements(scope.value_type(node.input[0]).shape) < fault.elements:
+        return False
+    return fault.when not in _SIZES or _SIZES[fault.when](node, scope)
+
+
+def _elements(shape: tuple[int | None, ...] | None) -> float:
+    """Return the number of elements of a shape, without bound where it is open."""
+    return math.inf if shape is None or None in shape else math.prod(dim or 0 for dim in shape)
 
 
 def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
@@ -48,8 +73,40 @@ def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
     return any(pads[half:]) and not any(pads[:half])
 
 
+def _enlarges(node: onnx.NodeProto, scope: Scope) -> bool:
+    scales = scope.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    if scales is not None and scales.size:
+        return bool((scales > 1).any())
+    return _is_longer(scope.value_type(node.output[0]).shape, scope.value_type(node.input[0]).shape)
+
+
+def _has_more_indices_than_data(node: onnx.NodeProto, scope: Scope) -> bool:
+    indices, data = scope.value_type(node.input[1]).shape, scope.value_type(node.input[0]).shape
+    pairs = zip(indices or (), data or (), strict=False)
+    return any(a is not None and b is not None and a > b for a, b in pairs)
+
+
+def _has_zero_points_by_column(node: onnx.NodeProto, scope: Scope) -> bool:
+    shape = scope.value_type(node.input[3]).shape if len(node.input) > 3 and node.input[3] else ()
+    return shape not in ((), (1,), None)
+
+
+def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
+    """Return whether a shape may be longer than another along an axis."""
+    if one is None or other is None or len(one) != len(other):
+        return True
+    return any(a is None or b is None or a > b for a, b in zip(one, other, strict=True))
+
+
 _CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
-"""The conditions of `onnx_migrate.standard.targets.PREDICATES`, on the attributes of a node."""
+"""The conditions of `onnx_migrate.standard.targets.PREDICATES` on the attributes of a node."""
+
+_SIZES: Mapping[str, Callable[[onnx.NodeProto, Scope], bool]] = {
+    "enlarges": _enlarges,
+    "has_more_indices_than_data": _has_more_indices_than_data,
+    "has_zero_points_by_column": _has_zero_points_by_column,
+}
+"""Those on its shapes. A Resize of open sizes may enlarge; of indices and zero points open shapes say nothing."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +154,14 @@ def needed_opset(proto: onnx.ModelProto, targets: Targets, opset: int) -> int:
     return opset
 
 
-def fault_bound(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
+def fault_bound(model: Model, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
     """Return the newest opset up to `opset` at which no target computes a node wrongly; `opset` if there is none.
 
     A note says which node keeps it below `opset`, once.
     """
     bound, oldest, why = opset, max(targets.oldest or OLDEST, OLDEST), None
     for target in targets:
-        for node, fault in faulty_nodes(target, proto, bound):
+        for node, fault in faulty_nodes(target, model, bound):
             if fault.opset is not None and oldest < fault.opset <= bound:
                 bound, why = fault.opset - 1, (node, fault, target)
     if why is not None and _is_news(bound, log):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import onnx
-
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -62,7 +60,7 @@ class RuntimeLimits(Pass):
         for target in self.targets:
             self._check_opset(target, opset, log)
             self._warn_of_unknown_operators(target, model, log)
-            self._warn_of_faults(target, proto, opset, log)
+            self._warn_of_faults(target, model, opset, log)
         if not self.targets.resize_axes and any(
             attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
         ):
@@ -90,7 +88,7 @@ class RuntimeLimits(Pass):
                     f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
                 )
                 found.append(Incompatibility(reason))
-            for node, fault in faulty_nodes(target, proto, opset):
+            for node, fault in faulty_nodes(target, model, opset):
                 where = Where(node=node_label(node), operator=node.op_type)
                 found.append(Incompatibility(f"{target} {fault.text}", where, 1, wrong=True))
             if not target.row.resize_axes:
@@ -171,8 +169,8 @@ class RuntimeLimits(Pass):
                 severity="warning",
             )
 
-    def _warn_of_faults(self, target: Target, proto: onnx.ModelProto, opset: int, log: ChangeLog) -> None:
-        for node, fault in faulty_nodes(target, proto, opset):
+    def _warn_of_faults(self, target: Target, model: Model, opset: int, log: ChangeLog) -> None:
+        for node, fault in faulty_nodes(target, model, opset):
             text = f"{node_label(node)}: {target} {fault.text}"
             log.note(
                 self.name,

@@ -59,7 +59,7 @@ def _path(text: str) -> tuple[str, str]:
 
 def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Target:
     """Return the target for a release of a runtime; "" is the installed one, unless that must not be guessed."""
-    rows = table.releases
+    rows, release = table.releases, release.removeprefix(table.prefix)
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
     if not release:

@@ -61,6 +61,7 @@ Values = tuple[Value, ...] | Range
 
 FORMS = (
     "kernel_shape",
+    "explicit_pads",
     "non_negative_axes",
     "default_attributes",
     "split_lengths",
@@ -75,8 +76,8 @@ FORMS = (
 )
 """What `write` of a release may ask for."""
 
-PREDICATES = ("pads_only_at_end",)
-"""What `when` of a fault may name: conditions on a node that attributes alone do not express."""
+PREDICATES = ("pads_only_at_end", "enlarges", "has_more_indices_than_data", "has_zero_points_by_column")
+"""What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
 
 _TYPES = (
     "float32", "float16", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -274,6 +275,8 @@ class FaultRow:
     """The first opset of a model that is computed wrongly."""
     attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values of attributes with which it is computed wrongly."""
+    elements: int | None = None
+    """From how many elements of the first input on it is; an open shape counts as more."""
     when: str = toml_key(known=("", *PREDICATES), default="")
     """The name of a further condition, one of `PREDICATES`."""
     source: str = ""
@@ -314,6 +317,8 @@ class Table:
     bundles: tuple[Bundle, ...] = toml_key(name="bundle", default=())
     packages: tuple[str, ...] = ()
     """The distributions whose version is the installed release."""
+    prefix: str = ""
+    """What stands before a release in the version of another package of the runtime: ncnn's 1.0.20261020 is pnnx's 20261020."""
     newer: Literal["refused", "tried"] = "refused"
     """What the runtime does with models of newer opsets than it takes."""
     extent: Literal["listed", "any", "unknown"] = toml_key(name="operators", default="unknown")

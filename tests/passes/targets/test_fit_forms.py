@@ -42,6 +42,27 @@ def test_kernel_shape() -> None:
     assert log.changes[0].reason == "kernel_shape is written, as Chip wants"
 
 
+SAME = """17 (float[1,2,{0}] x, float[2,2,{1},{1}] v) => (float[1,2,h,w] y) {{
+    y = Conv <auto_pad = "SAME_{2}", strides = [{3},{3}]> (x, v) }}"""
+
+
+@pytest.mark.parametrize("length", ["7,8", "8,8"])
+@pytest.mark.parametrize("kernel", [1, 2, 3, 5])
+@pytest.mark.parametrize("auto", ["UPPER", "LOWER"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_padding_is_written_out(length: str, kernel: int, auto: str, stride: int) -> None:
+    result, _ = fit(SAME.format(length, kernel, auto, stride), "explicit_pads")
+    assert {attribute.name for attribute in result.graph.node[0].attribute} == {"strides", "pads"}
+
+
+def test_padding_that_hangs_on_open_dims_is_kept_with_a_warning() -> None:
+    result, log = fit(SAME.format("h,8", 3, "UPPER", 1), "explicit_pads")
+    assert list(result.graph.node[0].attribute[1].ints) == [1, 1, 1, 1]
+    assert not log.notes
+    _, log = fit(SAME.format("h,8", 3, "UPPER", 2), "explicit_pads")
+    assert [note.code for note in log.notes] == ["form-kept"]
+
+
 def test_a_kernel_of_unknown_shape_is_refused() -> None:
     refuses(
         "target-form",

@@ -7,8 +7,10 @@ import onnx
 import pytest
 
 import onnx_migrate
+from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.engine.pass_infra import builtin_passes
-from onnx_migrate.standard.targets import PREDICATES
+from onnx_migrate.model.model import Model
+from onnx_migrate.standard.targets import PREDICATES, resolve
 from tests.harness import model, random_feeds, require_opset, run, same
 from tests.support.targets import targets_of
 
@@ -41,14 +43,56 @@ def test_faults_are_of_operators_attributes_and_opsets(
     proto = model(f"{opset} (float[2,2] x) => (float[2,2] y) {{ y = Softmax <axis = 1> (x) }}")
     (target,) = targets_of(FAULT.format(operator=operator, attributes=attributes))
 
-    assert [node.output[0] for node, _ in faulty_nodes(target, proto, opset)] == found
+    assert [node.output[0] for node, _ in faulty_nodes(target, Model(proto), opset)] == found
 
 
 def test_every_condition_of_a_table_is_known() -> None:
     builtin_passes()
     from onnx_migrate.passes.targets import runtime_faults
 
-    assert tuple(runtime_faults._CONDITIONS) == PREDICATES
+    assert (*runtime_faults._CONDITIONS, *runtime_faults._SIZES) == PREDICATES
+
+
+CUBIC = """(float{0} x) => (float{1} y)
+    <float[4] s = {{1, 1, 0.5, 0.5}}, float[4] t = {{1, 1, 1.5, 1.5}}, int64[4] l = {{1, 2, 4, 5}},
+    float[0] e = {{}}> {{ y = Resize<mode = "cubic">(x, e, {2}) }}"""
+SCATTER = (
+    "(float[3,3] d, int64{0} i, float{0} u) => (float[3,3] y) {{ y = ScatterElements<axis = 1>(d, i, u) }}"
+)
+ZEROS = (
+    "(uint8[2,5] x, int8[5,3] w, uint8[1] a, int8{0} z) => (int32[2,3] y) {{ y = MatMulInteger(x, w, a, z) }}"
+)
+MOST = "(float{0} x) => (float[1,{1},1,1] y) {{ y = ReduceL2<axes = [2, 3]>(x) }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "runtime", "no"),
+    [
+        (CUBIC.format("[1,2,8,8]", "[1,2,4,4]", "s"), "mnn==3.6", False),
+        (CUBIC.format("[1,2,8,8]", "[1,2,12,12]", "t"), "mnn==3.6", True),
+        (CUBIC.format("[1,2,8,8]", "[1,2,4,5]", "e, l"), "mnn==3.6", False),
+        (CUBIC.format("[1,2,a,b]", "[1,2,4,5]", "e, l"), "mnn==3.6", True),
+        (SCATTER.format("[2,3]"), "onnxruntime==1.7", False),
+        (SCATTER.format("[2,n]"), "onnxruntime==1.7", False),
+        (ZEROS.format("[3]"), "onnxruntime==1.7", True),
+        (ZEROS.format("[1]"), "onnxruntime==1.7", False),
+        (ZEROS.format("[3]"), "onnxruntime==1.8", False),
+        (SCATTER.format("[2,5]"), "onnxruntime==1.7", True),
+        (SCATTER.format("[2,5]"), "onnxruntime==1.8", False),
+        (MOST.format("[1,256,3,3]", 256), "opencv==4.8", False),
+        (MOST.format("[1,512,3,3]", 512), "opencv==4.8", True),
+        (MOST.format("[1,512,n,3]", 512), "opencv==4.8", True),
+        (MOST.format("[1,512,3,3]", 512), "opencv==4.9", False),
+    ],
+)
+def test_a_fault_of_some_sizes_is_said_of_those(text: str, runtime: str, no: bool) -> None:
+    (target,) = resolve([runtime])
+    advice = CompatibilityChecker(Model(model(f"11 {text}"))).advise(target)
+
+    assert (advice.standing is Support.NO) == no, advice.obstacles
+    assert (
+        all("numbers" in item.reason or "more indices" in item.reason for item in advice.obstacles) or not no
+    )
 
 
 QNN = """name = "qnn"

@@ -308,6 +308,7 @@ ASKED = [
     ("OpenCV 4.8", "opencv", None, 19, None),
     ("OpenVINO 2023.1", "openvino", None, 17, None),
     ("ncnn", "ncnn", None, None, None),
+    ("ncnn==1.0.20260526", "ncnn", None, 16, None),
     ("MNN", "mnn", None, None, None),
     ("tract", "tract", None, None, None),
     ("TVM", "tvm", None, None, None),

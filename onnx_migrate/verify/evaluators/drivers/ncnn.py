@@ -28,8 +28,9 @@ _INPUT = re.compile(
     r'ex\.input\("(\w+)", ncnn\.Mat\(\w+(?:\.squeeze\((-?\d+)\))?\.numpy\(\)(?:, batch_index=(-?\d+))?\)'
 )
 _OUTPUT = re.compile(
-    r"torch\.from_numpy\((out\d+)\.numpy\((?:batch_index=(-?\d+))?\)\)(?:\.unsqueeze\((-?\d+)\))?"
+    r"torch\.from_numpy\((?:np\.array\()?(out\d+)(?:\.numpy\((?:batch_index=(-?\d+))?\))?\)+(?:\.unsqueeze\((-?\d+)\))?"
 )
+"""What pnnx 20261020 writes, and releases before, which take the batch off by squeeze and write np.array(out0)."""
 
 
 def version() -> str:
