@@ -15,6 +15,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
+from onnx_migrate.verify.precision.jumps import decides
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption
 
@@ -35,8 +36,8 @@ _NEVER = 1e30
 _TRIES = 8
 """How often it is tried to give nodes of an island back."""
 
-_UNSEEN = 2
-"""How many times a result that is close is compared on other inputs."""
+_UNSEEN, _UNSEEN_WHERE_DECIDING = 2, 5
+"""How many times a result that is close is compared on other inputs, and of a model that decides by its numbers."""
 
 _SURELY = 0.7
 """By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
@@ -78,6 +79,7 @@ class _Search:
     ) -> None:
         self._original, self._graph, self._kind = original, graph, kind
         self._convert, self._settings = convert, settings
+        self._unseen = _UNSEEN_WHERE_DECIDING if decides(graph) else _UNSEEN
         self._wholes: set[Islands] = set()
         """Islands that are the whole model."""
         self._makers = {
@@ -175,7 +177,7 @@ class _Search:
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
             result = prover.runnable(converted)
-            for unseen in range(_UNSEEN + 1 if self._settings.feeds is None else 1):
+            for unseen in range(self._unseen + 1 if self._settings.feeds is None else 1):
                 ending = self._settings.call(
                     CLOSENESS, original, result, self._kind, self._settings.for_child, unseen
                 )

@@ -201,7 +201,7 @@ class Precision(Pass):
         closeness = found.closeness
         if closeness.reason or closeness.excess <= _NEARLY:
             return
-        cause = next((step for step in graph.steps if set(step.node.output) & set(closeness.causes)), None)
+        cause = next((step for step in graph.steps if {*step.node.output} & {*closeness.causes[-1:]}), None)
         kind = _NAMES[self.kind]
         where = None
         if cause is not None:

@@ -33,9 +33,10 @@ from onnx_migrate.verify.evaluators.interface import (
 )
 from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
 from onnx_migrate.verify.evaluators.reference import REFERENCE
-from onnx_migrate.verify.evaluators.strict import STRICT
+from onnx_migrate.verify.evaluators.strict import COARSE, STRICT
 
 __all__ = [
+    "COARSE",
     "LEVELS",
     "OPTIMIZED",
     "REFERENCE",

@@ -8,6 +8,7 @@ chain is not seen. Here each node computes in float32, between Casts that are th
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 import onnx
 import onnx.inliner
@@ -17,14 +18,33 @@ from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.names import Names
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 
-__all__ = ["LOADERS", "NARROW", "STRICT", "is_narrow", "names_type", "narrowest", "rounded_weights", "strict"]
+__all__ = [
+    "COARSE",
+    "LOADERS",
+    "NARROW",
+    "STRICT",
+    "is_narrow",
+    "names_type",
+    "narrowest",
+    "rounded_weights",
+    "strict",
+]
 
 STRICT = "onnxruntime:strict"
 """ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
+
+COARSE = "onnxruntime:coarse"
+"""As STRICT, but what rounding to float16 adds to a number is 8 times as large; what float16 holds exactly stays exact."""
+
+_COARSER = 8.0
+_LARGEST = 65504.0
+_CLIP_BY_INPUTS = 11
+"""The opset from which on Clip reads its bounds as inputs."""
 
 NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
@@ -62,28 +82,31 @@ def narrowest(model: onnx.ModelProto) -> int:
     return TensorProto.BFLOAT16 if TensorProto.BFLOAT16 in kinds else TensorProto.FLOAT16
 
 
-def strict(runnable: Runnable) -> Runnable:
+def strict(runnable: Runnable, *, coarse: bool = False) -> Runnable:
     """Return the model with each node of a narrow type computing in float32, and its outputs rounded to their types."""
     model = runnable.proto()
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     frames, names = frames_of(model, TypeTable(model)), Names(model)
+    opset = (onnx_opset(model.opset_import, ir_version=model.ir_version) or 1) if coarse else 0
     for frame in reversed(frames):  # a body is copied with those inside it
-        _Wrapping(frame, names).write()
+        _Wrapping(frame, names, opset).write()
     return runnable.with_structure(model)
 
 
 class _Wrapping:
     """Writes the Casts of one body. A value of a body around it is cast here, where it is read."""
 
-    def __init__(self, frame: Frame, names: Names) -> None:
-        self._frame, self._names = frame, names
+    def __init__(self, frame: Frame, names: Names, coarse: int) -> None:
+        self._frame, self._names, self._coarse = frame, names, coarse
         self._nodes: list[onnx.NodeProto] = []
         self._wide: dict[Value, str] = {}
 
     def write(self) -> None:
         for step in self._frame.steps:
-            if step.is_a(*_AS_WRITTEN) or not self._is_narrow(step):
+            if self._coarse and self._rounds_computed(step):
+                self._round(step.node.input[0], step.node.output[0], TensorProto.FLOAT16)
+            elif step.is_a(*_AS_WRITTEN) or not self._is_narrow(step):
                 self._nodes.append(step.node)
             else:
                 self._wrap(step)
@@ -94,6 +117,16 @@ class _Wrapping:
     def _is_narrow(step: Step) -> bool:
         values = [value for value in (*step.inputs, *step.outputs) if value is not None]
         return any(value.dtype in NARROW for value in values) and not any(value.container for value in values)
+
+    @staticmethod
+    def _rounds_computed(step: Step) -> bool:
+        """Return whether a node casts a computed float32, or an input, to float16."""
+        given, made = step.inputs[0] if step.inputs else None, step.outputs[0] if step.outputs else None
+        return (
+            step.is_a("Cast")
+            and (given is not None and given.dtype == TensorProto.FLOAT and given.tensor is None)
+            and (made is not None and made.dtype == TensorProto.FLOAT16)
+        )
 
     def _wrap(self, step: Step) -> None:
         node = step.node
@@ -109,7 +142,32 @@ class _Wrapping:
             if value is not None and value.dtype in NARROW:
                 wide = self._names.fresh(f"{value.name}_wide")
                 node.output[place] = wide
-                self._cast(wide, value.name, value.dtype)
+                self._round(wide, value.name, value.dtype)
+
+    def _round(self, wide: str, name: str, kind: int) -> None:
+        """Round to a type; coarsely, that is to `r + 7 * (r - wide)`, where r is the rounded number."""
+        if not self._coarse or kind != TensorProto.FLOAT16:
+            self._cast(wide, name, kind)
+            return
+        narrow, near, held, off, more, sum_, low, high, times = (
+            self._names.fresh(f"{name}_{part}")
+            for part in ("narrow", "near", "held", "off", "more", "sum", "low", "high", "times")
+        )
+        self._cast(wide, narrow, kind)
+        self._cast(narrow, near, TensorProto.FLOAT)
+        for constant, number in ((low, -_LARGEST), (high, _LARGEST), (times, _COARSER - 1)):
+            tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
+            self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))
+        clip = onnx.helper.make_node("Clip", [wide, low, high], [held])
+        if self._coarse < _CLIP_BY_INPUTS:
+            clip = onnx.helper.make_node("Clip", [wide], [held], min=-_LARGEST, max=_LARGEST)
+        self._nodes += [
+            clip,  # of infinity less itself
+            onnx.helper.make_node("Sub", [near, held], [off]),
+            onnx.helper.make_node("Mul", [off, times], [more]),
+            onnx.helper.make_node("Add", [near, more], [sum_]),
+        ]
+        self._cast(sum_, name, kind)
 
     def _widened(self, value: Value) -> str:
         if value not in self._wide:
@@ -153,8 +211,8 @@ def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable
     return original.with_structure(model)
 
 
-def _load(runnable: Runnable) -> Evaluator:
-    return OnnxRuntime(strict(runnable))
+def _load(runnable: Runnable, *, coarse: bool = False) -> Evaluator:
+    return OnnxRuntime(strict(runnable, coarse=coarse))
 
 
-LOADERS = {STRICT: _load}
+LOADERS = {STRICT: _load, COARSE: partial(_load, coarse=True)}

@@ -10,7 +10,7 @@ from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, op
 from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, magnitudes, wide
 from onnx_migrate.verify.precision.reference import Reference, recorded
 
-__all__ = ["AT_ONCE", "causes_of"]
+__all__ = ["AT_ONCE", "causes_of", "inner_errors"]
 
 _EPSILON = 2.0**-11
 """What a node's rounding adds, below which errors are not compared."""
@@ -23,12 +23,15 @@ AT_ONCE = 200
 
 
 def causes_of(
-    reference: Reference, result: Runnable, feed: int, limit: float
+    reference: Reference, result: Runnable, feed: int, limit: float, way: str
 ) -> tuple[tuple[str, ...], dict[str, tuple[float, float]]]:
-    """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes."""
+    """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes.
+
+    `way` is the configuration in which the result runs.
+    """
     made = {name for node in result.model.graph.node for name in node.output}
     inputs = reference.feeds[feed].inputs
-    errors, sizes = _inner_errors(reference, result, inputs, recorded(reference, made))
+    errors, sizes = inner_errors(reference, result, inputs, recorded(reference, made), way)
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
             if _error(step.outputs, errors) > limit:
@@ -38,8 +41,8 @@ def causes_of(
     return (), {}
 
 
-def _inner_errors(
-    reference: Reference, result: Runnable, feed: Mapping[str, Any], names: Sequence[str]
+def inner_errors(
+    reference: Reference, result: Runnable, feed: Mapping[str, Any], names: Sequence[str], way: str
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     """Return of inner values how far they are off, and their sizes, on some inputs."""
     errors: dict[str, float] = {}
@@ -48,7 +51,7 @@ def _inner_errors(
         some = names[start : start + AT_ONCE]
         try:
             one = open_model(reference.runnable, STRICT, some).run(feed)
-            other = in_float(open_model(result, STRICT, some).run(fed(feed, result.model)))
+            other = in_float(open_model(result, way, some).run(fed(feed, result.model)))
         except (EvaluationError, MemoryError):
             continue
         for name in some:

@@ -16,11 +16,19 @@ from onnx_migrate.process import mark
 from onnx_migrate.verdicts import RoundedOutput
 from onnx_migrate.verify.compare.arrays import paired
 from onnx_migrate.verify.compare.comparison import compare
-from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators import (
+    OPTIMIZED,
+    STRICT,
+    UNOPTIMIZED,
+    EvaluationError,
+    Runnable,
+    open_model,
+)
 from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.precision.causes import AT_ONCE, causes_of
 from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
+from onnx_migrate.verify.precision.jumps import decides, jump
 from onnx_migrate.verify.precision.reference import (
     Reference,
     error_on,
@@ -37,6 +45,9 @@ __all__ = ["CLOSENESS", "RANGES", "Closeness", "closeness", "number_ranges"]
 _FLOORS = 2.0
 """How many times as far off as the original with rounded weights and inputs it may be."""
 
+_JUMPING = 4.0
+"""How many times that at most where the original decides by numbers: it may be off by a jump, which is no rounding."""
+
 
 @dataclass(frozen=True)
 class Closeness:
@@ -44,8 +55,8 @@ class Closeness:
 
     `reason` says why nothing could be compared, "" else. `causes` are the outputs of the original's nodes at which the result
     leaves it; none where it does not. `sizes` are the largest and the smallest magnitudes but 0 of what these give out.
-    `refusal` is what ONNX Runtime says where it loads the original with optimisation, and the result without alone. `beyond`
-    are outputs at which a narrow original itself overflows, every value rounded, so that there is nothing to compare with.
+    `refusal` is what ONNX Runtime says where it loads the original and not the result, or that an output jumps. `beyond` are
+    outputs at which a narrow original itself overflows, every value rounded, so that there is nothing to compare with.
     """
 
     outputs: tuple[RoundedOutput, ...] = ()
@@ -102,22 +113,34 @@ def closeness(
         mark("original: running")
         reference = reference_of(original, result, settings, unseen)
         mark("result: running")
-        model = open_model(result, STRICT)
-        runs: list[dict[str, Any]] = []
-        for feed in reference.feeds:
-            runs.append(in_float(model.run(fed(feed.inputs, result.model))))
-            errors = worst_errors(reference, runs)
-            if any(error > rounding for error in errors.values()) and not reference.floors:
-                narrow = migrated or kind == TensorProto.FLOAT
-                reference.floors = (
-                    floors_of_narrow(reference, settings)
-                    if narrow
-                    else floors_of_wide(reference, result, kind)
-                )
-            floors = reference.floors
-            limits = {name: max(rounding, _FLOORS * floors.get(name, 0.0)) for name in errors}
-            if not migrated and any(error > limits[name] for name, error in errors.items()):
-                break  # the search goes on elsewhere
+        errors: dict[str, float] = {}
+        for way in (STRICT,) if migrated or kind != TensorProto.FLOAT16 else (STRICT, UNOPTIMIZED, OPTIMIZED):
+            try:
+                model = open_model(result, way)
+            except EvaluationError as error:
+                if way == STRICT or not _loads(reference.runnable, way):
+                    raise
+                return _refused(reference, error)
+            runs: list[dict[str, Any]] = []
+            for feed in reference.feeds:
+                runs.append(in_float(model.run(fed(feed.inputs, result.model))))
+                for name, off in worst_errors(reference, runs).items():
+                    errors[name] = max(off, errors.get(name, 0.0))
+                if any(error > rounding for error in errors.values()) and not reference.floors:
+                    narrow = migrated or kind == TensorProto.FLOAT
+                    reference.floors = (
+                        floors_of_narrow(reference, settings)
+                        if narrow
+                        else floors_of_wide(reference, result, kind)
+                    )
+                floors = reference.floors
+                most = _JUMPING * rounding if decides(reference.graph) and not migrated else float("inf")
+                limits = {name: min(max(rounding, _FLOORS * floors.get(name, 0.0)), most) for name in errors}
+                if not migrated and any(error > limits[name] for name, error in errors.items()):
+                    break  # the search goes on elsewhere
+            else:
+                continue
+            break
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
     beyond = tuple(name for name, floor in floors.items() if floor == float("inf"))
@@ -129,8 +152,10 @@ def closeness(
         if name not in beyond
     )
     found = Closeness(outputs, beyond=beyond)
-    if kind == TensorProto.FLOAT16 and found.agrees and not migrated:
-        return _loaded(found, reference, result)
+    if kind == TensorProto.FLOAT16 and not migrated and decides(reference.graph):
+        jumping = jump(reference, result, errors)
+        if jumping is not None:
+            return replace(found, refusal=jumping[0], causes=jumping[1])
     if found.agrees or kind == TensorProto.FLOAT:
         return found
     worst = max(outputs, key=lambda output: output.excess)
@@ -138,28 +163,25 @@ def closeness(
         range(len(runs)),
         key=lambda place: error_on(reference, place, worst.name, runs[place]),
     )
-    causes, sizes = causes_of(reference, result, at, max(output.limit for output in outputs))
+    causes, sizes = causes_of(reference, result, at, max(output.limit for output in outputs), way)
     return replace(found, causes=causes, sizes=sizes)
 
 
-def _loaded(found: Closeness, reference: Reference, result: Runnable) -> Closeness:
-    """Return what was found, unless optimisation makes of the result what does not load, as some fusions do across Casts."""
+def _loads(runnable: Runnable, way: str) -> bool:
     try:
-        open_model(result, OPTIMIZED)
-    except EvaluationError as error:
-        try:
-            open_model(reference.runnable, OPTIMIZED)
-        except EvaluationError:
-            return found
-        # A fused node is named after one of its own.
-        named = [
-            step for step in reference.graph.steps if step.node.name and f"({step.node.name}" in str(error)
-        ]
-        longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
-        causes = tuple(step.node.output[0] for step in longest)
-        refusal = f"ONNX Runtime does not load it with optimisation: {error}"
-        return replace(found, causes=causes, refusal=refusal)
-    return found
+        open_model(runnable, way)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _refused(reference: Reference, error: EvaluationError) -> Closeness:
+    """Return that the result does not load where the original does, as after some fusions across Casts, and at which node."""
+    # A fused node is named after one of its own.
+    named = [step for step in reference.graph.steps if step.node.name and f"({step.node.name}" in str(error)]
+    longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
+    causes = tuple(step.node.output[0] for step in longest)
+    return Closeness(refusal=f"ONNX Runtime does not load it: {error}", causes=causes)
 
 
 RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"

@@ -641,3 +641,28 @@ def test_the_report_has_the_range_of_each_node() -> None:
     assert printed["nodes"][1]["largest"] == pytest.approx(printed["nodes"][0]["largest"] ** 2, rel=1e-3)
     assert "Numbers of nodes" in report.html()
     assert onnx_migrate.migrate(model(OVERFLOWING), simplify=False).report.as_dict()["ranges"] is None
+
+
+_DECIDING = [
+    # What chooses stays float32 with all before it; what computes on is narrow.
+    ("j = ArgMax<axis = 1, keepdims = 0>(a)  g = Gather<axis = 0>(w, j)  b = MatMul(g, w)  y = Exp(b)", F32, True),
+    ("c = Greater(a, x)  n = Neg(x)  g = Where(c, n, a)  b = MatMul(g, w)  y = Exp(b)", F32, True),
+    ("f = Floor(a)  b = MatMul(f, w)  y = Exp(b)", F32, True),
+    # Both sides are alike at the tie.
+    ("z = Sub(a, a)  c = Greater(a, z)  b = Where(c, a, z)  y = Exp(b)", F16, True),
+    # All is before the choice.
+    ("q = ReduceSum<keepdims = 0>(x)  s = Sub(a, q)  y = Floor(s)", F32, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("nodes", "chooses_in", "is_narrow_behind"), _DECIDING)
+def test_what_jumps_near_a_tie_stays_float32(nodes: str, chooses_in: int, is_narrow_behind: bool) -> None:
+    text = f"17 (float[64,4] x) => (float[64,4] y) <{W}> {{ a = MatMul(x, w)  {nodes} }}"
+    if not is_narrow_behind:
+        with pytest.raises(CannotMigrate, match=r"'y'.*: in float16, output 'y' jumps"):
+            converted(text, settings=SEARCH)
+        return
+    result, _ = converted(text, settings=SEARCH)
+
+    assert types(result)["a"] == chooses_in
+    assert types(result)["b"] == F16

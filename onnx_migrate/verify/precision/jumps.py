@@ -1,0 +1,112 @@
+"""Outputs that jump: a comparison, a choice or a rounding to integers behind narrow numbers comes out another way near a tie.
+
+Few inputs are so near a tie that a rounding shows it, and rounded weights and inputs may make the original jump, too. So the
+result runs again with what rounding adds made 8 times as large: what is continuous is then off about 8 times as far, and what
+jumps is off by its jump, on 8 times as many inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.standard.retyping import FLOATS
+from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.precision.causes import inner_errors
+from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
+from onnx_migrate.verify.precision.reference import Reference, error_on, recorded
+
+__all__ = ["decides", "jump"]
+
+_DECIDING = frozenset(
+    {
+        "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "GridSample", "Hardmax", "Less", "LessOrEqual",
+        "Mod", "NonMaxSuppression", "NonZero", "Round", "Sign", "TopK", "Unique",
+    }
+)  # fmt: skip
+"""Operators that give another number, not one nearby, where what they read passes a tie; and Casts to integers."""
+
+_LARGER = 24.0
+"""How many times as far as before an output is off with coarse rounding that is continuous: 8, with a margin."""
+
+_SMALLEST = 2 * ROUNDING[TensorProto.FLOAT16]
+"""The share of an output's largest magnitude up to which it is no jump."""
+
+_SURELY = 2 * _SMALLEST
+"""The share from which on it is one without roundings that are larger."""
+
+
+def decides(frame: Frame) -> bool:
+    """Return whether a body, or one inside it, has a node that decides by computed floats."""
+    return any(_is_deciding(step) or any(decides(inner) for _, inner in step.inner) for step in frame.steps)
+
+
+def _is_deciding(step: Step) -> bool:
+    floats = any(
+        value is not None and value.dtype in FLOATS and value.tensor is None for value in step.inputs
+    )
+    to_integers = step.is_a("Cast") and all(
+        value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
+    )
+    return floats and (step.is_a(*_DECIDING) or to_integers)
+
+
+def jump(
+    reference: Reference, result: Runnable, errors: Mapping[str, float]
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return which output jumps, and all nodes of the main graph up to where it begins; None where none does."""
+    try:
+        model = open_model(result, COARSE)
+        runs = [in_float(model.run(fed(feed.inputs, result.model))) for feed in reference.feeds]
+    except (EvaluationError, MemoryError):
+        return None
+    for place, run in enumerate(runs):
+        for name, value in run.items():
+            error = error_on(reference, place, name, run)
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and _is_jump(error, errors[name]):
+                said = (
+                    f"output {name!r} jumps, as a comparison, choice or rounding to integers before it may come out another way:"
+                    f" it is off by {error:.2g} of its largest magnitude with what rounding adds 8 times as large, and by"
+                    f" {errors[name]:.2g} as it is"
+                )
+                return said, tuple(_up_to(_first(reference, result, place, name)))
+    return None
+
+
+def _is_jump(coarse: float, fine: float) -> bool:
+    return coarse > _SMALLEST and (coarse > _LARGER * fine or fine > _SURELY)
+
+
+def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:
+    """Return the nodes whose outputs jump, and none of whose inputs does."""
+    made = {name for node in result.model.graph.node for name in node.output}
+    names, inputs = recorded(reference, made), reference.feeds[place].inputs
+    fine, coarse = (inner_errors(reference, result, inputs, names, way)[0] for way in (STRICT, COARSE))
+    jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
+
+    def any_of(values: Sequence[Value | None]) -> bool:
+        return any(value is not None and value.name in jumping for value in values)
+
+    steps = reference.graph.steps
+    first = [step for step in steps if any_of(step.outputs) and not any_of(_read(step))]
+    return first or [step for step in steps if output in step.node.output]
+
+
+def _up_to(last: list[Step]) -> Iterator[str]:
+    """Yield the first outputs of nodes and of all before them, theirs at the end."""
+    found, pending = dict.fromkeys(last), list(last)
+    while pending:
+        for value in _read(pending.pop()):
+            if value is not None and value.maker is not None and value.maker not in found:
+                found[value.maker] = None
+                pending.append(value.maker)
+    yield from (step.node.output[0] for step in reversed(found) if step.node.output[0])
+
+
+def _read(step: Step) -> list[Value | None]:
+    """Return what a node reads, with what bodies inside it read of its own body."""
+    inside = [value for _, frame in step.inner for other in frame.steps for value in _read(other)]
+    return [*step.inputs, *(value for value in inside if value is not None and value.frame is step.frame)]
