@@ -20,6 +20,7 @@ from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption
 
 from .numbers import largest
+from .plan import moves
 
 __all__ = ["Converting", "Found", "Islands", "find_islands"]
 
@@ -204,12 +205,12 @@ def _places(steps: Iterable[Step]) -> Islands:
 
 
 def _inside(*steps: Step, but: Collection[str] = ()) -> Iterator[Step]:
-    """Yield nodes that have no sub-graphs, of these and of all inside them, without some operators."""
+    """Yield nodes that have no sub-graphs, of these and all inside them, without some operators and what moves numbers."""
     for step in steps:
         if step.inner:
             for _, frame in step.inner:
                 yield from _inside(*frame.steps, but=but)
-        elif not step.is_a(*but):
+        elif not but or not (step.is_a(*but) or moves(step)):
             yield step
 
 

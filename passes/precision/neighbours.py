@@ -8,7 +8,7 @@ from math import prod
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.standard.retyping import FLOATS
 
-from .plan import INTEGERS, Plan, moves
+from .plan import INTEGERS, Plan, moves, stays
 
 __all__ = [
     "follow",
@@ -164,19 +164,10 @@ def follow(steps: list[Step], plan: Plan) -> None:
     for step in steps:
         if step in plan.changes and moves(step) and any(map(plan.changes_type, step.outputs)):
             given = plan.computed(step)
-            if given and all(value.maker is not None and _stays(value, plan) for value in given):
+            if given and all(value.maker is not None and stays(value, plan) for value in given):
                 plan.keep(step, "what it reads keeps its type")
 
 
 def _counts_as_it_is(reader: Step, index: int, plan: Plan) -> bool:
     value = reader.inputs[index]
     return value is not None and not value.is_output and plan.wanted(reader, index) == value.dtype
-
-
-def _stays(value: Value, plan: Plan) -> bool:
-    """Return whether a computed value keeps its type."""
-    maker = value.maker
-    if maker is None:
-        return False
-    change = plan.changes.get(maker)
-    return change is None or not change.outputs[maker.outputs.index(value)]

@@ -10,7 +10,7 @@ from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.standard.retyping import FLOATS, Retyping, takes_any
 from onnx_migrate.standard.targets import Targets
 
-__all__ = ["INTEGERS", "Plan", "moves", "sources_of"]
+__all__ = ["INTEGERS", "Plan", "moves", "sources_of", "stays"]
 
 _MOVERS = frozenset(
     {
@@ -87,3 +87,12 @@ class Plan:
 def moves(step: Step) -> bool:
     """Return whether a node gives the same numbers in either type."""
     return not step.domain and step.node.op_type in _MOVERS
+
+
+def stays(value: Value, plan: Plan) -> bool:
+    """Return whether a computed value keeps its type."""
+    maker = value.maker
+    if maker is None:
+        return False
+    change = plan.changes.get(maker)
+    return change is None or not change.outputs[maker.outputs.index(value)]

@@ -12,6 +12,7 @@ from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, Retyping, retyping
 from onnx_migrate.standard.schema import CONTROL_FLOW
 from onnx_migrate.standard.targets import Target, Targets
 
+from .merging import merge_islands
 from .neighbours import (
     follow,
     keep_around,
@@ -88,6 +89,7 @@ def plan_of(
         keep_islands_of_the_model(steps, plan)
         keep_index_arithmetic(steps, plan)
         follow(steps, plan)
+        merge_islands(plan)
     return plan
 
 

@@ -1,0 +1,87 @@
+"""Keeps what stands between nodes that keep their type, where fewer Casts are needed then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from onnx_migrate.facts.typed_graph import Step, Value
+
+from .plan import Plan, stays
+
+__all__ = ["merge_islands"]
+
+_MOST = 4
+"""How many nodes are kept at once to save a Cast."""
+
+_READERS = 32
+"""A value that is read more often is left out of account: it is cast once, whatever becomes of one reader."""
+
+_STORED = 4096
+"""Numbers of a constant up to which a node that reads it is kept: more would make the file larger."""
+
+_SLOW = frozenset({"Attention", "Conv", "ConvTranspose", "Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
+"""Operators for whose time a narrow type is asked for."""
+
+
+def merge_islands(plan: Plan) -> None:
+    """Keep nodes of the main graph beside kept ones that compute little, a few at once, where that saves a Cast."""
+    changes, kept = dict(plan.changes), dict(plan.kept)
+    for island in kept:
+        for step in list(_beside(island, plan)):
+            if step in plan.changes:
+                _keep_if_better(step, plan)
+    if not plan.changes:
+        plan.changes, plan.kept = changes, kept
+
+
+def _keep_if_better(step: Step, plan: Plan) -> None:
+    taken = {step: plan.changes[step]}
+    more = 0
+    while True:
+        around = [value for value in (*step.inputs, *step.outputs) if value is not None]
+        before = sum(_casts(value, plan) for value in around)
+        plan.keep(step, "fewer Casts are needed so")
+        more += sum(_casts(value, plan) for value in around) - before
+        if more < 0:
+            return
+        following = next(_beside(step, plan), None)
+        if more > 0 or following is None or len(taken) == _MOST:
+            break
+        step, taken[following] = following, plan.changes[following]
+    for step in taken:
+        del plan.kept[step]
+    plan.changes.update(taken)
+
+
+def _beside(step: Step, plan: Plan) -> Iterator[Step]:
+    """Yield nodes that make or read what a node reads or makes, and that may be kept."""
+    makers = (value.maker for value in step.inputs if value is not None)
+    readers = (reader for value in _read_seldom(step.outputs) for reader, _ in value.readers)
+    for other in (*makers, *readers):
+        if (
+            other is not None
+            and not other.frame.key
+            and other in plan.changes
+            and not (other.inner or other.domain or other.is_a(*_SLOW))
+            and not any(value is not None and _is_large(value) for value in other.inputs)
+        ):
+            yield other
+
+
+def _is_large(value: Value) -> bool:
+    return value.tensor is not None and prod(value.tensor.dims) > _STORED
+
+
+def _read_seldom(values: Iterable[Value | None]) -> Iterator[Value]:
+    return (value for value in values if value is not None and len(value.readers) <= _READERS)
+
+
+def _casts(value: Value, plan: Plan) -> int:
+    """Return how many Casts of a value the plan needs."""
+    if value.tensor is not None or not plan.changes_type(value) or len(value.readers) > _READERS:
+        return 0
+    wanted = {plan.wanted(reader, place) for reader, place in value.readers} - {None}
+    if value.is_output:
+        wanted.add(value.dtype)
+    return len(wanted - {value.dtype if value.maker is None or stays(value, plan) else plan.target})
