@@ -81,6 +81,8 @@ class _Search:
         self._original, self._graph, self._kind = original, graph, kind
         self._convert, self._settings = convert, settings
         self._unseen = _UNSEEN_WHERE_DECIDING if decides(graph) else _UNSEEN
+        self._strictly = False
+        """Whether results run with every value rounded alone."""
         self._wholes: set[Islands] = set()
         """Islands that are the whole model."""
         self._makers = {
@@ -179,9 +181,7 @@ class _Search:
                 self._wholes.add(islands)
             result = prover.runnable(converted)
             for unseen in range(self._unseen + 1 if self._settings.feeds is None else 1):
-                ending = self._settings.call(
-                    CLOSENESS, original, result, self._kind, self._settings.for_child, unseen
-                )
+                ending = self._ending(original, result, unseen)
                 if not isinstance(ending, process.Returned):
                     return Closeness(reason=interruption(ending))
                 found: Closeness = ending.value
@@ -189,6 +189,15 @@ class _Search:
                 if not found.agrees or found.reason:
                     break
         return worst
+
+    def _ending(self, original: Runnable, result: Runnable, unseen: int) -> process.Ending:
+        """Compare in a child process. If that ends, as ONNX Runtime's optimiser may, do without optimisation from then on."""
+        given = original, result, self._kind, self._settings.for_child, unseen, False
+        ending = self._settings.call(CLOSENESS, *given, self._strictly)
+        if isinstance(ending, process.Returned) or self._strictly:
+            return ending
+        self._strictly = True
+        return self._settings.call(CLOSENESS, *given, self._strictly)
 
     def _around(self, places: Islands, reach: int) -> Islands:
         """Return the nodes of the main graph up to `reach` nodes away from these."""

@@ -99,55 +99,32 @@ def closeness(
     settings: Settings,
     unseen: int = 0,
     migrated: bool = False,
+    strictly: bool = False,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
     For each number `unseen` these are other inputs, unless the user gave some. `migrated` says that the original has the type
-    itself, so that no values of it are rounded that were not before.
+    itself, so that no values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with
+    and without optimisation, unless `strictly`.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
-    from_double = kind == TensorProto.FLOAT and not is_narrow(original.model)
-    rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
     try:
         mark("original: running")
         reference = reference_of(original, result, settings, unseen)
         mark("result: running")
-        errors: dict[str, float] = {}
-        for way in (STRICT,) if migrated or kind != TensorProto.FLOAT16 else (STRICT, UNOPTIMIZED, OPTIMIZED):
-            try:
-                model = open_model(result, way)
-            except EvaluationError as error:
-                if way == STRICT or not _loads(reference.runnable, way):
-                    raise
-                return _refused(reference, error)
-            runs: list[dict[str, Any]] = []
-            for feed in reference.feeds:
-                runs.append(in_float(model.run(fed(feed.inputs, result.model))))
-                for name, off in worst_errors(reference, runs).items():
-                    errors[name] = max(off, errors.get(name, 0.0))
-                if any(error > rounding for error in errors.values()) and not reference.floors:
-                    narrow = migrated or kind == TensorProto.FLOAT
-                    reference.floors = (
-                        floors_of_narrow(reference, settings)
-                        if narrow
-                        else floors_of_wide(reference, result, kind)
-                    )
-                floors = reference.floors
-                most = _JUMPING * rounding if decides(reference.graph) and not migrated else float("inf")
-                limits = {name: min(max(rounding, _FLOORS * floors.get(name, 0.0)), most) for name in errors}
-                if not migrated and any(error > limits[name] for name, error in errors.items()):
-                    break  # the search goes on elsewhere
-            else:
-                continue
-            break
+        measured = _Measured(reference, result, kind, settings, migrated, strictly)
+        refused = measured.run()
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
-    beyond = tuple(name for name, floor in floors.items() if floor == float("inf"))
+    if refused is not None:
+        return refused
+    errors, limits = measured.errors, measured.limits
+    beyond = tuple(name for name, floor in reference.floors.items() if floor == float("inf"))
     if migrated and settings.tolerance.is_given:
-        limits |= {name: errors[name] for name in _tolerated(reference, runs, settings)}
+        limits |= {name: errors[name] for name in _tolerated(reference, measured.runs, settings)}
     outputs = tuple(
-        RoundedOutput(name, error, limits[name], floors.get(name))
+        RoundedOutput(name, error, limits[name], reference.floors.get(name))
         for name, error in errors.items()
         if name not in beyond
     )
@@ -159,29 +136,101 @@ def closeness(
     if found.agrees or kind == TensorProto.FLOAT:
         return found
     worst = max(outputs, key=lambda output: output.excess)
-    at = max(
-        range(len(runs)),
-        key=lambda place: error_on(reference, place, worst.name, runs[place]),
-    )
-    causes, sizes = causes_of(reference, result, at, max(output.limit for output in outputs), way)
+    runs = measured.runs
+    at = max(range(len(runs)), key=lambda place: error_on(reference, place, worst.name, runs[place]))
+    limit = max(output.limit for output in outputs)
+    causes, sizes = causes_of(reference, result, at, limit, measured.way)
     return replace(found, causes=causes, sizes=sizes)
 
 
-def _loads(runnable: Runnable, way: str) -> bool:
+class _Measured:
+    """How far the outputs of a result are off, run in one way after the other, and how far they may be."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        result: Runnable,
+        kind: int,
+        settings: Settings,
+        migrated: bool,
+        strictly: bool,
+    ) -> None:
+        self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
+        self._kind = kind
+        narrow = kind == TensorProto.FLOAT16 and not migrated and not strictly
+        self._ways = (STRICT, UNOPTIMIZED, OPTIMIZED) if narrow else (STRICT,)
+        from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
+        self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
+        jumps = decides(reference.graph) and not migrated
+        self._most = _JUMPING * self._rounding if jumps else float("inf")
+        self.errors: dict[str, float] = {}
+        self.limits: dict[str, float] = {}
+        self.way = STRICT
+        """The configuration in which the result ran last."""
+        self.runs: list[dict[str, Any]] = []
+        """What it gave there."""
+
+    def run(self) -> Closeness | None:
+        """Run until an output is off by more than it may be; return what ONNX Runtime says if it fails on the result alone.
+
+        Raises EvaluationError where the result does not load or run with every value rounded.
+        """
+        try:
+            for way in self._ways:
+                self.way = way
+                if not self._is_within():
+                    break
+        except EvaluationError as error:
+            if self.way == STRICT or not _runs(self._reference, self.way):
+                raise
+            return _refused(self._reference, error)
+        return None
+
+    def _is_within(self) -> bool:
+        """Run on all inputs, or up to the first on which a result that is searched for leaves the original."""
+        reference, self.runs = self._reference, []
+        model = open_model(self._result, self.way)
+        for feed in reference.feeds:
+            self.runs.append(in_float(model.run(fed(feed.inputs, self._result.model))))
+            for name, off in worst_errors(reference, self.runs).items():
+                self.errors[name] = max(off, self.errors.get(name, 0.0))
+            if any(error > self._rounding for error in self.errors.values()) and not reference.floors:
+                reference.floors = self._floors()
+            self.limits = {
+                name: min(max(self._rounding, _FLOORS * reference.floors.get(name, 0.0)), self._most)
+                for name in self.errors
+            }
+            if not self._migrated and any(off > self.limits[name] for name, off in self.errors.items()):
+                return False
+        return True
+
+    def _floors(self) -> dict[str, float]:
+        if self._migrated or self._kind == TensorProto.FLOAT:
+            return floors_of_narrow(self._reference, self._settings)
+        return floors_of_wide(self._reference, self._result, self._kind)
+
+
+def _runs(reference: Reference, way: str) -> bool:
+    """Return whether the original runs in a configuration."""
     try:
-        open_model(runnable, way)
+        open_model(reference.runnable, way).run(reference.feeds[0].inputs)
     except EvaluationError:
         return False
     return True
 
 
 def _refused(reference: Reference, error: EvaluationError) -> Closeness:
-    """Return that the result does not load where the original does, as after some fusions across Casts, and at which node."""
-    # A fused node is named after one of its own.
-    named = [step for step in reference.graph.steps if step.node.name and f"({step.node.name}" in str(error)]
+    """Return that the result does not load or run where the original does, and at which node."""
+    said = str(error)
+    # Where it loads a model, ONNX Runtime names a fused node after one of its own.
+    named = [
+        step
+        for step in reference.graph.steps
+        if (name := step.node.name) and (f"({name}" in said or f"'{name}'" in said)
+    ]
     longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
     causes = tuple(step.node.output[0] for step in longest)
-    return Closeness(refusal=f"ONNX Runtime does not load it: {error}", causes=causes)
+    return Closeness(refusal=f"ONNX Runtime does not {error.failed_to} it: {said}", causes=causes)
 
 
 RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"

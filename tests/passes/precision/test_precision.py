@@ -112,7 +112,11 @@ def test_numbers_and_casts(text: str, added: int | None) -> None:
     ("nodes", "kept", "added"),
     [
         # Between two islands; two readers of an island. A product stays narrow.
-        ("b = Exp(a)  c = Abs(b)  d = Log(c)  e = Neg(d)  f = Sigmoid(e)  y = MatMul(f, w)", "Exp Log Sigmoid", 4),
+        (
+            "b = Exp(a)  c = Abs(b)  d = Log(c)  e = Neg(d)  f = Sigmoid(e)  y = MatMul(f, w)",
+            "Exp Log Sigmoid",
+            4,
+        ),
         ("b = Exp(a)  c = Neg(b)  d = Abs(b)  e = Add(c, d)  y = MatMul(e, w)", "Exp", 4),
         ("b = MatMul(a, w)  c = Exp(b)  y = MatMul(c, w)", "Exp", 4),
     ],
@@ -682,3 +686,14 @@ def test_what_jumps_near_a_tie_stays_float32(nodes: str, chooses_in: int, is_nar
 
     assert types(result)["a"] == chooses_in
     assert types(result)["b"] == F16
+
+
+def test_a_node_on_which_onnx_runtime_fails_as_it_runs_stays_float32() -> None:
+    """Of ScatterND with a reduction it has a kernel of float16 that says that it has none (1.32)."""
+    source = """18 (float[4] x, float[2] u) => (float[4] y) <int64[2,1] places = {0, 2}> {
+        a = Exp(x) [sum] b = ScatterND<reduction = "add">(a, places, u) y = Tanh(b) }"""
+    result = check(source, settings=SEARCH)
+    feeds = random_feeds(result)
+    for way in (UNOPTIMIZED, OPTIMIZED):
+        open_model(Runnable(structure=result.SerializeToString()), way).run(feeds)
+    assert is_narrow(result)
