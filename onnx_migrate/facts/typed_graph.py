@@ -27,12 +27,12 @@ class Value:
     """
 
     name: str
-    frame: Frame
+    frame: Frame = field(repr=False)
     dtype: int | None = None
     container: bool = False
     tensor: TensorProto | None = None
-    maker: Step | None = None
-    readers: list[tuple[Step, int]] = field(default_factory=list)
+    maker: Step | None = field(default=None, repr=False)  # repr would follow every path of the graph
+    readers: list[tuple[Step, int]] = field(default_factory=list, repr=False)
     is_output: bool = False
     names: dict[int, str] = field(default_factory=dict)
 
@@ -42,11 +42,11 @@ class Step:
     """A node in its body, with the values that it reads and makes (None where one is left out), and its sub-graphs."""
 
     node: onnx.NodeProto
-    frame: Frame
+    frame: Frame = field(repr=False)
     index: int
     version: int
-    inputs: list[Value | None] = field(default_factory=list)
-    outputs: list[Value | None] = field(default_factory=list)
+    inputs: list[Value | None] = field(default_factory=list, repr=False)
+    outputs: list[Value | None] = field(default_factory=list, repr=False)
     inner: list[tuple[str, Frame]] = field(default_factory=list)
 
     @property

@@ -17,8 +17,9 @@ from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
 from onnx_migrate.verify.precision.jumps import decides
 from onnx_migrate.verify.prover import Prover
-from onnx_migrate.verify.settings import interruption
+from onnx_migrate.verify.settings import interruption, is_crash_of_result
 
+from .crashes import crashing_nodes, runs_optimised
 from .numbers import largest
 from .plan import moves
 
@@ -33,6 +34,9 @@ with it. What is larger still is a mask that becomes infinite, unless the number
 
 _NEVER = 1e30
 """Numbers of this size are of no use: a type that holds them has no nodes near its limit."""
+
+_PATIENCE = 3
+"""How many rounds that bring the result no nearer add nothing but causes; as along a chain of numbers that overflow."""
 
 _TRIES = 8
 """How often it is tried to give nodes of an island back."""
@@ -82,7 +86,9 @@ class _Search:
         self._convert, self._settings = convert, settings
         self._unseen = _UNSEEN_WHERE_DECIDING if decides(graph) else _UNSEEN
         self._strictly = False
-        """Whether results run with every value rounded alone."""
+        """Whether results run with every value rounded alone, as the original ends the process with optimisation."""
+        self._crashing: list[Step] | None = None
+        """The nodes that end the process in the narrow type, once that is known."""
         self._wholes: set[Islands] = set()
         """Islands that are the whole model."""
         self._makers = {
@@ -92,7 +98,7 @@ class _Search:
     def run(self) -> Found:
         """Search. Where nothing can be compared, the closeness says why."""
         sizes: dict[str, tuple[float, float]] = {}
-        reach = 0
+        reach = idle = 0
         best: Found | None = None
         near: Found | None = None
         with Prover(self._settings) as prover:
@@ -102,13 +108,14 @@ class _Search:
             for _ in range(_ROUNDS):
                 found = self._compared(original, islands)
                 sizes.update(found.sizes)
+                idle += 1
                 if best is None or found.agrees or found.excess < best.closeness.excess:
-                    near, best = best, Found(islands, found, dict(sizes))
+                    near, best, idle = best, Found(islands, found, dict(sizes)), 0
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
                     break
                 causes = [self._makers[name] for name in found.causes]
                 new = _places(causes) - islands
-                reach = 0 if new else max(1, 2 * reach)
+                reach = 0 if new and idle < _PATIENCE else max(1, 2 * reach)
                 grown = islands | new | self._around(islands | _places(causes), reach)
                 if grown == islands:
                     break
@@ -181,23 +188,34 @@ class _Search:
                 self._wholes.add(islands)
             result = prover.runnable(converted)
             for unseen in range(self._unseen + 1 if self._settings.feeds is None else 1):
-                ending = self._ending(original, result, unseen)
-                if not isinstance(ending, process.Returned):
-                    return Closeness(reason=interruption(ending))
-                found: Closeness = ending.value
+                found = self._compared_on(original, result, islands, unseen)
                 worst = found if found.reason or not unseen or found.excess > worst.excess else worst
                 if not found.agrees or found.reason:
                     break
         return worst
 
-    def _ending(self, original: Runnable, result: Runnable, unseen: int) -> process.Ending:
-        """Compare in a child process. If that ends, as ONNX Runtime's optimiser may, do without optimisation from then on."""
+    def _compared_on(self, original: Runnable, result: Runnable, islands: Islands, unseen: int) -> Closeness:
+        """Compare in a child process; without optimisation if that ends the process of the original, too."""
         given = original, result, self._kind, self._settings.for_child, unseen, False
         ending = self._settings.call(CLOSENESS, *given, self._strictly)
-        if isinstance(ending, process.Returned) or self._strictly:
-            return ending
-        self._strictly = True
-        return self._settings.call(CLOSENESS, *given, self._strictly)
+        if isinstance(ending, process.Returned):
+            found: Closeness = ending.value
+            return found
+        if self._strictly or not is_crash_of_result(ending):
+            return Closeness(reason=interruption(ending))
+        if not runs_optimised(original, original, self._settings):
+            self._strictly = True
+            return self._compared_on(original, result, islands, unseen)
+        if self._crashing is None:
+            self._crashing = crashing_nodes(
+                self._graph, lambda steps: self._runs(original, islands | _places(steps))
+            )
+        causes = tuple(step.node.output[0] for step in self._crashing)
+        return Closeness(refusal=f"ONNX Runtime does not run it: {interruption(ending)}", causes=causes)
+
+    def _runs(self, original: Runnable, islands: Islands) -> bool:
+        with Prover(self._settings) as prover:
+            return runs_optimised(original, prover.runnable(self._convert(islands)), self._settings)
 
     def _around(self, places: Islands, reach: int) -> Islands:
         """Return the nodes of the main graph up to `reach` nodes away from these."""

@@ -40,7 +40,7 @@ from onnx_migrate.verify.precision.reference import (
 )
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["CLOSENESS", "RANGES", "Closeness", "closeness", "number_ranges"]
+__all__ = ["CLOSENESS", "RANGES", "RUNS", "Closeness", "closeness", "number_ranges", "run_optimised"]
 
 _FLOORS = 2.0
 """How many times as far off as the original with rounded weights and inputs it may be."""
@@ -231,6 +231,18 @@ def _refused(reference: Reference, error: EvaluationError) -> Closeness:
     longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
     causes = tuple(step.node.output[0] for step in longest)
     return Closeness(refusal=f"ONNX Runtime does not {error.failed_to} it: {said}", causes=causes)
+
+
+RUNS = "onnx_migrate.verify.precision.closeness:run_optimised"
+"""What runs in the child process where a comparison has ended one."""
+
+
+def run_optimised(original: Runnable, model: Runnable, settings: Settings) -> None:
+    """Run a model with optimisation on the first inputs of an original. Raises EvaluationError; may end the process."""
+    reference = reference_of(original, model, settings, 0)
+    evaluator = open_model(model, OPTIMIZED)
+    for feed in reference.feeds:
+        evaluator.run(fed(feed.inputs, model.model))
 
 
 RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"

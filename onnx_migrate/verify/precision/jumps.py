@@ -7,6 +7,7 @@ jumps is off by its jump, on 8 times as many inputs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -77,7 +78,8 @@ def jump(
 
 
 def _is_jump(coarse: float, fine: float) -> bool:
-    return coarse > _SMALLEST and (coarse > _LARGER * fine or fine > _SURELY)
+    """Return whether an output jumps; one that is infinite or NaN as it is, and was not, overflows."""
+    return fine < math.inf and coarse > _SMALLEST and (coarse > _LARGER * fine or fine > _SURELY)
 
 
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:

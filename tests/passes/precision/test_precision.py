@@ -697,3 +697,15 @@ def test_a_node_on_which_onnx_runtime_fails_as_it_runs_stays_float32() -> None:
     for way in (UNOPTIMIZED, OPTIMIZED):
         open_model(Runnable(structure=result.SerializeToString()), way).run(feeds)
     assert is_narrow(result)
+
+
+def test_a_long_chain_of_numbers_that_overflow_stays_float32() -> None:
+    """Of each round the first value that leaves the original is the next of the chain."""
+    links = "".join(
+        f"  c{place + 1} = Sin(c{place})  b{place + 1} = Add(b{place}, c{place + 1})" for place in range(24)
+    )
+    source = f"""17 (float[4,4] x) => (float[4,4] y) <{W}, float big = {{3e6}}, float small = {{3e-6}}> {{
+        a = MatMul(x, w)  c0 = Sigmoid(a)  b0 = Add(c0, big){links}  d = Mul(b24, small)  y = MatMul(d, w) }}"""
+    result = check(source, settings=SEARCH)
+
+    assert types(result)["a"] == F16
