@@ -36,7 +36,6 @@ from onnx_migrate.verify.precision.reference import (
     floors_of_wide,
     recorded,
     reference_of,
-    worst_errors,
 )
 from onnx_migrate.verify.settings import Settings
 
@@ -119,18 +118,15 @@ def closeness(
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
     if refused is not None:
         return refused
-    errors, limits = measured.errors, measured.limits
-    beyond = tuple(name for name, floor in reference.floors.items() if floor == float("inf"))
+    outputs = tuple(output for name, output in measured.outputs.items() if name not in measured.beyond)
     if migrated and settings.tolerance.is_given:
-        limits |= {name: errors[name] for name in _tolerated(reference, measured.runs, settings)}
-    outputs = tuple(
-        RoundedOutput(name, error, limits[name], reference.floors.get(name))
-        for name, error in errors.items()
-        if name not in beyond
-    )
-    found = Closeness(outputs, beyond=beyond)
+        tolerated = set(_tolerated(reference, measured.runs, settings))
+        outputs = tuple(
+            replace(output, limit=output.error) if output.name in tolerated else output for output in outputs
+        )
+    found = Closeness(outputs, beyond=tuple(measured.beyond))
     if kind == TensorProto.FLOAT16 and not migrated and decides(reference.graph):
-        jumping = jump(reference, result, errors)
+        jumping = jump(reference, result, measured.errors)
         if jumping is not None:
             return replace(found, refusal=jumping[0], causes=jumping[1])
     if found.agrees or kind == TensorProto.FLOAT:
@@ -164,7 +160,10 @@ class _Measured:
         jumps = decides(reference.graph) and not migrated
         self._most = _JUMPING * self._rounding if jumps else float("inf")
         self.errors: dict[str, float] = {}
-        self.limits: dict[str, float] = {}
+        self.outputs: dict[str, RoundedOutput] = {}
+        """Of each output the worst, by what it may be off on the same inputs."""
+        self.beyond: dict[str, None] = {}
+        """Outputs at which the original itself overflows."""
         self.way = STRICT
         """The configuration in which the result ran last."""
         self.runs: list[dict[str, Any]] = []
@@ -190,21 +189,28 @@ class _Measured:
         """Run on all inputs, or up to the first on which a result that is searched for leaves the original."""
         reference, self.runs = self._reference, []
         model = open_model(self._result, self.way)
-        for feed in reference.feeds:
+        for place, feed in enumerate(reference.feeds):
             self.runs.append(in_float(model.run(fed(feed.inputs, self._result.model))))
-            for name, off in worst_errors(reference, self.runs).items():
-                self.errors[name] = max(off, self.errors.get(name, 0.0))
-            if any(error > self._rounding for error in self.errors.values()) and not reference.floors:
+            errors = {name: error_on(reference, place, name, self.runs[-1]) for name in reference.outputs[0]}
+            if not reference.floors and any(error > self._rounding for error in errors.values()):
                 reference.floors = self._floors()
-            self.limits = {
-                name: min(max(self._rounding, _FLOORS * reference.floors.get(name, 0.0)), self._most)
-                for name in self.errors
-            }
-            if not self._migrated and any(off > self.limits[name] for name, off in self.errors.items()):
+            for name, error in errors.items():
+                self._add(name, error, reference.floors[place].get(name) if reference.floors else None)
+            if not self._migrated and not all(output.agrees for output in self.outputs.values()):
                 return False
         return True
 
-    def _floors(self) -> dict[str, float]:
+    def _add(self, name: str, error: float, floor: float | None) -> None:
+        self.errors[name] = max(error, self.errors.get(name, 0.0))
+        if floor == float("inf"):
+            self.beyond[name] = None
+            return
+        limit = min(max(self._rounding, _FLOORS * (floor or 0.0)), self._most)
+        output = RoundedOutput(name, error, limit, floor)
+        if name not in self.outputs or output.excess > self.outputs[name].excess:
+            self.outputs[name] = output
+
+    def _floors(self) -> list[dict[str, float]]:
         if self._migrated or self._kind == TensorProto.FLOAT:
             return floors_of_narrow(self._reference, self._settings)
         return floors_of_wide(self._reference, self._result, self._kind)

@@ -45,7 +45,8 @@ class Reference:
     runnable: Runnable
     feeds: list[Feed]
     outputs: list[dict[str, Any]]
-    floors: dict[str, float] = field(default_factory=dict)
+    floors: list[dict[str, float]] = field(default_factory=list)
+    """Of each feed, once they are known, how far off each output is by rounding alone."""
 
     @cached_property
     def graph(self) -> Frame:
@@ -106,21 +107,20 @@ def error_on(reference: Reference, place: int, name: str, run: Mapping[str, Any]
     return 0.0 if reference.feeds[place].name == _ZEROS and np.isfinite(error) else error
 
 
-def floors_of_wide(reference: Reference, result: Runnable, kind: int) -> dict[str, float]:
-    """Return how far off each output is with rounded weights and inputs alone."""
+def floors_of_wide(reference: Reference, result: Runnable, kind: int) -> list[dict[str, float]]:
+    """Return how far off each output is with rounded weights and inputs alone, on each feed."""
     try:
         model = open_model(rounded_weights(reference.runnable, result, kind), UNOPTIMIZED)
         runs = [in_float(model.run(feed.inputs)) for feed in reference.feeds]
     except EvaluationError:
-        return {}
-    return {
-        name: error if np.isfinite(error) else 0.0 for name, error in worst_errors(reference, runs).items()
-    }
+        return [{} for _ in reference.feeds]
+    errors = [{name: error_on(reference, place, name, run) for name in run} for place, run in enumerate(runs)]
+    return [{name: off for name, off in some.items() if np.isfinite(off)} for some in errors]
 
 
-def floors_of_narrow(reference: Reference, settings: Settings) -> dict[str, float]:
+def floors_of_narrow(reference: Reference, settings: Settings) -> list[dict[str, float]]:
     """Return how far off each output of a narrow original is as the runtime runs it, and where weights and inputs are rounded
-    to a neighbour; infinite where the original overflows in one of the two alone.
+    to a neighbour; infinite where the original overflows in one of the two alone. They are the worst of all feeds, for each.
     """
     exact, seed = exact_inputs(reference.runnable.model), settings.seed
     moved = [perturbed_by_ulp(feed.inputs, seed, exact) for feed in reference.feeds]
@@ -136,4 +136,4 @@ def floors_of_narrow(reference: Reference, settings: Settings) -> dict[str, floa
             continue
         errors = worst_errors(reference, runs)
         found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
-    return found
+    return [found] * len(reference.feeds)
