@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.running import FAST, Raw, opset_of, snapshot
 
-AT_ONCE = 20
+AT_ONCE = 60
 """Seconds; most of them are those of a busy machine."""
 
 REFUSED = {
