@@ -112,42 +112,11 @@ QLinearConv: x[1,3,8,8]uint8 w=uint8(4,3,3,3) a=uint8(3) z=uint8(2) s=0.5 t=2.0 
 QLinearConv: x[1,3,8,8]uint8 w=int8(4,3,3,3) a=uint8(3) z=int8(2) s=0.5 t=2.0 -> QLinearConv(x, s, a, w, s, z, t, a)"""
 
 _OPENED = [
-    "Conv",
-    "ConvTranspose",
-    "MaxPool",
-    "AveragePool",
-    "BatchNormalization",
-    "GlobalAveragePool",
-    "Softmax",
-    "HardSigmoid",
-    "HardSwish",
-    "Clip",
-    "Relu",
-    "LeakyRelu",
-    "Sigmoid",
-    "Tanh",
-    "Sqrt",
-    "Add",
-    "Sub",
-    "Mul",
-    "Div",
-    "Pow",
-    "Concat",
-    "Transpose",
-    "Resize",
-    "MatMul",
-    "Gemm",
-    "Pad",
-    "Slice",
-    "Squeeze",
-    "Unsqueeze",
-    "Cast",
-    "LayerNormalization",
-    "ReduceMean",
-    "Split",
-    "Gather",
-    "Flatten",
-]
+    "Conv", "ConvTranspose", "MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool", "Softmax", "HardSigmoid",
+    "HardSwish", "Clip", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Sqrt", "Add", "Sub", "Mul", "Div", "Pow", "Concat",
+    "Transpose", "Resize", "MatMul", "Gemm", "Pad", "Slice", "Squeeze", "Unsqueeze", "Cast", "LayerNormalization",
+    "ReduceMean", "Split", "Gather", "Flatten",
+]  # fmt: skip
 """Operators whose forms are run with open dims, too: published models have an open batch, height and width, or length."""
 
 _WINDOWS = """Conv: x[1,3,9,11] w=(4,3,3,3) b=(4) -> Conv<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,1]>(x, w, b)

@@ -10,6 +10,7 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result,
 from onnx_migrate.plugins import Exactness, LoweringRewriter, compatible, lowering
 
 from .attention_mask import Mask
+from .contrib_heads import END, joined
 
 compatible(
     "Attention",
@@ -131,7 +132,7 @@ def _written_out(op: Op) -> Result:
             Exactness.ASSUMED,
         )
     result = weights @ value
-    return _joined(op, result) if flat else result, *present, taken[mode]
+    return joined(op, result) if flat else result, *present, taken[mode]
 
 
 def _inputs(op: Op) -> tuple[Value, Value, Value, Value | None, Value | None, Value | None]:
@@ -180,17 +181,6 @@ def _root_of_scale(op: Op, query: Value, dtype: int) -> Value:
     return op.Sqrt(op.Reciprocal(op.Sqrt(size))).cast(dtype)
 
 
-def _joined(op: Op, result: Value) -> Value:
-    """Return [N, heads, length, size] with the heads side by side: [N, length, heads · size]."""
-    shape = result.shape
-    sizes = shape[1::2] if shape is not None else ()
-    hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]
-    return op.Transpose(result, perm=[0, 2, 1, 3]).reshape(0, 0, hidden)
-
-
-_END = int(np.iinfo(np.int64).max)
-
-
 @formula("RotaryEmbedding", since=23, exactness=EQUIVALENT, types=LostTypes.OWN)
 def rotary_embedding(
     op: Op,
@@ -225,7 +215,7 @@ def rotary_embedding(
         size = 0
     rotated = op.Slice(source, [0], [size], [3]) if size else source
     if interleaved:
-        first, second = (op.write("Slice", rotated, [start], [_END], [3], [2]) for start in (0, 1))
+        first, second = (op.write("Slice", rotated, [start], [END], [3], [2]) for start in (0, 1))
     else:
         first, second = _halves(op, rotated, size or _known_size(rotated, cos_cache, sin_cache))
     parts = [cos * first - sin * second, sin * first + cos * second]
@@ -233,7 +223,7 @@ def rotary_embedding(
         pairs = [op.Unsqueeze(part, [4]) for part in parts]
         parts = [op.Concat(*pairs, axis=4).reshape(0, 0, 0, -1)]
     if size:
-        parts.append(op.Slice(source, [size], [_END], [3]))
+        parts.append(op.Slice(source, [size], [END], [3]))
     result = op.Concat(*parts, axis=3) if len(parts) > 1 else parts[0]
     return op.Reshape(result, op.Shape(x)) if flat else result
 
@@ -252,4 +242,4 @@ def _halves(op: Op, value: Value, size: int) -> tuple[Value, Value]:
     if size:
         return op.Slice(value, [0], [size // 2], [3]), op.Slice(value, [size // 2], [size], [3])
     half = op.Div(op.Gather(op.Shape(value), [3]), [2])
-    return op.write("Slice", value, [0], half, [3]), op.write("Slice", value, half, [_END], [3])
+    return op.write("Slice", value, [0], half, [3]), op.write("Slice", value, half, [END], [3])

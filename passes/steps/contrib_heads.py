@@ -32,9 +32,8 @@ def by_head(value: Value, heads: int) -> Value:
 
 def joined(op: Op, value: Value) -> Value:
     """Return (batch, heads, length, size) with the heads side by side: (batch, length, heads · size)."""
-    shape = value.shape
-    sizes = shape[1::2] if shape is not None else ()
-    hidden = sizes[0] * sizes[1] if len(sizes) == 2 and None not in sizes else -1  # type: ignore[operator]
+    sizes = [size for size in (value.shape or ())[1::2] if size is not None]
+    hidden = sizes[0] * sizes[1] if len(sizes) == 2 else -1
     return op.Transpose(value, perm=[0, 2, 1, 3]).reshape(0, 0, hidden)
 
 

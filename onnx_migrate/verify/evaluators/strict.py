@@ -25,6 +25,7 @@ from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 
 __all__ = [
     "COARSE",
+    "LARGEST_HALF",
     "LOADERS",
     "NARROW",
     "STRICT",
@@ -42,7 +43,9 @@ COARSE = "onnxruntime:coarse"
 """As STRICT, but what rounding to float16 adds to a number is 8 times as large; what float16 holds exactly stays exact."""
 
 _COARSER = 8.0
-_LARGEST = 65504.0
+LARGEST_HALF = 65504.0
+"""The largest number of float16."""
+
 _CLIP_BY_INPUTS = 11
 """The opset from which on Clip reads its bounds as inputs."""
 
@@ -98,6 +101,7 @@ class _Wrapping:
     """Writes the Casts of one body. A value of a body around it is cast here, where it is read."""
 
     def __init__(self, frame: Frame, names: Names, coarse: int) -> None:
+        """`coarse` is the model's opset where rounding is coarse, and 0 else."""
         self._frame, self._names, self._coarse = frame, names, coarse
         self._nodes: list[onnx.NodeProto] = []
         self._wide: dict[Value, str] = {}
@@ -155,12 +159,12 @@ class _Wrapping:
         )
         self._cast(wide, narrow, kind)
         self._cast(narrow, near, TensorProto.FLOAT)
-        for constant, number in ((low, -_LARGEST), (high, _LARGEST), (times, _COARSER - 1)):
+        for constant, number in ((low, -LARGEST_HALF), (high, LARGEST_HALF), (times, _COARSER - 1)):
             tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
             self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))
         clip = onnx.helper.make_node("Clip", [wide, low, high], [held])
         if self._coarse < _CLIP_BY_INPUTS:
-            clip = onnx.helper.make_node("Clip", [wide], [held], min=-_LARGEST, max=_LARGEST)
+            clip = onnx.helper.make_node("Clip", [wide], [held], min=-LARGEST_HALF, max=LARGEST_HALF)
         self._nodes += [
             clip,  # of infinity less itself
             onnx.helper.make_node("Sub", [near, held], [off]),

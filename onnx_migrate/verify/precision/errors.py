@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.tensors import numbers
+from onnx_migrate.verify.evaluators.strict import LARGEST_HALF
 
 __all__ = [
     "FROM_DOUBLE",
@@ -31,9 +32,6 @@ FROM_DOUBLE = 1e-4
 
 _SHARE = 0.005
 """Of the elements of an output that are no floats, the share that may differ."""
-
-_HALF = 65504.0
-"""The largest number of float16."""
 
 _ALIKE = 1 / 16
 """How much the numbers of a mask may differ, as it is added to others, as a share of the largest."""
@@ -88,7 +86,7 @@ def as_masked(expected: Any, given: Any) -> Any:
     """Return an inner value with the numbers of a mask infinite where they are that in another type, which is no error."""
     if not isinstance(expected, np.ndarray) or expected.dtype.kind != "f" or expected.shape != given.shape:
         return expected
-    infinite = np.isneginf(given) & (expected <= -_HALF)
+    infinite = np.isneginf(given) & (expected <= -LARGEST_HALF)
     return np.where(infinite, given, expected) if infinite.any() and is_masked(expected) else expected
 
 

@@ -28,7 +28,6 @@ __all__ = [
     "floors_of_wide",
     "recorded",
     "reference_of",
-    "worst_errors",
 ]
 
 _ZEROS = "zeros"
@@ -93,7 +92,7 @@ def recorded(reference: Reference, made: set[str] | None) -> list[str]:
     ]
 
 
-def worst_errors(reference: Reference, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _worst_errors(reference: Reference, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return for each output how far it is off at most, over all runs."""
     return {
         name: max(error_on(reference, place, name, run) for place, run in enumerate(runs))
@@ -134,6 +133,6 @@ def floors_of_narrow(reference: Reference, settings: Settings) -> list[dict[str,
             runs = [in_float(model.run(given)) for given in inputs]
         except EvaluationError:
             continue
-        errors = worst_errors(reference, runs)
+        errors = _worst_errors(reference, runs)
         found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
     return [found] * len(reference.feeds)
