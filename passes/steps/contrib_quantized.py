@@ -140,7 +140,7 @@ def qlinear_where(
     return op.Where(condition, *branches)
 
 
-@formula("com.microsoft::QLinearGlobalAveragePool", since=1, form=13)
+@formula("com.microsoft::QLinearGlobalAveragePool", since=1, form=13, exactness=EQUIVALENT)
 def qlinear_global_average_pool(
     op: Op,
     x: Value,
@@ -151,16 +151,14 @@ def qlinear_global_average_pool(
     *,
     channels_last: int = 0,
 ) -> Value:
-    """The data is dequantised, averaged over the spatial axes, and quantised.
+    """The data is dequantised, given to GlobalAveragePool, and quantised.
 
-    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_global_average_pool.cc. Bit for bit.
+    Why equal: onnxruntime/core/mlas/lib/qlgavgpool.cpp multiplies the sum of the integers by one scale. Bit for bit where ONNX
+    Runtime's optimiser makes a QLinearGlobalAveragePool of it again; else a mean between two steps may become the other one.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    found = (
-        op.ReduceMean(data, list(range(1, x.need_rank() - 1)))
-        if channels_last
-        else op.GlobalAveragePool(data)
-    )
+    found = op.GlobalAveragePool(channels_first(op, data) if channels_last else data)
+    found = channels_behind(op, found, x.need_rank()) if channels_last else found
     return quantized(op, found, y_scale, y_zero_point, x)
 
 

@@ -7,50 +7,43 @@ outputs for keys and values, reads behind the end of the new ones (ONNX Runtime 
 SkipLayerNormalization sums up a row one number after the other (skip_layer_norm.cc), and so rounds where the mean is large: by
 3e-4 where it is 3,000 times the deviation. Of float32, it is run as the sum and the LayerNormalization that it stands for.
 
-QLinearAveragePool adds the rows of a window one after the other (qlinear_pool.cc). AveragePool does so from opset 19 on, and with
-optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). Where
-scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
-by rows, it has the order of both: every bit is that of QLinearAveragePool.
+GatherBlockQuantized reads beyond its table where an index is too large (gather_block_quantized.cc of ONNX Runtime 1.32). Its
+indices go through a Gather, which refuses them, so that other inputs are tried.
 
-QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib), so that a result
-between two steps may be the other one than that of DequantizeLinear, Add or Mul, and QuantizeLinear, for which they stand. The
-optimiser makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
-
-DFT and STFT over lengths that are no power of two lose digits (transforms.py), and are run as products with cosines and sines.
+Quantised operators round numbers between two steps in another way than floats (quantized_meanings.py), and DFT and STFT over
+lengths that are no power of two lose digits (transforms.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
+import numpy as np
 import onnx
-from onnx import AttributeProto, TensorProto, helper
+from onnx import TensorProto, helper
 
-from onnx_migrate.model.graphs import Body, bodies, producers
+from onnx_migrate.model.graphs import Body, bodies
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import Runnable
-from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE, Transforms, Written
+from onnx_migrate.verify.evaluators.quantized_meanings import (
+    ORDER_NOTE,
+    STEP_NOTE,
+    as_floats,
+    pools_by_rows,
+)
+from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE, Transforms
+from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
-__all__ = ["ACCURACY_NOTE", "ORDER_NOTE", "SKIP_NOTE", "STEP_NOTE", "as_meant", "write_as_meant"]
+__all__ = ["ACCURACY_NOTE", "SKIP_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
     "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
     " that the model has, ONNX Runtime quantises its input too"
 )
-ORDER_NOTE = (
-    "AveragePool written from QLinearAveragePool was run so that it adds the rows of its windows in order, as that does;"
-    " below opset 19 ONNX Runtime adds columns first without optimisation, and a mean between two steps may round otherwise"
-)
 SKIP_NOTE = (
     "SkipLayerNormalization was run as Add and LayerNormalization; ONNX Runtime's kernel of it sums up a row one number after the"
     " other, and so rounds where the mean is far larger than the deviation"
-)
-STEP_NOTE = (
-    "without optimisation QLinearAdd and QLinearMul were run as DequantizeLinear, Add or Mul, and QuantizeLinear, of which the"
-    " optimiser makes them again; their kernel adds the zero point before it rounds, so that a number between two steps may"
-    " become the other one there"
 )
 
 _DOMAIN = "com.microsoft"
@@ -59,6 +52,7 @@ _WORDS = (
     b"MultiHeadAttention",
     b"AveragePool",
     b"SkipLayerNormalization",
+    b"GatherBlockQuantized",
     b"QLinear",
     b"DFT",
     b"STFT",
@@ -82,7 +76,7 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
     for located in bodies(model):
         body = located.body
         opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version)
-        pools = _pools(body) if (opset or 19) < 19 else []
+        pools = pools_by_rows(body) if (opset or 19) < 19 else {}
         for node in body.node:
             if node.domain == _DOMAIN and node.op_type == "MatMulNBits":
                 levels = [item for item in node.attribute if item.name == "accuracy_level" and item.i]
@@ -92,15 +86,10 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
                 notes.update([ACCURACY_NOTE] if levels else ())
             elif node.domain == _DOMAIN and node.op_type == "MultiHeadAttention":
                 changed += _with_outputs(node, names) if len(node.input) > 6 and node.input[6] else 0
-        skips = _skips(body) if opset else []
-        steps = _binaries(body) if (opset or 0) >= 10 and not optimize else []
+        skips = _skips(body) if opset else {}
+        steps = as_floats(located, lambda: transforms.types) if (opset or 0) >= 10 and not optimize else {}
         products = transforms.products(located)
-        written: dict[int, Written] = {
-            **dict.fromkeys(pools, _by_rows),
-            **dict.fromkeys(skips, _as_sum),
-            **dict.fromkeys(steps, _as_floats),
-            **products,
-        }
+        written = {**_checked(body), **pools, **skips, **steps, **products}
         for index in sorted(written, reverse=True):
             nodes = written[index](body.node[index], names)
             del body.node[index]
@@ -114,36 +103,33 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
     return changed, tuple(sorted(notes))
 
 
-def _pools(body: Body) -> list[int]:
-    """Return the places of the nodes that average windows of two axes over dequantised values, which a Div reads."""
-    if not any(node.op_type == "AveragePool" for node in body.node):
-        return []
-    made = producers(body)
-
-    def source(name: str) -> onnx.NodeProto:
-        node = made.get(name, onnx.NodeProto())
-        return made.get(node.input[0], onnx.NodeProto()) if node.op_type == "Transpose" else node
-
-    read = (source(node.input[0]) for node in body.node if node.op_type == "Div")
-    pools = {node.output[0] for node in read if node.op_type == "AveragePool" and is_onnx(node.domain)}
-    return [
-        index
-        for index, node in enumerate(body.node)
-        if node.output
-        and node.output[0] in pools
-        and source(node.input[0]).op_type == "DequantizeLinear"
-        and len(_numbers(node, "kernel_shape")) == 2
-    ]
+def _checked(body: Body) -> dict[int, Written]:
+    """Return for the places of the nodes that gather from a quantised table how they refuse indices beyond its end."""
+    found: dict[int, Written] = {}
+    dims = {item.name: item.dims for item in getattr(body, "initializer", ())}
+    for index, node in enumerate(body.node):
+        if node.op_type == "GatherBlockQuantized" and node.domain == _DOMAIN and node.input[2] in dims:
+            axis = next((item.i for item in node.attribute if item.name == "gather_axis"), 0)
+            found[index] = partial(_with_checked_indices, length=dims[node.input[2]][axis])
+    return found
 
 
-def _skips(body: Body) -> list[int]:
-    """Return the places of the nodes that add and normalise float32, whose scales are constants that say so."""
+def _with_checked_indices(node: onnx.NodeProto, names: Names, *, length: int) -> list[onnx.NodeProto]:
+    """Return nodes that gather the indices from all indices that there are, and the node that takes them."""
+    write = WrittenNodes(node.output[0], names)
+    taking = onnx.NodeProto.FromString(node.SerializeToString())
+    taking.input[1] = write.put("Gather", write.constant(np.arange(length, dtype=np.int64)), node.input[1])
+    return [*write.nodes, taking]
+
+
+def _skips(body: Body) -> dict[int, Written]:
+    """Return how the nodes are run, by place, that add and normalise float32, whose scales are constants that say so."""
     names = {item.name for item in getattr(body, "initializer", ()) if item.data_type == TensorProto.FLOAT}
-    return [
-        index
+    return {
+        index: _as_sum
         for index, node in enumerate(body.node)
         if node.op_type == "SkipLayerNormalization" and node.domain == _DOMAIN and node.input[2] in names
-    ]
+    }
 
 
 def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
@@ -166,60 +152,6 @@ def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
             axis=-1,
             epsilon=epsilon,
         ),
-    ]
-
-
-def _binaries(body: Body) -> list[int]:
-    """Return the places of the nodes that add or multiply quantised values, and have all their zero points."""
-    return [
-        index
-        for index, node in enumerate(body.node)
-        if node.op_type in ("QLinearAdd", "QLinearMul")
-        and node.domain == _DOMAIN
-        and len(node.input) == 8
-        and all(node.input)
-    ]
-
-
-def _as_floats(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
-    """Return nodes that dequantise two values, add or multiply them, and quantise the result."""
-    left, right, found = (names.fresh(f"{node.output[0]}_{part}") for part in ("left", "right", "found"))
-    return [
-        helper.make_node("DequantizeLinear", node.input[:3], [left]),
-        helper.make_node("DequantizeLinear", node.input[3:6], [right]),
-        helper.make_node(node.op_type.removeprefix("QLinear"), [left, right], [found]),
-        helper.make_node("QuantizeLinear", [found, *node.input[6:8]], node.output),
-    ]
-
-
-def _numbers(node: onnx.NodeProto, name: str) -> Sequence[int]:
-    return next((item.ints for item in node.attribute if item.name == name), ())
-
-
-def _by_rows(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
-    """Return nodes that pool over a third axis of length 1 as well."""
-    shapes, deep, pooled = (
-        [names.fresh(f"{node.output[0]}_{part}") for part in ("shape", "flat_shape")],
-        names.fresh(f"{node.output[0]}_deep"),
-        names.fresh(f"{node.output[0]}_pooled"),
-    )
-    nodes = [
-        helper.make_node(
-            "Constant", [], [name], value=helper.make_tensor(name, TensorProto.INT64, [len(dims)], dims)
-        )
-        for name, dims in zip(shapes, ([0, 0, 0, 0, 1], [0, 0, 0, 0]), strict=True)
-    ]
-    pool = onnx.NodeProto.FromString(node.SerializeToString())
-    pool.input[0], pool.output[0] = deep, pooled
-    for item in pool.attribute:
-        if item.type == AttributeProto.INTS:
-            given = list(item.ints)
-            item.ints[:] = [*given[:2], 0, *given[2:], 0] if item.name == "pads" else [*given, 1]
-    return [
-        *nodes,
-        helper.make_node("Reshape", [node.input[0], shapes[0]], [deep]),
-        pool,
-        helper.make_node("Reshape", [pooled, shapes[1]], [node.output[0]]),
     ]
 
 

@@ -7,21 +7,22 @@ matrix of cosines and sines by 6e-7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import Body, LocatedBody
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
-__all__ = ["TRANSFORM_NOTE", "Transforms", "Written"]
+__all__ = ["TRANSFORM_NOTE", "Transforms"]
 
 TRANSFORM_NOTE = (
     "DFT and STFT were run as products with cosines and sines; over a length that is no power of two, the kernels of ONNX Runtime"
@@ -32,8 +33,6 @@ _LONGEST = 4096
 """Elements of a transform above which its matrix would take more than 128 MB."""
 
 Array = np.ndarray[Any, Any]
-Written = Callable[[onnx.NodeProto, Names], list[onnx.NodeProto]]
-"""Returns the nodes that stand in the place of one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ class Transforms:
     model: onnx.ModelProto
 
     @cached_property
-    def _types(self) -> TypeTable:
+    def types(self) -> TypeTable:
+        """The types of the model's values."""
         return TypeTable(self.model)
 
     def products(self, located: LocatedBody) -> dict[int, Written]:
@@ -64,7 +64,7 @@ class Transforms:
                 if _loses_digits(length):
                     yield place, partial(_stft, length=length)
             elif node.op_type == "DFT" and located.owner is self.model:
-                shape = self._types.lookup(None, located.key, inputs[0]).shape or ()
+                shape = self.types.lookup(None, located.key, inputs[0]).shape or ()
                 axis = settings.get("axis", 1)
                 if "axis" not in settings and len(node.input) > 2 and inputs[2]:
                     number = _number(stored.get(inputs[2]))
@@ -107,29 +107,6 @@ def _loses_digits(length: int) -> bool:
     return bool(length & (length - 1)) and 0 < length <= _LONGEST
 
 
-@dataclass
-class _Nodes:
-    """The nodes that are written for one."""
-
-    output: str
-    names: Names
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-
-    def put(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Write a node, and return its output."""
-        name = self.names.fresh(f"{self.output}_part")
-        self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
-        return name
-
-    def constant(self, values: Any) -> str:
-        """Write a constant, and return its name."""
-        return self.put("Constant", value=numpy_helper.from_array(np.asarray(values)))
-
-    def end(self, result: str) -> list[onnx.NodeProto]:
-        """Give the last value the name of the output, and return all nodes."""
-        return [*self.nodes, helper.make_node("Identity", [result], [self.output])]
-
-
 def _waves(rows: int, columns: int, length: int) -> Array:
     """Return the exponential of minus i times the angles, complex, of which rows from `length` on are zero."""
     places = np.arange(rows)
@@ -140,7 +117,7 @@ def _waves(rows: int, columns: int, length: int) -> Array:
 def _stft(node: onnx.NodeProto, names: Names, length: int) -> list[onnx.NodeProto]:
     """Gather the frames of a real signal, and multiply them with the window and with the waves of half of the frequencies."""
     signal, step, window = [*node.input, ""][:3]
-    write = _Nodes(node.output[0], names)
+    write = WrittenNodes(node.output[0], names)
     put, constant = write.put, write.constant
     waves = _waves(length, length // 2 + 1, length)
     flat, step = put("Reshape", signal, constant([0, -1])), put("Cast", step, to=TensorProto.INT64)
@@ -165,7 +142,7 @@ def _dft(
     rank, axis, given, parts = shape
     settings = {item.name: item.i for item in node.attribute}
     count = length // 2 + 1 if settings.get("onesided") else length
-    write = _Nodes(node.output[0], names)
+    write = WrittenNodes(node.output[0], names)
     put, constant = write.put, write.constant
     waves = _waves(given, count, length)
     waves = waves.conj() / length if settings.get("inverse") else waves

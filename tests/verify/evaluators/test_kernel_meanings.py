@@ -8,14 +8,9 @@ import pytest
 from onnx import helper, parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import (
-    ACCURACY_NOTE,
-    ORDER_NOTE,
-    SKIP_NOTE,
-    STEP_NOTE,
-    write_as_meant,
-)
-from tests.passes.contrib.level_2 import data, few_bits, scale, zero
+from onnx_migrate.verify.evaluators.kernel_meanings import ACCURACY_NOTE, SKIP_NOTE, write_as_meant
+from onnx_migrate.verify.evaluators.quantized_meanings import ORDER_NOTE, STEP_NOTE
+from tests.passes.contrib.level_2 import data, few_bits, gathers, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
 from tests.support.versions import RUNTIME
@@ -121,3 +116,38 @@ def test_a_number_between_two_steps_is_compared_with_optimisation(operator: str,
     migration = onnx_migrate.migrate(proto, standard=True)
     assert migration.report.verified
     assert STEP_NOTE in str(migration.report)
+
+
+@pytest.mark.parametrize("channels_last", [0, 1])
+def test_a_mean_between_two_steps_is_compared_with_optimisation(channels_last: int) -> None:
+    """With equal scales, every fourth mean of four is half-way between two steps."""
+    given = {
+        "x": data("uint8", *((2, 2, 2, 256) if channels_last else (2, 256, 2, 2))),
+        "xs": scale(0.0235), "xz": zero("uint8", 3), "ys": scale(0.0235), "yz": zero("uint8", 3),
+    }  # fmt: skip
+    case = Case(
+        "QLinearGlobalAveragePool", given, {"channels_last": channels_last}, constants=["xs", "xz", "ys", "yz"]
+    )
+    proto = case.model(17)
+    kernel = session(proto).run(None, case.feeds)[0].astype(int)
+    forms = written(proto)
+    steps = np.abs(session(forms).run(None, case.feeds)[0].astype(int) - kernel)
+    assert steps.max() == 1
+    if not channels_last:
+        assert np.array_equal(session(forms, optimised=True).run(None, case.feeds)[0], kernel)
+    migration = onnx_migrate.migrate(proto, standard=True)
+    assert migration.report.verified
+    assert STEP_NOTE in str(migration.report)
+
+
+@pytest.mark.skipif(RUNTIME < (1, 23), reason="ONNX Runtime 1.22 has no GatherBlockQuantized of uint8")
+def test_indices_beyond_a_quantised_table_are_refused() -> None:
+    """The kernel of ONNX Runtime 1.32 takes them, and so would inputs be compared that the model does not take."""
+    case = find(gathers(), "4-False-1-0-True")
+    proto = case.model(21)
+    meant = onnx.ModelProto.FromString(proto.SerializeToString())
+    assert write_as_meant(meant) == (1, ())
+    run, given = session(meant), {"i": np.array([0, 6, -7])}
+    np.testing.assert_array_equal(run.run(None, given)[0], session(proto).run(None, given)[0])
+    with pytest.raises(Exception, match="out of data bounds"):
+        run.run(None, {"i": np.array([0, 6, 7])})

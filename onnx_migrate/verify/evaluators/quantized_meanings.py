@@ -1,0 +1,106 @@
+"""Quantised operators whose kernels round a number between two steps in another way than the floats for which they stand.
+
+QLinearAveragePool adds the rows of a window one after the other (qlinear_pool.cc). AveragePool does so from opset 19 on, and with
+optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). Where
+scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
+by rows, it has the order of both: every bit is that of QLinearAveragePool.
+
+QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib), and
+QLinearGlobalAveragePool multiplies a sum of integers by one scale (qlgavgpool.cpp), so that a result between two steps may be the
+other one than that of DequantizeLinear, Add, Mul or GlobalAveragePool, and QuantizeLinear, for which they stand. The optimiser
+makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import onnx
+from onnx import AttributeProto
+
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.graphs import Body, LocatedBody, producers
+from onnx_migrate.model.names import Names
+from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
+
+__all__ = ["ORDER_NOTE", "STEP_NOTE", "as_floats", "pools_by_rows"]
+
+ORDER_NOTE = (
+    "AveragePool written from QLinearAveragePool was run so that it adds the rows of its windows in order, as that does;"
+    " below opset 19 ONNX Runtime adds columns first without optimisation, and a mean between two steps may round otherwise"
+)
+STEP_NOTE = (
+    "without optimisation QLinearAdd, QLinearMul and QLinearGlobalAveragePool were run as DequantizeLinear, Add, Mul or"
+    " GlobalAveragePool, and QuantizeLinear, of which the optimiser makes them again; their kernels round in another way, so that"
+    " a number between two steps may become the other one there"
+)
+
+_FLOATS = {"QLinearAdd": 8, "QLinearMul": 8, "QLinearGlobalAveragePool": 5}
+"""The operators that are run as floats, and how many inputs those have that have all their zero points."""
+
+
+def pools_by_rows(body: Body) -> dict[int, Written]:
+    """Return how the nodes are run, by place, that average windows of two axes over dequantised values, which a Div reads."""
+    if not any(node.op_type == "AveragePool" for node in body.node):
+        return {}
+    made = producers(body)
+
+    def source(name: str) -> onnx.NodeProto:
+        node = made.get(name, onnx.NodeProto())
+        return made.get(node.input[0], onnx.NodeProto()) if node.op_type == "Transpose" else node
+
+    read = (source(node.input[0]) for node in body.node if node.op_type == "Div")
+    pools = {node.output[0] for node in read if node.op_type == "AveragePool" and is_onnx(node.domain)}
+    return {
+        index: _by_rows
+        for index, node in enumerate(body.node)
+        if node.output
+        and node.output[0] in pools
+        and source(node.input[0]).op_type == "DequantizeLinear"
+        and len(_numbers(node, "kernel_shape")) == 2
+    }
+
+
+def as_floats(located: LocatedBody, types: Callable[[], TypeTable]) -> dict[int, Written]:
+    """Return how the nodes that round in another way are run, by place; a pool with the channels last needs a known rank."""
+    found: dict[int, Written] = {}
+    for index, node in enumerate(located.body.node):
+        if node.domain == "com.microsoft" and sum(map(bool, node.input)) == _FLOATS.get(node.op_type):
+            if not any(item.name == "channels_last" and item.i for item in node.attribute):
+                found[index] = _by_floats
+            elif (shape := types().lookup(None, located.key, node.input[0]).shape) is not None:
+                found[index] = partial(_by_floats, channels_last=len(shape))
+    return found
+
+
+def _by_floats(node: onnx.NodeProto, names: Names, *, channels_last: int = 0) -> list[onnx.NodeProto]:
+    """Return nodes that dequantise the values of a node, compute, and quantise; `channels_last` is the rank of such a pool."""
+    write = WrittenNodes(node.output[0], names)
+    *triples, scale, zero = node.input
+    values = [write.put("DequantizeLinear", *triples[at : at + 3]) for at in range(0, len(triples), 3)]
+    if channels_last:
+        values = [write.put("Transpose", *values, perm=[0, channels_last - 1, *range(1, channels_last - 1)])]
+    found = write.put(node.op_type.removeprefix("QLinear"), *values)
+    if channels_last:
+        found = write.put("Transpose", found, perm=[0, *range(2, channels_last), 1])
+    return write.end(write.put("QuantizeLinear", found, scale, zero))
+
+
+def _numbers(node: onnx.NodeProto, name: str) -> Sequence[int]:
+    return next((item.ints for item in node.attribute if item.name == name), ())
+
+
+def _by_rows(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
+    """Return nodes that pool over a third axis of length 1 as well."""
+    write = WrittenNodes(node.output[0], names)
+    pool = onnx.NodeProto.FromString(node.SerializeToString())
+    for item in pool.attribute:
+        if item.type == AttributeProto.INTS:
+            given = list(item.ints)
+            item.ints[:] = [*given[:2], 0, *given[2:], 0] if item.name == "pads" else [*given, 1]
+    pool.input[0] = write.put("Reshape", node.input[0], write.constant([0, 0, 0, 0, 1]))
+    pool.output[0] = names.fresh(f"{node.output[0]}_pooled")
+    write.nodes.append(pool)
+    return write.end(write.put("Reshape", pool.output[0], write.constant([0, 0, 0, 0])))
