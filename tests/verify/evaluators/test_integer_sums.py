@@ -114,6 +114,48 @@ def test_operators_of_the_runtime(node: str, extra: str, scale: float) -> None:
 
 
 @pytest.mark.usefixtures("without_vnni")
+def test_q_attention_is_that_of_its_floats() -> None:
+    """Of one head and equal keys: the values are averaged, so that each sum of the product of integers is in the output."""
+    weights = np.full((64, 48), 127, np.int8)
+    weights[:, 32:] -= np.arange(16, dtype=np.int8)
+    x = np.full((1, 4, 64), 255, np.uint8)
+    graph = """(uint8[1,4,64] x, int8[64,48] w, float[48] b, float xs, float ws, uint8 xz, int8 wz) => (float[1,4,16] y)
+        { y = com.microsoft.QAttention <num_heads = 1> (x, w, b, xs, ws, , xz, wz) }"""
+    feeds = {
+        "x": x,
+        "w": weights,
+        "b": np.zeros(48, np.float32),
+        "xz": np.array(3, np.uint8),
+        "wz": np.array(5, np.int8),
+    }
+    feeds |= {"xs": np.array(0.01, np.float32), "ws": np.array(0.02, np.float32)}
+    expected = (255 - 3) * 64 * (122 - np.arange(16)) * 0.01 * 0.02
+
+    for found in outputs(onnx.parser.parse_model(f"{CONTRIB} {graph}"), **feeds):
+        np.testing.assert_allclose(found, np.broadcast_to(expected, (1, 4, 16)), rtol=1e-5)
+
+
+@pytest.mark.usefixtures("without_vnni")
+def test_dynamic_quantize_lstm_is_near_an_lstm_of_floats() -> None:
+    """Its weights are so large that two products do not fit in int16, and its scales so small that the gates do not saturate."""
+    x = np.linspace(0.5, 1, 4 * 64, dtype=np.float32).reshape(4, 1, 64)
+    sign = np.resize([1, -1, 1], 12)
+    weights = {"w": np.full((1, 64, 12), 127) * sign, "r": np.full((1, 3, 12), 127) * sign}
+    text = """(float[4,1,64] x, int8[1,64,12] w, int8[1,3,12] r, float[1] s, int8[1] z) => (float[4,1,1,3] y)
+        { y = com.microsoft.DynamicQuantizeLSTM <hidden_size = 3> (x, w, r, , , , , , s, z, s, z) }"""
+    feeds: dict[str, Any] = {name: value.astype(np.int8) for name, value in weights.items()}
+    feeds |= {"x": x, "s": np.array([2e-4], np.float32), "z": np.zeros(1, np.int8)}
+    floats = """(float[4,1,64] x, float[1,12,64] w, float[1,12,3] r) => (float[4,1,1,3] y)
+        { y = LSTM <hidden_size = 3> (x, w, r) }"""
+    real = {name: np.float32(value * 2e-4).transpose(0, 2, 1) for name, value in weights.items()}
+    expected = outputs(floats, x=x, **real)[0]
+
+    for found in outputs(onnx.parser.parse_model(f"{CONTRIB} {text}"), **feeds):
+        np.testing.assert_allclose(found, expected, atol=0.01)
+    assert np.ptp(expected) > 0.1
+
+
+@pytest.mark.usefixtures("without_vnni")
 def test_in_sub_graphs_and_functions_and_read_twice() -> None:
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "own": 1]>
         g (uint8[4,64] a, int8[64,16] b, bool c) => (int32[4,16] y) {

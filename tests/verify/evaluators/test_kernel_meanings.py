@@ -126,7 +126,10 @@ def test_a_mean_between_two_steps_is_compared_with_optimisation(channels_last: i
         "xs": scale(0.0235), "xz": zero("uint8", 3), "ys": scale(0.0235), "yz": zero("uint8", 3),
     }  # fmt: skip
     case = Case(
-        "QLinearGlobalAveragePool", given, {"channels_last": channels_last}, constants=["xs", "xz", "ys", "yz"]
+        "QLinearGlobalAveragePool",
+        given,
+        {"channels_last": channels_last},
+        constants=["xs", "xz", "ys", "yz"],
     )
     proto = case.model(17)
     kernel = session(proto).run(None, case.feeds)[0].astype(int)
