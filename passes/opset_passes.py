@@ -66,8 +66,9 @@ def lowerings(options: Options) -> list[Pass]:
     passes: list[Pass] = []
     if not options.lower:
         return passes
-    if ML in opsets and not opsets[ML][1]:
-        passes.append(LowerMl(opset=opsets[ML][0], **beside(options)))
+    ml = opsets.get(ML, (options.targets.ml if options.targets else None, False))
+    if ml[0] is not None and not ml[1]:
+        passes.append(LowerMl(opset=ml[0], **beside(options)))
     if any(asked.newer == "lower" for asked in custom.values()):
         passes.append(LowerDomains(opsets=custom, **beside(options)))
     if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounding):

@@ -30,18 +30,20 @@ from onnx_migrate.standard.targets import Target, Targets
 from ..ir_version.initializers import list_all_initializers
 from ..left import leave_or_raise
 from ..quantized_forms import WITH_SCALES, write_out_softmax, write_scales_as_pairs
+from .axes_from_the_front import OPERATORS_WITH_AXES, count_axes_from_the_front
 from .forms import (
-    OPERATORS_WITH_AXES,
     OPERATORS_WITH_KERNELS,
     OPERATORS_WITH_SCALES,
-    count_axes_from_the_front,
+    STANDARD_RANKS,
     read_from_constant,
     read_scales_from_constants,
+    write_cast_shape,
     write_default_attributes,
     write_kernel_shape,
     write_pads,
     write_quantized_constant,
     write_split_lengths,
+    write_standard_ranks,
 )
 from .gelu import halve_gelu_last
 from .global_pools import POOLS, write_global_pool
@@ -75,6 +77,8 @@ _FORMS: Mapping[str, _Form] = {
     "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
     "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),
+    "standard_ranks": _Form(write_standard_ranks, frozenset(STANDARD_RANKS)),
+    "cast_shapes": _Form(write_cast_shape, frozenset(("Reshape",))),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

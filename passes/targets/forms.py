@@ -1,6 +1,6 @@
 """The forms of nodes that importers want: one function per form, which edits a node and says what it could not write.
 
-Importers want attributes and lengths that may be left out, constant scales, and axes that are counted from the front.
+Importers want attributes and lengths that may be left out, constant scales, and the ranks of the standard.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from onnx_migrate.facts.shape_arithmetic import same_pads
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 __all__ = [
-    "OPERATORS_WITH_AXES",
     "OPERATORS_WITH_KERNELS",
     "OPERATORS_WITH_SCALES",
-    "count_axes_from_the_front",
+    "STANDARD_RANKS",
     "read_from_constant",
     "read_scales_from_constants",
+    "write_cast_shape",
     "write_default_attributes",
     "write_kernel_shape",
     "write_pads",
     "write_quantized_constant",
     "write_split_lengths",
+    "write_standard_ranks",
 ]
 
 _WINDOWS = frozenset(
@@ -203,106 +204,43 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
     return None
 
 
-_REDUCTIONS = (
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-    "ReduceSum", "ReduceSumSquare",
-)  # fmt: skip
-
-_AXIS = (
-    "ArgMax", "ArgMin", "Compress", "Concat", "DequantizeLinear", "Flatten", "Gather", "GatherElements", "Hardmax",
-    "LayerNormalization", "LogSoftmax", "LpNormalization", "OneHot", "QuantizeLinear", "RMSNormalization", "Scatter",
-    "ScatterElements", "Softmax", "Split", "TopK", "Unique",
-)  # fmt: skip
-
-_AXES = (
-    *_REDUCTIONS, "CenterCropPad", "MeanVarianceNormalization", "Pad", "Resize", "Slice", "Squeeze", "Unsqueeze",
-)  # fmt: skip
-
-_ATTRIBUTE = {**dict.fromkeys(_AXIS, "axis"), **dict.fromkeys(_AXES, "axes")}
-"""The attribute that holds an axis or axes, at some opset; one that a node does not have is left alone."""
-
-_INPUT = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1, "CumSum": 1, **dict.fromkeys(_REDUCTIONS, 1)}
-"""The input that holds an axis or axes, at some opset."""
-
-_NEGATIVE_DEFAULTS = {
-    ("Softmax", 13), ("LogSoftmax", 13), ("Hardmax", 13), ("LayerNormalization", 1), ("LpNormalization", 1), ("OneHot", 1),
-    ("RMSNormalization", 1), ("TopK", 1),
-}  # fmt: skip
-"""Operators whose axis is -1 where it is left out, and the opset since which."""
-
-OPERATORS_WITH_AXES = frozenset(_ATTRIBUTE) | frozenset(_INPUT)
+STANDARD_RANKS = {
+    "Expand": {1: 1},
+    "Unsqueeze": {1: 1},
+    "Pad": {2: 0},
+    "CumSum": {1: 0},
+    "Clip": {1: 0, 2: 0},
+}
+"""The numbers of axes that inputs have by the standard, by their places; ONNX Runtime takes one number as scalar or vector."""
 
 
-def count_axes_from_the_front(rw: LoweringRewriter) -> str | None:
-    """Write negative axes as the axes that they mean; return what prevents it, None where none is negative now.
+def write_standard_ranks(rw: LoweringRewriter) -> str | None:
+    """Let inputs of one number have as many axes as the standard says; return None, as others are taken as they are."""
+    for index, rank in STANDARD_RANKS[rw.node.op_type].items():
+        value = rw.input(index)
+        if not value or rw.rank(value) != 1 - rank:
+            continue
+        known = rw.known(value)
+        name = defs.get_schema(rw.node.op_type, rw.version).inputs[index].name
+        if known is not None and known.size == 1:
+            rw.set_input(index, rw.constant(known.reshape([1] * rank), name))
+        elif rank or rw.shape(value) == (1,):
+            shape = rw.constant(np.array([1] * rank, np.int64), "rank")
+            rw.set_input(index, rw.before("Reshape", [value, shape], hint=name))
+        else:
+            continue
+        rw.note(f"its {name} has the rank of the standard")
+    return None
 
-    Importers that want this read a negative number as one where it stands, or fail. Most of them know the rank by then,
-    so that a node whose rank is not known is warned of, not refused.
+
+def write_cast_shape(rw: LoweringRewriter) -> str | None:
+    """Cast the computed shape of a Reshape in a branch to what it is, where its data is of a body around; return None.
+
+    ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, of which it looks for the data in the branch.
     """
-    return _attribute(rw) or _input(rw)
-
-
-def _attribute(rw: LoweringRewriter) -> str | None:
-    name = _ATTRIBUTE.get(rw.node.op_type)
-    if name is None:
-        return None
-    attribute = rw.attribute(name)
-    if attribute is not None and attribute.ref_attr_name:
-        return f"its {name} is set by each call of the function"
-    given = rw.get(name)
-    if given is None:
-        since = [opset for operator, opset in _NEGATIVE_DEFAULTS if operator == rw.node.op_type]
-        if name != "axis" or not since or rw.version < since[0]:
-            return None
-        given = -1
-    axes = list(map(int, given if isinstance(given, list) else [given]))
-    counted = _counted(rw, axes)
-    if counted is None:
-        return f"its {name} {axes} cannot be counted from the front, as the number of axes is not known"
-    if counted != axes:
-        rw.set(name, counted if isinstance(given, list) else counted[0])
-        rw.note("axes are counted from the front")
+    made, data = rw.producer(rw.input(1)), rw.input(0)
+    outer = rw.scope.parent is not None and all(data not in node.output for node in rw.scope.body.node)
+    if outer and made is not None and made.op_type == "Concat":
+        rw.set_input(1, rw.before("Cast", [rw.input(1)], hint="shape", to=onnx.TensorProto.INT64))
+        rw.note("its shape is cast, so that it is computed")
     return None
-
-
-def _input(rw: LoweringRewriter) -> str | None:
-    index = _INPUT.get(rw.node.op_type)
-    value = rw.input(index) if index is not None else ""
-    if index is None or not value or (rw.node.op_type == "CumSum" and rw.version < 11):
-        return None
-    known = rw.known(value)
-    if known is None:
-        return None  # what is computed is not written
-    axes = list(map(int, known.reshape(-1)))
-    counted = _counted(rw, axes)
-    if counted is None:
-        return f"its axes {axes} cannot be counted from the front, as the number of axes is not known"
-    if counted != axes:
-        rw.set_input(index, rw.constant(np.array(counted, known.dtype).reshape(known.shape), "axes"))
-        rw.note("axes are counted from the front")
-    return None
-
-
-def _counted(rw: LoweringRewriter, axes: list[int]) -> list[int] | None:
-    """Return axes counted from the front, None if one is negative and the rank is not known."""
-    if all(axis >= 0 for axis in axes):
-        return axes
-    rank = _rank(rw, len(axes))
-    return None if rank is None else [axis % rank if axis < 0 else axis for axis in axes]
-
-
-def _rank(rw: LoweringRewriter, axes: int) -> int | None:
-    """Return the number of axes that those of a node count among."""
-    rank = next((found for name in rw.node.input[:1] if (found := rw.rank(name)) is not None), None)
-    if rank is None and rw.node.op_type in _KEEP_RANK and rw.output(0):
-        rank = rw.rank(rw.output(0))
-    if rank is None:
-        return None
-    added = {"Unsqueeze": axes, "OneHot": 1}
-    return max(rank + added.get(rw.node.op_type, 0), 1)
-
-
-_KEEP_RANK = frozenset(
-    ("Concat", "Softmax", "LogSoftmax", "Hardmax", "Split", "Slice", "Pad", "CumSum", "LayerNormalization")
-)
-"""Operators whose output has the rank of their input."""

@@ -12,7 +12,7 @@ import onnx
 
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.facts.scope import Scope, scopes
-from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
+from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at, versions
@@ -91,6 +91,26 @@ def _has_zero_points_by_column(node: onnx.NodeProto, scope: Scope) -> bool:
     return shape not in ((), (1,), None)
 
 
+def _loses_leading_axes(node: onnx.NodeProto, scope: Scope) -> bool:
+    """Return whether a matrix is multiplied with matrices that lie along axes of 1 alone."""
+    left, right = (scope.value_type(name).shape for name in node.input)
+    return (
+        left is not None
+        and right is not None
+        and len(left) == 2 < len(right)
+        and set(right[:-2]) <= {1, None}
+    )
+
+
+def _branches_of_unknown_rank(node: onnx.NodeProto, scope: Scope) -> bool:
+    place = next(at for at, other in enumerate(scope.body.node) if other.output == node.output)
+    return any(
+        scope.inner(node, place, name, at, graph).value_type(value.name).rank is None
+        for name, at, graph in subgraphs(node)
+        for value in graph.output
+    )
+
+
 def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
     """Return whether a shape may be longer than another along an axis."""
     if one is None or other is None or len(one) != len(other):
@@ -105,6 +125,8 @@ _SIZES: Mapping[str, Callable[[onnx.NodeProto, Scope], bool]] = {
     "enlarges": _enlarges,
     "has_more_indices_than_data": _has_more_indices_than_data,
     "has_zero_points_by_column": _has_zero_points_by_column,
+    "loses_leading_axes": _loses_leading_axes,
+    "branches_of_unknown_rank": _branches_of_unknown_rank,
 }
 """Those on its shapes. A Resize of open sizes may enlarge; of indices and zero points open shapes say nothing."""
 

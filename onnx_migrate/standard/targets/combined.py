@@ -83,6 +83,11 @@ class Targets:
         return min((m.ir_version for m in self.members if m.ir_version is not None), default=None)
 
     @property
+    def ml(self) -> int | None:
+        """The newest opset of ai.onnx.ml that all take, None if no cap is known."""
+        return min((m.row.ml for m in self.members if m.row.ml is not None), default=None)
+
+    @property
     def lower(self) -> Lower:
         """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
         strict = self.refusing if self.opset is not None else next((m for m in self if m.lower is True), None)

@@ -73,10 +73,19 @@ FORMS = (
     "global_pools",
     "no_inner_symbols",
     "pairs_for_scales",
+    "standard_ranks",
+    "cast_shapes",
 )
 """What `write` of a release may ask for."""
 
-PREDICATES = ("pads_only_at_end", "enlarges", "has_more_indices_than_data", "has_zero_points_by_column")
+PREDICATES = (
+    "pads_only_at_end",
+    "enlarges",
+    "has_more_indices_than_data",
+    "has_zero_points_by_column",
+    "loses_leading_axes",
+    "branches_of_unknown_rank",
+)
 """What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
 
 _TYPES = (
@@ -153,6 +162,8 @@ class ReleaseRow:
     """The oldest opset that it takes; None if no bound is known."""
     ir_version: int | None = toml_key(name="ir", default=None)
     """The newest IR version that it loads; None if none is known that it does not load."""
+    ml: int | None = None
+    """The newest opset of ai.onnx.ml that it takes; None if no cap is known."""
     measured: bool = False
     """Whether a test or the survey of this project ran it; else the row was only read."""
     source: str = ""

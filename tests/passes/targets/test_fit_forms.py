@@ -230,3 +230,44 @@ def test_tract_computes_a_softmax_between_integers() -> None:
     report = migrate(model(SOFTMAX), runtime="tract", simplify=False, prove_in="tract").report
 
     assert [proof.outcome for proof in report.proved_in] == ["mended"]
+
+
+@pytest.mark.parametrize(
+    ("node", "dims"),
+    [
+        ("Expand (x, one)", [1]),
+        ("Expand (x, made)", None),
+        ("Expand (x, vector)", [1]),
+        ("Unsqueeze (x, one)", [1]),
+        ("CumSum (x, vector)", [0]),
+        ("Clip (x, low, low)", [0, 0]),
+        ("Pad (x, pads, low)", [0]),
+        ("Pad (x, pads)", []),
+    ],
+)
+def test_inputs_of_one_number_have_the_rank_of_the_standard(node: str, dims: list[int] | None) -> None:
+    source = f"""13 (float[1] x) => (float[{"n, m" if "Unsq" in node else "n"}] y)
+        <int64 one = {{1}}, int64[1] vector = {{0}}, float[1] low = {{0.25}}, int64[2] pads = {{1, 1}}>
+        {{ top = ArgMax <keepdims = 0> (x) made = Add (top, one) y = {node} }}"""
+    if node == "Expand (x, vector)":
+        source = source.replace("vector = {0}", "vector = {2}")
+    result, log = fit(source, "standard_ranks")
+    ranks = {tensor.name: len(tensor.dims) for tensor in result.graph.initializer}
+    given = [ranks[name] for name in result.graph.node[-1].input if name in ranks and name != "pads"]
+    assert given == (dims or [])
+    assert bool(log.changes) == (node not in ("Expand (x, vector)", "Pad (x, pads)"))
+    assert [item.op_type for item in result.graph.node].count("Reshape") == (dims is None)
+
+
+BRANCH = """12 (float[2,3] x, bool c) => (float[n,m] y) {{ y = If (c) <
+    then_branch = then () => (float[2,3] a) <int64 zero = {{0}}, int64[1] three = {{3}}> {{
+        {0}s = Shape ({1}) first = Gather (s, zero) axis = Unsqueeze <axes = [0]> (first)
+        shape = Concat <axis = 0> (axis, three) a = Reshape ({1}, shape) }},
+    else_branch = other () => (float[2,3] b) {{ b = Identity (x) }}> }}"""
+
+
+@pytest.mark.parametrize(("before", "data", "casts"), [("", "x", 1), ("own = Relu (x) ", "own", 0)])
+def test_the_shape_of_a_reshape_in_a_branch_is_cast(before: str, data: str, casts: int) -> None:
+    result, _ = fit(BRANCH.format(before, data), "cast_shapes")
+    branch = result.graph.node[0].attribute[0].g
+    assert [node.op_type for node in branch.node].count("Cast") == casts

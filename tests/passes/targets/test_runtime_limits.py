@@ -6,8 +6,10 @@ import onnx
 import pytest
 
 from onnx_migrate import files, migrate
+from onnx_migrate.compatibility import CompatibilityChecker
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model, needs_negative_axes, random_feeds, require_opset, run, same
@@ -123,3 +125,17 @@ def test_an_opset_newer_than_the_ir_version_stays_where_the_runtime_takes_both()
     onnx.checker.check_model(result.model)
     with pytest.raises(CannotMigrate, match="opset 9"):
         migrate(model(source), runtime=targets_of("[[release]]\nir = 3"), simplify=False)
+
+
+def test_nodes_of_ml_come_to_the_opset_that_a_release_takes() -> None:
+    source = model(
+        '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 4]> g (int64[2] x) => (float[2] y)'
+        " { y = ai.onnx.ml.LabelEncoder <keys_int64s = [1, 2], values_floats = [0.5, 1.5]> (x) }"
+    )
+    for release, opset, objected in (("1.17", 4, False), ("1.16", 3, True), ("1.10", 2, True)):
+        (target,) = resolve([f"onnxruntime=={release}"])
+        advice = CompatibilityChecker(Model(source)).advise(target)
+        assert any("of ai.onnx.ml" in item.reason for item in advice.objections) is objected
+
+        result = migrate(source, runtime=f"onnxruntime=={release}").model
+        assert {entry.domain: entry.version for entry in result.opset_import}["ai.onnx.ml"] == opset

@@ -1,0 +1,113 @@
+"""Axes that are counted from the front, for importers that read a negative number as one where it stands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+__all__ = ["OPERATORS_WITH_AXES", "count_axes_from_the_front"]
+
+_REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
+
+_AXIS = (
+    "ArgMax", "ArgMin", "Compress", "Concat", "DequantizeLinear", "Flatten", "Gather", "GatherElements", "Hardmax",
+    "LayerNormalization", "LogSoftmax", "LpNormalization", "OneHot", "QuantizeLinear", "RMSNormalization", "Scatter",
+    "ScatterElements", "Softmax", "Split", "TopK", "Unique",
+)  # fmt: skip
+
+_AXES = (
+    *_REDUCTIONS, "CenterCropPad", "MeanVarianceNormalization", "Pad", "Resize", "Slice", "Squeeze", "Unsqueeze",
+)  # fmt: skip
+
+_ATTRIBUTE = {**dict.fromkeys(_AXIS, "axis"), **dict.fromkeys(_AXES, "axes")}
+"""The attribute that holds an axis or axes, at some opset; one that a node does not have is left alone."""
+
+_INPUT = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1, "CumSum": 1, **dict.fromkeys(_REDUCTIONS, 1)}
+"""The input that holds an axis or axes, at some opset."""
+
+_NEGATIVE_DEFAULTS = {
+    ("Softmax", 13), ("LogSoftmax", 13), ("Hardmax", 13), ("LayerNormalization", 1), ("LpNormalization", 1), ("OneHot", 1),
+    ("RMSNormalization", 1), ("TopK", 1),
+}  # fmt: skip
+"""Operators whose axis is -1 where it is left out, and the opset since which."""
+
+OPERATORS_WITH_AXES = frozenset(_ATTRIBUTE) | frozenset(_INPUT)
+
+
+def count_axes_from_the_front(rw: LoweringRewriter) -> str | None:
+    """Write negative axes as the axes that they mean; return what prevents it, None where none is negative now.
+
+    Importers that want this read a negative number as one where it stands, or fail. Most of them know the rank by then,
+    so that a node whose rank is not known is warned of, not refused.
+    """
+    return _attribute(rw) or _input(rw)
+
+
+def _attribute(rw: LoweringRewriter) -> str | None:
+    name = _ATTRIBUTE.get(rw.node.op_type)
+    if name is None:
+        return None
+    attribute = rw.attribute(name)
+    if attribute is not None and attribute.ref_attr_name:
+        return f"its {name} is set by each call of the function"
+    given = rw.get(name)
+    if given is None:
+        since = [opset for operator, opset in _NEGATIVE_DEFAULTS if operator == rw.node.op_type]
+        if name != "axis" or not since or rw.version < since[0]:
+            return None
+        given = -1
+    axes = list(map(int, given if isinstance(given, list) else [given]))
+    counted = _counted(rw, axes)
+    if counted is None:
+        return f"its {name} {axes} cannot be counted from the front, as the number of axes is not known"
+    if counted != axes:
+        rw.set(name, counted if isinstance(given, list) else counted[0])
+        rw.note("axes are counted from the front")
+    return None
+
+
+def _input(rw: LoweringRewriter) -> str | None:
+    index = _INPUT.get(rw.node.op_type)
+    value = rw.input(index) if index is not None else ""
+    if index is None or not value or (rw.node.op_type == "CumSum" and rw.version < 11):
+        return None
+    known = rw.known(value)
+    if known is None:
+        return None  # what is computed is not written
+    axes = list(map(int, known.reshape(-1)))
+    counted = _counted(rw, axes)
+    if counted is None:
+        return f"its axes {axes} cannot be counted from the front, as the number of axes is not known"
+    if counted != axes:
+        rw.set_input(index, rw.constant(np.array(counted, known.dtype).reshape(known.shape), "axes"))
+        rw.note("axes are counted from the front")
+    return None
+
+
+def _counted(rw: LoweringRewriter, axes: list[int]) -> list[int] | None:
+    """Return axes counted from the front, None if one is negative and the rank is not known."""
+    if all(axis >= 0 for axis in axes):
+        return axes
+    rank = _rank(rw, len(axes))
+    return None if rank is None else [axis % rank if axis < 0 else axis for axis in axes]
+
+
+def _rank(rw: LoweringRewriter, axes: int) -> int | None:
+    """Return the number of axes that those of a node count among."""
+    rank = next((found for name in rw.node.input[:1] if (found := rw.rank(name)) is not None), None)
+    if rank is None and rw.node.op_type in _KEEP_RANK and rw.output(0):
+        rank = rw.rank(rw.output(0))
+    if rank is None:
+        return None
+    added = {"Unsqueeze": axes, "OneHot": 1}
+    return max(rank + added.get(rw.node.op_type, 0), 1)
+
+
+_KEEP_RANK = frozenset(
+    ("Concat", "Softmax", "LogSoftmax", "Hardmax", "Split", "Slice", "Pad", "CumSum", "LayerNormalization")
+)
+"""Operators whose output has the rank of their input."""
