@@ -186,6 +186,16 @@ def test_products_that_the_optimiser_makes() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("without_vnni")
+def test_constants_that_share_a_zero_point_load() -> None:
+    """With the option of ONNX Runtime 1.32 alone, they do not."""
+    graph = """(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {1}, int8[2] w = {100, 2}, int8[2] v = {-100, 3}>
+        { a = DequantizeLinear (w, s, z) b = DequantizeLinear (v, s, z) c = Mul (a, x) y = Mul (b, c) }"""
+
+    for found in outputs(graph, x=np.ones(2, np.float32)):
+        np.testing.assert_array_equal(found, [49.5 * -50.5, 0.5])
+
+
 @pytest.mark.parametrize(
     "graph",
     [
