@@ -37,15 +37,15 @@ from .forms import (
     STANDARD_RANKS,
     read_from_constant,
     read_scales_from_constants,
-    write_cast_shape,
     write_default_attributes,
     write_kernel_shape,
     write_pads,
     write_quantized_constant,
     write_split_lengths,
     write_standard_ranks,
+    write_summed_shape,
 )
-from .gelu import halve_gelu_last
+from .gelu import halve_gelu_first, halve_gelu_last
 from .global_pools import POOLS, write_global_pool
 
 __all__ = ["FitForms"]
@@ -74,11 +74,12 @@ _FORMS: Mapping[str, _Form] = {
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
+    "gelu_halved_first": _Form(halve_gelu_first, frozenset(("Mul",))),
     "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
     "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),
     "standard_ranks": _Form(write_standard_ranks, frozenset(STANDARD_RANKS)),
-    "cast_shapes": _Form(write_cast_shape, frozenset(("Reshape",))),
+    "summed_shapes": _Form(write_summed_shape, frozenset(("Reshape",))),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

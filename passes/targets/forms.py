@@ -20,13 +20,13 @@ __all__ = [
     "STANDARD_RANKS",
     "read_from_constant",
     "read_scales_from_constants",
-    "write_cast_shape",
     "write_default_attributes",
     "write_kernel_shape",
     "write_pads",
     "write_quantized_constant",
     "write_split_lengths",
     "write_standard_ranks",
+    "write_summed_shape",
 ]
 
 _WINDOWS = frozenset(
@@ -233,14 +233,16 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
     return None
 
 
-def write_cast_shape(rw: LoweringRewriter) -> str | None:
-    """Cast the computed shape of a Reshape in a branch to what it is, where its data is of a body around; return None.
+def write_summed_shape(rw: LoweringRewriter) -> str | None:
+    """Add 0 to the computed shape of a Reshape in a branch, where its data is of a body around; return None.
 
-    ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, of which it looks for the data in the branch.
+    ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, of which it looks for the data in the branch. It takes a
+    Cast to the same type, or an Identity, out before.
     """
     made, data = rw.producer(rw.input(1)), rw.input(0)
     outer = rw.scope.parent is not None and all(data not in node.output for node in rw.scope.body.node)
     if outer and made is not None and made.op_type == "Concat":
-        rw.set_input(1, rw.before("Cast", [rw.input(1)], hint="shape", to=onnx.TensorProto.INT64))
-        rw.note("its shape is cast, so that it is computed")
+        zero = rw.constant(np.array(0, np.int64), "zero")
+        rw.set_input(1, rw.before("Add", [rw.input(1), zero], hint="shape"))
+        rw.note("its shape is a sum with 0, which is not fused")
     return None

@@ -69,12 +69,13 @@ FORMS = (
     "constant_scales",
     "quantized_constants",
     "softmax_written_out",
+    "gelu_halved_first",
     "gelu_halved_last",
     "global_pools",
     "no_inner_symbols",
     "pairs_for_scales",
     "standard_ranks",
-    "cast_shapes",
+    "summed_shapes",
 )
 """What `write` of a release may ask for."""
 
