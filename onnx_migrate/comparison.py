@@ -18,7 +18,7 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import Kind, RoundedOutput, RuntimeProof, Verdict, proofs_text
+from onnx_migrate.verdicts import Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
@@ -34,6 +34,9 @@ __all__ = ["compare"]
 T = TypeVar("T")
 
 _PRECISIONS = ("float", "float16", "bfloat16")
+
+_DRAWS = 2
+"""How many times inputs are drawn for models of different precision."""
 
 _SHOWN = 5
 """How many weights a note names."""
@@ -183,26 +186,22 @@ def _without_precision(interface: Interface) -> Interface:
 
 
 def _closeness(prover: Prover, original: Model, other: Model, settings: Settings) -> Verdict:
-    """Return whether a model is as near to the original as its precision allows, on two kinds of inputs or the user's."""
+    """Return whether a model is as near to the original as its precision allows, on two draws of inputs or the user's."""
     begin = time.perf_counter()
     runnables = prover.runnable(original), prover.runnable(other)
     kind = narrowest(other.proto)
-    worst: dict[str, RoundedOutput] = {}
-    for unseen in range(2 if settings.feeds is None else 1):
-        ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, unseen)
-        if not isinstance(ending, Returned):
-            return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
-        found: Closeness = ending.value
-        if found.reason:
-            return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
-        for output in found.outputs:
-            worst[output.name] = max(worst.get(output.name, output), output, key=lambda one: one.excess)
-        if not found.agrees:
-            return Verdict(Kind.DIFFERS, found.problem, rounded=tuple(worst.values()))
+    ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, _DRAWS)
+    if not isinstance(ending, Returned):
+        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+    found: Closeness = ending.value
+    if found.reason:
+        return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
+    if not found.agrees:
+        return Verdict(Kind.DIFFERS, found.problem, rounded=found.outputs)
     return Verdict(
         Kind.VERIFIED,
         evaluator="onnxruntime CPU, every value rounded to its type",
-        rounded=tuple(worst.values()),
+        rounded=found.outputs,
         seconds=time.perf_counter() - begin,
         own_rounding=True,
         given_tolerance=True,

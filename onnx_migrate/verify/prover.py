@@ -170,7 +170,7 @@ class Prover:
             return verdict
         start = time.perf_counter()
         kind, settings = narrowest(original.model), self.settings.for_child
-        ending = self.settings.call(CLOSENESS, original, result, kind, settings, 0, True)
+        ending = self.settings.call(CLOSENESS, original, result, kind, settings, 1, True)
         verdict = replace(verdict, seconds=verdict.seconds + time.perf_counter() - start)
         found: Closeness = (
             ending.value if isinstance(ending, process.Returned) else Closeness(reason=interruption(ending))

@@ -41,8 +41,8 @@ _PATIENCE = 3
 _TRIES = 8
 """How often it is tried to give nodes of an island back."""
 
-_UNSEEN, _UNSEEN_WHERE_DECIDING = 2, 5
-"""How many times a result that is close is compared on other inputs, and of a model that decides by its numbers."""
+_DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
+"""How many times inputs are drawn, and for a model that decides by its numbers."""
 
 _SURELY = 0.7
 """By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
@@ -71,8 +71,8 @@ class Found:
 def find_islands(original: Model, graph: Frame, kind: int, convert: Converting, settings: Settings) -> Found:
     """Convert, compare, and keep more nodes around those at which the result leaves the original, until it does not.
 
-    Then nodes are given back that need not be kept. `graph` is the original's main graph. What has been found is checked on
-    inputs that the search has not seen. Returns the closest that was found, which may not be close enough, or be the original.
+    Then nodes are given back that need not be kept. `graph` is the original's main graph. Returns the closest that was found,
+    which may not be close enough, or be the original.
     """
     with ready_worker(settings) as worker:
         return _Search(original, graph, kind, convert, replace(settings, worker=worker)).run()
@@ -84,7 +84,7 @@ class _Search:
     ) -> None:
         self._original, self._graph, self._kind = original, graph, kind
         self._convert, self._settings = convert, settings
-        self._unseen = _UNSEEN_WHERE_DECIDING if decides(graph) else _UNSEEN
+        self._draws = _DRAWS_WHERE_DECIDING if decides(graph) else _DRAWS
         self._strictly = False
         """Whether results run with every value rounded alone, as the original ends the process with optimisation."""
         self._crashing: list[Step] | None = None
@@ -132,7 +132,7 @@ class _Search:
         steps = [step for step in map(self._makers.__getitem__, (name for _, name in kept)) if step.inner]
         for products in _PRODUCTS if steps else ():
             islands = kept - _places(steps) | _places(_inside(*steps, but=products))
-            closeness = self._compared(original, islands)
+            closeness = self._compared(original, islands, located=False)
             if not closeness.reason and closeness.excess < found.closeness.excess:
                 found = replace(found, islands=islands, closeness=closeness)
         return found
@@ -144,7 +144,7 @@ class _Search:
         def tried(islands: Islands) -> bool:
             nonlocal found, tries
             tries -= 1
-            closeness = self._compared(original, islands)
+            closeness = self._compared(original, islands, located=False)
             if closeness.reason or closeness.excess > max(_SURELY, found.closeness.excess):
                 return False
             found = replace(found, islands=islands, closeness=closeness)
@@ -169,7 +169,7 @@ class _Search:
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets those of all nodes."""
         limit = largest(self._kind)
-        ending = self._settings.call(RANGES, original, self._settings.for_child)
+        ending = self._settings.call(RANGES, original, self._settings.for_child, self._draws)
         values = ending.value if isinstance(ending, process.Returned) else {}
         sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
         near = [
@@ -179,25 +179,20 @@ class _Search:
         ]
         return _places(other for step in near for other in (step, *_readers(step)))
 
-    def _compared(self, original: Runnable, islands: Islands) -> Closeness:
-        """Compare on the inputs of the search, and where the result is close on these, on others; return the worse."""
-        worst = Closeness()
+    def _compared(self, original: Runnable, islands: Islands, *, located: bool = True) -> Closeness:
+        """Convert and compare; without causes, unless they are to be `located`."""
         with Prover(self._settings) as prover:
             converted = self._convert(islands)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
-            result = prover.runnable(converted)
-            for unseen in range(self._unseen + 1 if self._settings.feeds is None else 1):
-                found = self._compared_on(original, result, islands, unseen)
-                worst = found if found.reason or not unseen or found.excess > worst.excess else worst
-                if not found.agrees or found.reason:
-                    break
-        return worst
+            return self._compared_with(original, prover.runnable(converted), islands, located)
 
-    def _compared_on(self, original: Runnable, result: Runnable, islands: Islands, unseen: int) -> Closeness:
+    def _compared_with(
+        self, original: Runnable, result: Runnable, islands: Islands, located: bool
+    ) -> Closeness:
         """Compare in a child process; without optimisation if that ends the process of the original, too."""
-        given = original, result, self._kind, self._settings.for_child, unseen, False
-        ending = self._settings.call(CLOSENESS, *given, self._strictly)
+        given = original, result, self._kind, self._settings.for_child, self._draws, False
+        ending = self._settings.call(CLOSENESS, *given, self._strictly, located)
         if isinstance(ending, process.Returned):
             found: Closeness = ending.value
             return found
@@ -205,7 +200,7 @@ class _Search:
             return Closeness(reason=interruption(ending))
         if not runs_optimised(original, original, self._settings):
             self._strictly = True
-            return self._compared_on(original, result, islands, unseen)
+            return self._compared_with(original, result, islands, located)
         if self._crashing is None:
             self._crashing = crashing_nodes(
                 self._graph, lambda steps: self._runs(original, islands | _places(steps))

@@ -96,21 +96,22 @@ def closeness(
     result: Runnable,
     kind: int,
     settings: Settings,
-    unseen: int = 0,
+    draws: int = 1,
     migrated: bool = False,
     strictly: bool = False,
+    located: bool = True,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
-    For each number `unseen` these are other inputs, unless the user gave some. `migrated` says that the original has the type
-    itself, so that no values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with
-    and without optimisation, unless `strictly`.
+    These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
+    values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
+    optimisation, unless `strictly`. Causes are looked for only where they are to be `located`.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
     try:
         mark("original: running")
-        reference = reference_of(original, result, settings, unseen)
+        reference = reference_of(original, result, settings, draws)
         mark("result: running")
         measured = _Measured(reference, result, kind, settings, migrated, strictly)
         refused = measured.run()
@@ -126,10 +127,10 @@ def closeness(
         )
     found = Closeness(outputs, beyond=tuple(measured.beyond))
     if kind == TensorProto.FLOAT16 and not migrated and decides(reference.graph):
-        jumping = jump(reference, result, measured.errors)
+        jumping = jump(reference, result, measured.errors, located)
         if jumping is not None:
             return replace(found, refusal=jumping[0], causes=jumping[1])
-    if found.agrees or kind == TensorProto.FLOAT:
+    if found.agrees or kind == TensorProto.FLOAT or not located:
         return found
     worst = max(outputs, key=lambda output: output.excess)
     runs = measured.runs
@@ -245,7 +246,7 @@ RUNS = "onnx_migrate.verify.precision.closeness:run_optimised"
 
 def run_optimised(original: Runnable, model: Runnable, settings: Settings) -> None:
     """Run a model with optimisation on the first inputs of an original. Raises EvaluationError; may end the process."""
-    reference = reference_of(original, model, settings, 0)
+    reference = reference_of(original, model, settings, 1)
     evaluator = open_model(model, OPTIMIZED)
     for feed in reference.feeds:
         evaluator.run(fed(feed.inputs, model.model))
@@ -255,15 +256,15 @@ RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
 """What runs in the child process, before the first comparison."""
 
 
-def number_ranges(original: Runnable, settings: Settings) -> dict[str, tuple[float, float, bool]]:
-    """Return of the values of the main graph the largest and the smallest magnitude but 0, on the inputs of the search.
+def number_ranges(original: Runnable, settings: Settings, draws: int) -> dict[str, tuple[float, float, bool]]:
+    """Return of the values of the main graph the largest and the smallest magnitude but 0, on the first of so many draws.
 
     The third is whether the largest ones may be larger on other inputs, as those of a mask are not.
     """
     if is_random(original.model):
         original = with_fixed_numbers(original)
     try:
-        reference = reference_of(original, original, settings, 0)
+        reference = reference_of(original, original, settings, draws)
     except EvaluationError:
         return {}
     found: dict[str, tuple[float, float, bool]] = {}

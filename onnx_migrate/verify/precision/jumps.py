@@ -56,9 +56,11 @@ def _is_deciding(step: Step) -> bool:
 
 
 def jump(
-    reference: Reference, result: Runnable, errors: Mapping[str, float]
+    reference: Reference, result: Runnable, errors: Mapping[str, float], located: bool
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return which output jumps, and all nodes of the main graph up to where it begins; None where none does."""
+    """Return which output jumps, and if it is to be `located`, all nodes of the main graph up to where it begins; None where none
+    does.
+    """
     try:
         model = open_model(result, COARSE)
         runs = [in_float(model.run(fed(feed.inputs, result.model))) for feed in reference.feeds]
@@ -73,7 +75,7 @@ def jump(
                     f" it is off by {error:.2g} of its largest magnitude with what rounding adds 8 times as large, and by"
                     f" {errors[name]:.2g} as it is"
                 )
-                return said, tuple(_up_to(_first(reference, result, place, name)))
+                return said, tuple(_up_to(_first(reference, result, place, name)) if located else ())
     return None
 
 

@@ -57,25 +57,39 @@ _references: dict[tuple[bytes, str, int], Reference] = {}
 """Of the original that was last run in this process."""
 
 
-def reference_of(original: Runnable, result: Runnable, settings: Settings, unseen: int) -> Reference:
-    """Return what an original computes on the inputs of a search, whose seed moves by `unseen`; the last original's is kept.
+def reference_of(original: Runnable, result: Runnable, settings: Settings, draws: int) -> Reference:
+    """Return what an original computes on so many draws of inputs, or on the user's; the last original's is kept.
 
     Raises EvaluationError where it does not load or run.
     """
     shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
-    key = (original.structure or b"", shapes, unseen)
+    key = (original.structure or b"", shapes, draws)
     if key not in _references:
         model = open_model(original, STRICT)
         extent = Extent(distributions=_DISTRIBUTIONS)
-        search = FeedSearch(model, original.model, result.model, settings.seed + unseen, extent)
-        if settings.feeds is None:
-            search.generate()
-        else:
-            search.use(settings.feeds)
+        reference = Reference(original, [], [])
+        for draw in range(draws if settings.feeds is None else 1):
+            search = FeedSearch(model, original.model, result.model, settings.seed + draw, extent)
+            if settings.feeds is None:
+                search.generate()
+            else:
+                search.use(settings.feeds)
+            for feed, outputs in zip(search.feeds, search.outputs, strict=True):
+                if not any(_alike(feed, other) for other in reference.feeds):
+                    reference.feeds.append(feed)
+                    reference.outputs.append(in_float(outputs))
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
-        _references[key] = Reference(original, search.feeds, list(map(in_float, search.outputs)))
+        _references[key] = reference
     return _references[key]
+
+
+def _alike(feed: Feed, other: Feed) -> bool:
+    """Return whether two feeds are the same numbers, as zeros of two draws are."""
+    return feed.name == other.name == _ZEROS and all(
+        isinstance(value, np.ndarray) and np.array_equal(value, other.inputs[name])
+        for name, value in feed.inputs.items()
+    )
 
 
 def recorded(reference: Reference, made: set[str] | None) -> list[str]:

@@ -43,7 +43,7 @@ def test_what_ends_the_process_stays_float32_unless_the_original_ends_it(
 
     def ends(settings: Settings, function: str, *given: object) -> process.Ending:
         if function.endswith((":closeness", ":run_optimised")):
-            result, strictly = given[1], given[-1] is True
+            result, strictly = given[1], given[6:7] == (True,)
             assert isinstance(result, Runnable)
             narrow = types(result.model).get("b") == F16
             if not strictly and (narrow or (not original_runs and function.endswith("run_optimised"))):
