@@ -132,7 +132,7 @@ class _Search:
         steps = [step for step in map(self._makers.__getitem__, (name for _, name in kept)) if step.inner]
         for products in _PRODUCTS if steps else ():
             islands = kept - _places(steps) | _places(_inside(*steps, but=products))
-            closeness = self._compared(original, islands, located=False)
+            closeness = self._compared(original, islands)
             if not closeness.reason and closeness.excess < found.closeness.excess:
                 found = replace(found, islands=islands, closeness=closeness)
         return found
@@ -144,8 +144,9 @@ class _Search:
         def tried(islands: Islands) -> bool:
             nonlocal found, tries
             tries -= 1
-            closeness = self._compared(original, islands, located=False)
-            if closeness.reason or closeness.excess > max(_SURELY, found.closeness.excess):
+            most = max(_SURELY, found.closeness.excess)
+            closeness = self._compared(original, islands, most)
+            if closeness.reason or closeness.excess > most:
                 return False
             found = replace(found, islands=islands, closeness=closeness)
             return True
@@ -179,20 +180,20 @@ class _Search:
         ]
         return _places(other for step in near for other in (step, *_readers(step)))
 
-    def _compared(self, original: Runnable, islands: Islands, *, located: bool = True) -> Closeness:
-        """Convert and compare; without causes, unless they are to be `located`."""
+    def _compared(self, original: Runnable, islands: Islands, most: float | None = None) -> Closeness:
+        """Convert and compare; with `most` up to the first output that is off by more than so many times what is allowed."""
         with Prover(self._settings) as prover:
             converted = self._convert(islands)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
-            return self._compared_with(original, prover.runnable(converted), islands, located)
+            return self._compared_with(original, prover.runnable(converted), islands, most)
 
     def _compared_with(
-        self, original: Runnable, result: Runnable, islands: Islands, located: bool
+        self, original: Runnable, result: Runnable, islands: Islands, most: float | None
     ) -> Closeness:
         """Compare in a child process; without optimisation if that ends the process of the original, too."""
         given = original, result, self._kind, self._settings.for_child, self._draws, False
-        ending = self._settings.call(CLOSENESS, *given, self._strictly, located)
+        ending = self._settings.call(CLOSENESS, *given, self._strictly, most)
         if isinstance(ending, process.Returned):
             found: Closeness = ending.value
             return found
@@ -200,7 +201,7 @@ class _Search:
             return Closeness(reason=interruption(ending))
         if not runs_optimised(original, original, self._settings):
             self._strictly = True
-            return self._compared_with(original, result, islands, located)
+            return self._compared_with(original, result, islands, most)
         if self._crashing is None:
             self._crashing = crashing_nodes(
                 self._graph, lambda steps: self._runs(original, islands | _places(steps))

@@ -113,8 +113,9 @@ class Precision(Pass):
         done: dict[Islands, _Conversion] = {}
 
         def convert(islands: Islands) -> Model:
-            done.clear()
-            done[islands] = self._converted(model, stored, types, islands)
+            if islands not in done:
+                done.clear()
+                done[islands] = self._converted(model, stored, types, islands)
             return done[islands].model
 
         first = convert(frozenset())
@@ -129,8 +130,7 @@ class Precision(Pass):
             if target != TensorProto.FLOAT or not is_narrow(model.proto):
                 self._judge(found, graph)
         islands: Islands = found.islands if found is not None else frozenset()
-        if islands not in done:
-            convert(islands)
+        convert(islands)
         if target != TensorProto.FLOAT and not is_narrow(done[islands].model.proto):
             self._refuse_unchanged(done[islands].plan, islands)
         self._report(done[islands], found, log)

@@ -87,6 +87,8 @@ def narrowest(model: onnx.ModelProto) -> int:
 
 def strict(runnable: Runnable, *, coarse: bool = False) -> Runnable:
     """Return the model with each node of a narrow type computing in float32, and its outputs rounded to their types."""
+    if not is_narrow(runnable.model):
+        return runnable
     model = runnable.proto()
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)

@@ -31,7 +31,7 @@ def causes_of(
     """
     made = {name for node in result.model.graph.node for name in node.output}
     inputs = reference.feeds[feed].inputs
-    errors, sizes = inner_errors(reference, result, inputs, recorded(reference, made), way)
+    (errors,), sizes = inner_errors(reference, result, inputs, recorded(reference, made), (way,))
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
             if _error(step.outputs, errors) > limit:
@@ -42,21 +42,26 @@ def causes_of(
 
 
 def inner_errors(
-    reference: Reference, result: Runnable, feed: Mapping[str, Any], names: Sequence[str], way: str
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Return of inner values how far they are off, and their sizes, on some inputs."""
-    errors: dict[str, float] = {}
+    reference: Reference,
+    result: Runnable,
+    feed: Mapping[str, Any],
+    names: Sequence[str],
+    ways: Sequence[str],
+) -> tuple[list[dict[str, float]], dict[str, tuple[float, float]]]:
+    """Return of inner values how far they are off in each of the configurations, and their sizes, on some inputs."""
+    errors: list[dict[str, float]] = [{} for _ in ways]
     sizes: dict[str, tuple[float, float]] = {}
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
         try:
             one = open_model(reference.runnable, STRICT, some).run(feed)
-            other = in_float(open_model(result, way, some).run(fed(feed, result.model)))
+            others = [in_float(open_model(result, way, some).run(fed(feed, result.model))) for way in ways]
         except (EvaluationError, MemoryError):
             continue
         for name in some:
-            errors[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
             sizes[name] = magnitudes(one[name])
+            for found, other in zip(errors, others, strict=True):
+                found[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
     return errors, sizes
 
 

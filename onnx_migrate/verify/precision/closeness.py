@@ -6,10 +6,11 @@ the original is with its weights and inputs rounded alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.process import mark
@@ -21,10 +22,11 @@ from onnx_migrate.verify.evaluators import (
     STRICT,
     UNOPTIMIZED,
     EvaluationError,
+    Evaluator,
     Runnable,
     open_model,
 )
-from onnx_migrate.verify.evaluators.strict import is_narrow
+from onnx_migrate.verify.evaluators.strict import is_narrow, rounded_weights
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.precision.causes import AT_ONCE, causes_of
 from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
@@ -33,7 +35,6 @@ from onnx_migrate.verify.precision.reference import (
     Reference,
     error_on,
     floors_of_narrow,
-    floors_of_wide,
     recorded,
     reference_of,
 )
@@ -99,13 +100,14 @@ def closeness(
     draws: int = 1,
     migrated: bool = False,
     strictly: bool = False,
-    located: bool = True,
+    most: float | None = None,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
     These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. Causes are looked for only where they are to be `located`.
+    optimisation, unless `strictly`. With `most`, no causes are looked for, and the comparison ends at the first output that is
+    off by more than so many times what is allowed.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
@@ -113,28 +115,33 @@ def closeness(
         mark("original: running")
         reference = reference_of(original, result, settings, draws)
         mark("result: running")
-        measured = _Measured(reference, result, kind, settings, migrated, strictly)
-        refused = measured.run()
+        measured = _Measured(reference, result, kind, settings, migrated, 1.0 if most is None else most)
+        within = measured.run(STRICT)
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
-    if refused is not None:
-        return refused
-    outputs = tuple(output for name, output in measured.outputs.items() if name not in measured.beyond)
+    halves = kind == TensorProto.FLOAT16 and not migrated
+    if halves and decides(reference.graph) and (within or most is None):
+        jumping = jump(reference, result, measured.errors, located=most is None)
+        if jumping is not None:
+            return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
+    try:
+        for way in (UNOPTIMIZED, OPTIMIZED) if halves and not strictly else ():
+            within = within and measured.run(way)
+    except EvaluationError as error:
+        if not _runs(reference, measured.way):
+            return Closeness(reason=f"it does not {error.failed_to}: {error}")
+        return _refused(reference, error)
+    outputs = measured.compared
     if migrated and settings.tolerance.is_given:
         tolerated = set(_tolerated(reference, measured.runs, settings))
         outputs = tuple(
             replace(output, limit=output.error) if output.name in tolerated else output for output in outputs
         )
     found = Closeness(outputs, beyond=tuple(measured.beyond))
-    if kind == TensorProto.FLOAT16 and not migrated and decides(reference.graph):
-        jumping = jump(reference, result, measured.errors, located)
-        if jumping is not None:
-            return replace(found, refusal=jumping[0], causes=jumping[1])
-    if found.agrees or kind == TensorProto.FLOAT or not located:
+    if found.agrees or kind == TensorProto.FLOAT or most is not None:
         return found
-    worst = max(outputs, key=lambda output: output.excess)
-    runs = measured.runs
-    at = max(range(len(runs)), key=lambda place: error_on(reference, place, worst.name, runs[place]))
+    worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
+    at = max(runs, key=lambda place: error_on(reference, place, worst.name, runs[place]))
     limit = max(output.limit for output in outputs)
     causes, sizes = causes_of(reference, result, at, limit, measured.way)
     return replace(found, causes=causes, sizes=sizes)
@@ -150,16 +157,16 @@ class _Measured:
         kind: int,
         settings: Settings,
         migrated: bool,
-        strictly: bool,
+        most: float,
     ) -> None:
+        """`most` is how many times what is allowed an output may be off before nothing more is run."""
         self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
-        self._kind = kind
-        narrow = kind == TensorProto.FLOAT16 and not migrated and not strictly
-        self._ways = (STRICT, UNOPTIMIZED, OPTIMIZED) if narrow else (STRICT,)
+        self._kind, self._enough = kind, most
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
         jumps = decides(reference.graph) and not migrated
         self._most = _JUMPING * self._rounding if jumps else float("inf")
+        self._rounded: Evaluator | None = None
         self.errors: dict[str, float] = {}
         self.outputs: dict[str, RoundedOutput] = {}
         """Of each output the worst, by what it may be off on the same inputs."""
@@ -167,37 +174,31 @@ class _Measured:
         """Outputs at which the original itself overflows."""
         self.way = STRICT
         """The configuration in which the result ran last."""
-        self.runs: list[dict[str, Any]] = []
-        """What it gave there."""
+        self.runs: dict[int, dict[str, Any]] = {}
+        """What it gave there, by the places of feeds."""
 
-    def run(self) -> Closeness | None:
-        """Run until an output is off by more than it may be; return what ONNX Runtime says if it fails on the result alone.
+    @property
+    def compared(self) -> tuple[RoundedOutput, ...]:
+        """The outputs but those at which the original overflows."""
+        return tuple(output for name, output in self.outputs.items() if name not in self.beyond)
 
-        Raises EvaluationError where the result does not load or run with every value rounded.
+    def run(self, way: str) -> bool:
+        """Run on all inputs, or up to the first on which a result that is searched for leaves the original; return whether none.
+
+        Raises EvaluationError where it does not load or run.
         """
-        try:
-            for way in self._ways:
-                self.way = way
-                if not self._is_within():
-                    break
-        except EvaluationError as error:
-            if self.way == STRICT or not _runs(self._reference, self.way):
-                raise
-            return _refused(self._reference, error)
-        return None
-
-    def _is_within(self) -> bool:
-        """Run on all inputs, or up to the first on which a result that is searched for leaves the original."""
-        reference, self.runs = self._reference, []
-        model = open_model(self._result, self.way)
-        for place, feed in enumerate(reference.feeds):
-            self.runs.append(in_float(model.run(fed(feed.inputs, self._result.model))))
-            errors = {name: error_on(reference, place, name, self.runs[-1]) for name in reference.outputs[0]}
-            if not reference.floors and any(error > self._rounding for error in errors.values()):
-                reference.floors = self._floors()
+        reference, self.runs, self.way = self._reference, {}, way
+        model = open_model(self._result, way)
+        for place in reference.order:
+            run = in_float(model.run(fed(reference.feeds[place].inputs, self._result.model)))
+            self.runs[place] = run
+            errors = {name: error_on(reference, place, name, run) for name in reference.outputs[0]}
+            if any(error > self._enough * self._rounding for error in errors.values()):
+                self._find_floor(place)
             for name, error in errors.items():
-                self._add(name, error, reference.floors[place].get(name) if reference.floors else None)
-            if not self._migrated and not all(output.agrees for output in self.outputs.values()):
+                self._add(name, error, reference.floors.get(place, {}).get(name))
+            if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
+                reference.is_off_on(place)
                 return False
         return True
 
@@ -211,10 +212,24 @@ class _Measured:
         if name not in self.outputs or output.excess > self.outputs[name].excess:
             self.outputs[name] = output
 
-    def _floors(self) -> list[dict[str, float]]:
+    def _find_floor(self, place: int) -> None:
+        """Find out how far off outputs are on the feed at a place by rounding alone."""
+        reference = self._reference
+        if place in reference.floors:
+            return
         if self._migrated or self._kind == TensorProto.FLOAT:
-            return floors_of_narrow(self._reference, self._settings)
-        return floors_of_wide(self._reference, self._result, self._kind)
+            floor = floors_of_narrow(reference, self._settings)
+            reference.floors = dict.fromkeys(range(len(reference.feeds)), floor)
+            return
+        try:
+            if self._rounded is None:
+                rounded = rounded_weights(reference.runnable, self._result, self._kind)
+                self._rounded = open_model(rounded, UNOPTIMIZED)
+            run = in_float(self._rounded.run(reference.feeds[place].inputs))
+        except EvaluationError:
+            run = {}
+        errors = {name: error_on(reference, place, name, run) for name in run}
+        reference.floors[place] = {name: off for name, off in errors.items() if np.isfinite(off)}
 
 
 def _runs(reference: Reference, way: str) -> bool:
@@ -280,10 +295,12 @@ def number_ranges(original: Runnable, settings: Settings, draws: int) -> dict[st
     return found
 
 
-def _tolerated(reference: Reference, runs: Sequence[Mapping[str, Any]], settings: Settings) -> Iterable[str]:
+def _tolerated(
+    reference: Reference, runs: Mapping[int, Mapping[str, Any]], settings: Settings
+) -> Iterable[str]:
     """Yield the outputs that are within the tolerance that the user gave."""
     for name in reference.outputs[0]:
-        pairs = [(one[name], other[name]) for one, other in zip(reference.outputs, runs, strict=True)]
+        pairs = [(reference.outputs[place][name], run[name]) for place, run in runs.items()]
         parts = [part for one, other in pairs for part in paired(name, one, other) or [(name, one, None)]]
         if not any(compare(*part, settings.tolerance).problem for part in parts):
             yield name

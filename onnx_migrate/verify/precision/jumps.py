@@ -56,17 +56,20 @@ def _is_deciding(step: Step) -> bool:
 
 
 def jump(
-    reference: Reference, result: Runnable, errors: Mapping[str, float], located: bool
+    reference: Reference, result: Runnable, errors: Mapping[str, float], *, located: bool
 ) -> tuple[str, tuple[str, ...]] | None:
     """Return which output jumps, and if it is to be `located`, all nodes of the main graph up to where it begins; None where none
     does.
     """
     try:
         model = open_model(result, COARSE)
-        runs = [in_float(model.run(fed(feed.inputs, result.model))) for feed in reference.feeds]
     except (EvaluationError, MemoryError):
         return None
-    for place, run in enumerate(runs):
+    for place in [*reference.order]:
+        try:
+            run = in_float(model.run(fed(reference.feeds[place].inputs, result.model)))
+        except (EvaluationError, MemoryError):
+            continue
         for name, value in run.items():
             error = error_on(reference, place, name, run)
             if isinstance(value, np.ndarray) and value.dtype.kind == "f" and _is_jump(error, errors[name]):
@@ -75,6 +78,7 @@ def jump(
                     f" it is off by {error:.2g} of its largest magnitude with what rounding adds 8 times as large, and by"
                     f" {errors[name]:.2g} as it is"
                 )
+                reference.is_off_on(place)
                 return said, tuple(_up_to(_first(reference, result, place, name)) if located else ())
     return None
 
@@ -88,7 +92,7 @@ def _first(reference: Reference, result: Runnable, place: int, output: str) -> l
     """Return the nodes whose outputs jump, and none of whose inputs does."""
     made = {name for node in result.model.graph.node for name in node.output}
     names, inputs = recorded(reference, made), reference.feeds[place].inputs
-    fine, coarse = (inner_errors(reference, result, inputs, names, way)[0] for way in (STRICT, COARSE))
+    (fine, coarse), _ = inner_errors(reference, result, inputs, names, (STRICT, COARSE))
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
     def any_of(values: Sequence[Value | None]) -> bool:

@@ -14,7 +14,7 @@ from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.evaluators.strict import NARROW, rounded_weights
+from onnx_migrate.verify.evaluators.strict import NARROW
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
@@ -25,7 +25,6 @@ __all__ = [
     "Reference",
     "error_on",
     "floors_of_narrow",
-    "floors_of_wide",
     "recorded",
     "reference_of",
 ]
@@ -44,8 +43,22 @@ class Reference:
     runnable: Runnable
     feeds: list[Feed]
     outputs: list[dict[str, Any]]
-    floors: list[dict[str, float]] = field(default_factory=list)
-    """Of each feed, once they are known, how far off each output is by rounding alone."""
+    floors: dict[int, dict[str, float]] = field(default_factory=dict)
+    """By places of feeds, where they are known, how far off outputs are by rounding alone."""
+    order: list[int] = field(default_factory=list)
+    """The places of feeds, those first on which a result was off last."""
+
+    def add(self, feed: Feed, outputs: dict[str, Any]) -> None:
+        """Add what the original computes on further inputs, unless these are known."""
+        if not any(_alike(feed, other) for other in self.feeds):
+            self.order.append(len(self.feeds))
+            self.feeds.append(feed)
+            self.outputs.append(in_float(outputs))
+
+    def is_off_on(self, place: int) -> None:
+        """Let the feed at a place be run first from now on: the next result is off on it, too, most likely."""
+        self.order.remove(place)
+        self.order.insert(0, place)
 
     @cached_property
     def graph(self) -> Frame:
@@ -75,9 +88,7 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
             else:
                 search.use(settings.feeds)
             for feed, outputs in zip(search.feeds, search.outputs, strict=True):
-                if not any(_alike(feed, other) for other in reference.feeds):
-                    reference.feeds.append(feed)
-                    reference.outputs.append(in_float(outputs))
+                reference.add(feed, outputs)
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
         _references[key] = reference
@@ -120,18 +131,7 @@ def error_on(reference: Reference, place: int, name: str, run: Mapping[str, Any]
     return 0.0 if reference.feeds[place].name == _ZEROS and np.isfinite(error) else error
 
 
-def floors_of_wide(reference: Reference, result: Runnable, kind: int) -> list[dict[str, float]]:
-    """Return how far off each output is with rounded weights and inputs alone, on each feed."""
-    try:
-        model = open_model(rounded_weights(reference.runnable, result, kind), UNOPTIMIZED)
-        runs = [in_float(model.run(feed.inputs)) for feed in reference.feeds]
-    except EvaluationError:
-        return [{} for _ in reference.feeds]
-    errors = [{name: error_on(reference, place, name, run) for name in run} for place, run in enumerate(runs)]
-    return [{name: off for name, off in some.items() if np.isfinite(off)} for some in errors]
-
-
-def floors_of_narrow(reference: Reference, settings: Settings) -> list[dict[str, float]]:
+def floors_of_narrow(reference: Reference, settings: Settings) -> dict[str, float]:
     """Return how far off each output of a narrow original is as the runtime runs it, and where weights and inputs are rounded
     to a neighbour; infinite where the original overflows in one of the two alone. They are the worst of all feeds, for each.
     """
@@ -149,4 +149,4 @@ def floors_of_narrow(reference: Reference, settings: Settings) -> list[dict[str,
             continue
         errors = _worst_errors(reference, runs)
         found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
-    return [found] * len(reference.feeds)
+    return found
