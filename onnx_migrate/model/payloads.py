@@ -112,19 +112,18 @@ class FilePayload:
 
     def read(self) -> bytes:
         """Return the bytes. Raises LoadError as `open` does, and when the file is too short or changes meanwhile."""
-        data = bytearray(self.length)
-        view = memoryview(data)
+        pieces, left = [], self.length
         with self.open() as file:
             file.seek(self.offset)
-            while view:
-                count = file.readinto(view)
-                if not count:
+            while left:
+                pieces.append(file.read(left))
+                if not pieces[-1]:
                     raise LoadError(
                         f"{self.path} ends before byte {self.offset + self.length}", code="missing-data"
                     )
-                view = view[count:]
+                left -= len(pieces[-1])
             self.require_unchanged(file.fileno())
-        return bytes(data)
+        return b"".join(pieces)
 
 
 @dataclass(frozen=True)
