@@ -14,7 +14,7 @@ from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.evaluators.strict import is_narrow
-from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
+from onnx_migrate.verify.precision.closeness import CLOSENESS, MATRIX, RANGES, RECURRENT, Closeness
 from onnx_migrate.verify.precision.jumps import decides
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
@@ -47,10 +47,8 @@ _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 _SURELY = 0.7
 """By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
 
-_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
-_MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
-_PRODUCTS = (_MATRIX | _RECURRENT, _MATRIX, _RECURRENT)
-"""Operators for whose time a narrow type is asked for: of those inside of a loop or branch the search sees no values."""
+_PRODUCTS = (MATRIX | RECURRENT, MATRIX, RECURRENT)
+"""Operators that change where all others keep their type: of those inside of a loop or branch the search sees no values."""
 
 Islands = frozenset[tuple[BodyKey, str]]
 """Nodes by their bodies and first outputs."""
@@ -103,8 +101,8 @@ class _Search:
         near: Found | None = None
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
-            large = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
-            islands = large
+            needed = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
+            islands = needed
             for _ in range(_ROUNDS):
                 found = self._compared(original, islands)
                 sizes.update(found.sizes)
@@ -115,6 +113,7 @@ class _Search:
                     break
                 causes = [self._makers[name] for name in found.causes]
                 new = _places(causes) - islands
+                needed |= new if found.fails else frozenset()
                 reach = 0 if new and idle < _PATIENCE else max(1, 2 * reach)
                 grown = islands | new | self._around(islands | _places(causes), reach)
                 if grown == islands:
@@ -122,7 +121,7 @@ class _Search:
                 islands = grown
             assert best is not None
             if best.closeness.agrees:
-                best = self._smaller(original, best, large)
+                best = self._smaller(original, best, needed)
             if best.closeness.reason or best.islands not in self._wholes or near is None:
                 return best
             return self._products(original, near, islands)

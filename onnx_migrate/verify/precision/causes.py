@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, magnitudes, wide
 from onnx_migrate.verify.precision.reference import Reference, recorded
 
-__all__ = ["AT_ONCE", "causes_of", "inner_errors"]
+__all__ = ["causes_of", "inner_errors", "originals"]
 
 _EPSILON = 2.0**-11
 """What a node's rounding adds, below which errors are not compared."""
@@ -18,8 +20,11 @@ _EPSILON = 2.0**-11
 _AMPLIFIES = 4.0
 """How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
 
-AT_ONCE = 200
-"""How many inner values are recorded in one run."""
+_FIRST, _MOST = 200, 2000
+"""How many inner values are recorded in the first run, and in one at most."""
+
+_BYTES = 1 << 28
+"""What those of a later run may take."""
 
 
 def causes_of(
@@ -51,10 +56,8 @@ def inner_errors(
     """Return of inner values how far they are off in each of the configurations, and their sizes, on some inputs."""
     errors: list[dict[str, float]] = [{} for _ in ways]
     sizes: dict[str, tuple[float, float]] = {}
-    for start in range(0, len(names), AT_ONCE):
-        some = names[start : start + AT_ONCE]
+    for some, one in originals(reference, feed, names):
         try:
-            one = open_model(reference.runnable, STRICT, some).run(feed)
             others = [in_float(open_model(result, way, some).run(fed(feed, result.model))) for way in ways]
         except (EvaluationError, MemoryError):
             continue
@@ -63,6 +66,22 @@ def inner_errors(
             for found, other in zip(errors, others, strict=True):
                 found[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
     return errors, sizes
+
+
+def originals(
+    reference: Reference, feed: Mapping[str, Any], names: Sequence[str]
+) -> Iterator[tuple[Sequence[str], Mapping[str, Any]]]:
+    """Yield inner values of the original on some inputs: a few, then as many at once as should not take too much memory."""
+    count, start = _FIRST, 0
+    while start < len(names):
+        some, start = names[start : start + count], start + count
+        try:
+            run = open_model(reference.runnable, STRICT, some).run(feed)
+        except (EvaluationError, MemoryError):
+            continue
+        yield some, run
+        size = sum(value.nbytes for value in run.values() if isinstance(value, np.ndarray))
+        count = int(min(max(_BYTES * len(some) // max(size, 1), _FIRST), _MOST))
 
 
 def _error(values: Iterable[Value | None], errors: Mapping[str, float]) -> float:

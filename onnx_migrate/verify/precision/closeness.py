@@ -6,6 +6,7 @@ the original is with its weights and inputs rounded alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.facts.typed_graph import Step
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import RoundedOutput
 from onnx_migrate.verify.compare.arrays import paired
@@ -28,7 +30,7 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.evaluators.strict import is_narrow, rounded_weights
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
-from onnx_migrate.verify.precision.causes import AT_ONCE, causes_of
+from onnx_migrate.verify.precision.causes import causes_of, originals
 from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
 from onnx_migrate.verify.precision.jumps import decides, jump
 from onnx_migrate.verify.precision.reference import (
@@ -40,7 +42,21 @@ from onnx_migrate.verify.precision.reference import (
 )
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["CLOSENESS", "RANGES", "RUNS", "Closeness", "closeness", "number_ranges", "run_optimised"]
+__all__ = [
+    "CLOSENESS",
+    "MATRIX",
+    "RANGES",
+    "RECURRENT",
+    "RUNS",
+    "Closeness",
+    "closeness",
+    "number_ranges",
+    "run_optimised",
+]
+
+RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
+"""Operators for whose time a narrow type is asked for."""
 
 _FLOORS = 2.0
 """How many times as far off as the original with rounded weights and inputs it may be."""
@@ -64,6 +80,8 @@ class Closeness:
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     reason: str = ""
     refusal: str = ""
+    fails: bool = False
+    """Whether that is what ONNX Runtime says, and `causes` are all nodes of the form that it has no kernel of."""
     beyond: tuple[str, ...] = ()
 
     @property
@@ -251,8 +269,22 @@ def _refused(reference: Reference, error: EvaluationError) -> Closeness:
         if (name := step.node.name) and (f"({name}" in said or f"'{name}'" in said)
     ]
     longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
-    causes = tuple(step.node.output[0] for step in longest)
-    return Closeness(refusal=f"ONNX Runtime does not {error.failed_to} it: {said}", causes=causes)
+    alike = [
+        step
+        for step in reference.graph.steps
+        if not step.is_a(*MATRIX, *RECURRENT) and any(_form(step) == _form(other) for other in longest)
+    ]
+    if not longest:  # the node has no name
+        words = set(re.findall(r"\w+", said))
+        alike = [step for step in reference.graph.steps if step.node.op_type in words]
+    causes = tuple(step.node.output[0] for step in (*alike, *longest))
+    said = f"ONNX Runtime does not {error.failed_to} it: {said}"
+    return Closeness(refusal=said, fails=True, causes=causes)
+
+
+def _form(step: Step) -> tuple[object, ...]:
+    attributes = sorted(attribute.SerializeToString() for attribute in step.node.attribute)
+    return step.domain, step.node.op_type, attributes
 
 
 RUNS = "onnx_migrate.verify.precision.closeness:run_optimised"
@@ -282,17 +314,8 @@ def number_ranges(original: Runnable, settings: Settings, draws: int) -> dict[st
         reference = reference_of(original, original, settings, draws)
     except EvaluationError:
         return {}
-    found: dict[str, tuple[float, float, bool]] = {}
-    names = recorded(reference, None)
-    for start in range(0, len(names), AT_ONCE):
-        some = names[start : start + AT_ONCE]
-        try:
-            run = open_model(reference.runnable, STRICT, some).run(reference.feeds[0].inputs)
-        except (EvaluationError, MemoryError):
-            continue
-        for name in some:
-            found[name] = (*magnitudes(run[name]), not is_masked(run[name]))
-    return found
+    runs = originals(reference, reference.feeds[0].inputs, recorded(reference, None))
+    return {name: (*magnitudes(run[name]), not is_masked(run[name])) for names, run in runs for name in names}
 
 
 def _tolerated(

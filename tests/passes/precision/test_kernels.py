@@ -1,0 +1,37 @@
+"""Nodes of which ONNX Runtime has no float16 kernel keep their type, all of one form at once."""
+
+from __future__ import annotations
+
+import pytest
+from onnx_migrate.passes.precision import Precision
+
+from onnx_migrate import process
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.verify import Settings
+from tests.harness import model
+from tests.passes.precision.test_precision import F16, F32, SEARCH, types
+
+SUMS = """17 (float[4,4] x, int64[4,4] i) => (float[4,4] y) <int64 four = {4}, float[4,4] w = {1,1,1,1,2,2,2,2,3,3,3,3,4,4,4,4}> {
+    j = Mod(i, four)  a = Exp(x)  b = ScatterElements<reduction = "add">(a, j, w)  c = MatMul(b, w)
+    d = ScatterElements<reduction = "add">(c, j, w)  f = MatMul(d, w)
+    g = ScatterElements<reduction = "add">(f, j, w)  y = Tanh(g) }"""
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_one_comparison_names_all_nodes_of_a_form(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime (1.21 to 1.32) adds no float16 in ScatterElements."""
+    call, asked = Settings.call, []
+
+    def counted(settings: Settings, function: str, *given: object) -> process.Ending:
+        asked.append(function.rpartition(":")[2])
+        return call(settings, function, *given)
+
+    monkeypatch.setattr(Settings, "call", counted)
+    proto = model(SUMS)
+    for node in proto.graph.node if named else ():
+        node.name = f"node_{node.output[0]}"
+    found = types(Precision(settings=SEARCH).run(Model(proto), ChangeLog()).proto)
+
+    assert [found[name] for name in "bdgcf"] == [F32] * 3 + [F16] * 2
+    assert asked.count("closeness") == 2
