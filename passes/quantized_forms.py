@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import onnx
+from onnx import helper
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -179,6 +181,33 @@ class QuantizedAsPairs(Pass):
         return written.model
 
 
+_KEEPING = (
+    *_MOVING,
+    "DepthToSpace",
+    "Expand",
+    "Gather",
+    "MaxPool",
+    "Resize",
+    "Slice",
+    "SpaceToDepth",
+    "Tile",
+)
+"""Operators whose results have the scale of their first input: each is one of its numbers, or lies between them."""
+
+
+def _moves_behind(
+    value: str, producer: Callable[[str], onnx.NodeProto | None]
+) -> tuple[list[onnx.NodeProto], onnx.NodeProto | None]:
+    """Return the nodes through which a value went, last first, and the one that made it before them."""
+    moves: list[onnx.NodeProto] = []
+    source = producer(value)
+    while source is not None and source.op_type in _KEEPING and value == source.output[0]:
+        moves.append(source)
+        value = source.input[0]
+        source = producer(value)
+    return moves, source
+
+
 def dequantized(
     op: Op,
     x: Value,
@@ -189,10 +218,15 @@ def dequantized(
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Value:
-    """The number is that before it was quantised; a constant is dequantised by the migration."""
-    source = op.rw.producer(x.name)
+    """The number is that before it was quantised, moved as it is behind; a constant is dequantised by the migration."""
+    moves, source = _moves_behind(x.name, op.rw.producer)
     if source is not None and source.op_type == "QuantizeLinear":
-        return Value(op, source.input[0])
+        value = _scaled(op, Value(op, source.input[0]), source, scale, zero)
+        for move in reversed(moves):
+            more = [Value(op, name) if name else None for name in move.input[1:]]
+            given = {item.name: helper.get_attribute_value(item) for item in move.attribute}
+            value = op.write(move.op_type, value, *more, **given)
+        return value
     if source is not None and source.op_type == "DynamicQuantizeLinear":
         return Value(op, source.input[0]) / Value(op, source.output[1])
     array, factor = x.need_constant("data"), scale.need_constant("scale")
@@ -200,6 +234,18 @@ def dequantized(
     spread = partial(_spread, shape=array.shape, axis=axis, block=block_size)
     found = (array.astype(np.int32) - spread(origin).astype(np.int32)).astype(np.float32) * spread(factor)
     return op.constant(found.astype(factor.dtype))
+
+
+def _scaled(op: Op, value: Value, source: onnx.NodeProto, scale: Value, zero: Value | None) -> Value:
+    """Return a value as it is dequantised by another scale or zero point than those by which `source` quantises it."""
+    given = [scale.name, *([] if zero is None else [zero.name])]
+    if list(source.input[1:]) == given:
+        return value
+    before, origin = (Value(op, name).need_constant("scale") for name in source.input[1:3])
+    after, end = scale.need_constant("scale"), origin if zero is None else zero.need_constant("zero point")
+    factor, shift = after / before, (origin.astype(np.float32) - end.astype(np.float32)) * after
+    value = value if factor == 1 else value * op.constant(factor.astype(np.float32))
+    return value if shift == 0 else value + op.constant(shift.astype(np.float32))
 
 
 def _spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
@@ -251,13 +297,32 @@ _FLOATS = {
 }
 
 
+def _is_pair(source: onnx.NodeProto, moves: list[onnx.NodeProto], node: onnx.NodeProto, scope: Scope) -> bool:
+    """Whether what `source` quantises is known where `node` dequantises it, behind `moves`."""
+    if not moves and list(source.input[1:]) == list(node.input[1:]):
+        return True
+    both = [*source.input[1:], *node.input[1:]]
+    if len(source.input) < 3 or len(node.input) < 3 or any(map(_crops, moves)):
+        return False
+    return all(
+        scope.value_type(name).shape in ((), (1,)) and scope.constant_source(name) is not None
+        for name in both
+    )
+
+
+def _crops(node: onnx.NodeProto) -> bool:
+    """Whether a Resize may put in a number of its own, which has no scale."""
+    return any(item.s == b"tf_crop_and_resize" for item in node.attribute)
+
+
 @register_pass
 @dataclass(frozen=True)
 class Dequantized(Pass):
     """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
     DynamicQuantizeLSTM as LSTM.
 
-    What is quantised by an input of the model stays as it is.
+    Nodes between the two of a pair that move numbers of one scale, as MaxPool, move floats. What is quantised by an input of the
+    model stays as it is.
     """
 
     name: ClassVar[str] = "dequantized"
@@ -275,13 +340,15 @@ class Dequantized(Pass):
                 return None
             if id(scope.body) not in makers:
                 makers[id(scope.body)] = {name: item for item in scope.body.node for name in item.output}
-            source = makers[id(scope.body)].get(node.input[0])
+            moves, source = _moves_behind(node.input[0], makers[id(scope.body)].get)
+            if source is not None and source.op_type == "QuantizeLinear":
+                return "floats were asked for" if _is_pair(source, moves, node, scope) else None
+            if moves:
+                return None
             if source is None or source.op_type == "Constant":
                 known = scope.constant_source(node.input[0]) is not None
-            elif source.op_type == "DynamicQuantizeLinear":
-                known = source.output[2] in node.input[2:]
             else:
-                known = source.op_type == "QuantizeLinear" and list(source.input[1:]) == list(node.input[1:])
+                known = source.op_type == "DynamicQuantizeLinear" and source.output[2] in node.input[2:]
             return "floats were asked for" if known else None
 
         written = decompose_model(

@@ -134,6 +134,9 @@ def _zero_points(op: Op, given: Value | None, shape: tuple[int, int], bits: int)
     if given.need_dtype() != _T.UINT8:
         return given
     zero = _unpacked_value(op, _shaped(op, given, shape[0], math.ceil(shape[1] * bits / 8)), bits)
+    known = zero.constant
+    if known is not None:
+        return op.constant(known[:, : shape[1]])
     return zero if zero.shape == shape else op.Slice(zero, [0], [shape[1]], [1])
 
 

@@ -14,7 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 from tests.passes.contrib.level_1 import integers
-from tests.passes.contrib.level_2 import products, scale, small, zero
+from tests.passes.contrib.level_2 import few_bits, products, scale, small, zero
 from tests.passes.contrib.one_node import Case, session
 from tests.steps import operators
 
@@ -103,6 +103,48 @@ def test_floats_have_dequantised_weights_and_no_rounding() -> None:
             assert 1e-3 < np.abs(found - exact).max() < 0.3
 
 
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "m = Transpose <perm = [0, 1, 3, 2]> (q)",
+        "m = MaxPool <kernel_shape = [2, 2]> (q)",
+        "a = Slice (q, one, four, axes) m = Reshape (a, flat)",
+        'm = Resize <mode = "linear"> (q, , scales)',
+    ],
+)
+@pytest.mark.parametrize("end", ["s, z", "t, w"], ids=["one scale", "two scales"])
+def test_numbers_that_are_only_moved_between_a_pair_are_moved_as_floats(moves: str, end: str) -> None:
+    text = f"""13 (float[1,2,4,6] x) => (float y)
+        <float s = {{0.05}}, int8 z = {{3}}, float t = {{0.1}}, int8 w = {{-20}}, float[4] scales = {{1, 1, 2, 2}},
+         int64[1] one = {{1}}, int64[1] four = {{4}}, int64[1] axes = {{3}}, int64[2] flat = {{2, -1}}> {{
+        q = QuantizeLinear (x, s, z) {moves} y = DequantizeLinear (m, {end}) }}"""
+    migration = onnx_migrate.migrate(model(text), quantized="float", simplify=False)
+    assert migration.report.verified
+    assert not [name for name in operators(migration.model) if "uantize" in name]
+    x = np.random.default_rng(0).uniform(-3, 3, (1, 2, 4, 6)).astype(np.float32)
+    before, after = (session(item).run(None, {"x": x})[0] for item in (model(text), migration.model))
+    assert before.shape == after.shape
+    steps = np.abs(before - after).max() / (0.05 if end.startswith("s") else 0.1)
+    assert 0 < steps <= (1.5 if "Resize" in moves else 0.5) + 1e-5, (
+        "Resize cuts the fractions of integers off"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "between"),
+    [("", "m = Pad (q, pads)"), ("[2]", "m = Transpose <perm = [0, 1, 3, 2]> (q)")],
+    ids=["padded", "scales by channel"],
+)
+def test_pairs_around_other_operators_stay(shape: str, between: str) -> None:
+    numbers = "{0.05, 0.1}" if shape else "{0.05}", "{3, 4}" if shape else "{3}"
+    text = f"""13 (float[1,2,4,6] x) => (float y)
+        <float{shape} s = {numbers[0]}, int8{shape} z = {numbers[1]}, int64[8] pads = {{0, 0, 1, 1, 0, 0, 1, 1}}> {{
+        q = QuantizeLinear (x, s, z) {between} y = DequantizeLinear (m, s, z) }}"""
+    migration = onnx_migrate.migrate(model(text), quantized="float", simplify=False)
+    assert migration.report.verified
+    assert operators(migration.model).count("QuantizeLinear") == 1
+
+
 @pytest.mark.parametrize("columns", [False, True], ids=["one scale", "scales by column"])
 def test_a_quantised_lstm_becomes_one_of_dequantised_weights(columns: bool) -> None:
     rng = np.random.default_rng(0)
@@ -142,6 +184,17 @@ def test_a_quantised_lstm_becomes_one_of_dequantised_weights(columns: bool) -> N
     )
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
     assert all(0 < np.abs(one - other).max() < 0.1 for one, other in zip(quantised, after, strict=True))
+
+
+def test_weights_of_few_bits_become_floats_where_a_block_is_not_whole() -> None:
+    case = next(case for case in few_bits() if case.label == "4-40-16-packed-False-True")
+    migration = onnx_migrate.migrate(
+        case.model(21), quantized="float", standard=True, opset=13, simplify=False
+    )
+    assert migration.report.verified
+    assert "DequantizeLinear" not in operators(migration.model)
+    found = session(migration.model).run(None, case.feeds)[0]
+    np.testing.assert_allclose(found, session(case.model(21)).run(None, case.feeds)[0], rtol=1e-5, atol=1e-5)
 
 
 def test_another_form_is_wrong_usage() -> None:
