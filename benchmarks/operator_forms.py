@@ -137,6 +137,10 @@ Mul: x[2,3,4] y[2,3,4] -> Mul(x, y)
 Mul: x[2,3,4] y[2,3,1] -> Mul(x, y)
 Mul: x[2,3,4] y[2,1,1] -> Mul(x, y)"""
 
+_PACKED = """DequantizeLinear: x[2,4] w=uint4(2,4) s=0.02 -> @21 Add(x, $dequantized)
+DequantizeLinear: x[32,4] w=uint4(32,4) s=abs(2,4) -> @21 Add(x, $blocks)"""
+"""Weights of 4 bits, of one scale and of one for each block: behind all others, whose names count them."""
+
 _BRANCHES = (
     "If<then_branch = then () => (float[] d) { d = Squeeze(x, a) }, "
     "else_branch = other () => (float[] e) { e = Identity(x) }>"
@@ -153,6 +157,7 @@ _COMPUTED = {
     "$len1_scalar": "$a = Shape(x) $i = Constant<value_int=1>() $len1_scalar = Gather($a, $i)",
     "$squeezed": "$squeezed = Squeeze(x)",
     "$dequantized": "$dequantized = DequantizeLinear(w, s)",
+    "$blocks": "$blocks = DequantizeLinear<axis=0, block_size=16>(w, s)",
     "$stft": "$stft = STFT(x, s, w)",
     "$chosen": "$a = Shape(x) $i = Constant<value_int=1>() $b = Gather($a, $i) $c = Equal($b, $i) $chosen = "
     + _BRANCHES
@@ -171,7 +176,7 @@ _COMPUTED = {
 
 _LINE = re.compile(r"(\w+): (.*?) ?-> (?:@(\d+) )?(?::(\d) )?(.*)")
 _INPUT = re.compile(r"(\w+)(?:\[([\d,?]*)\](\w*)|=(\S+))(?: |$)")
-_RANDOM = re.compile(r"(abs|bool|u?int8|int32|)\(([\d,]+)\)")
+_RANDOM = re.compile(r"(abs|bool|uint4|u?int8|int32|)\(([\d,]+)\)")
 _TYPED = re.compile(r"(uint8|int8|int)\((\d+)\)")
 
 
@@ -231,6 +236,7 @@ def _lines() -> Iterator[str]:
         operator, _, form = line.partition(": ")
         if operator in _OPENED and "->" in form and "@" not in form:
             yield from (f"{operator}: {opened}" for opened in _opened(form))
+    yield from _PACKED.splitlines()
 
 
 def _opened(form: str) -> Iterator[str]:

@@ -18,7 +18,8 @@ from benchmarks.operator_limits import LACKING, PLAIN, Ended, Limits, limits
 __all__ = ["Measured", "Row", "release_of", "rows", "text"]
 
 _TYPES = {
-    "float32", "float16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+    "float32", "float16", "float64", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64",
+    "bool",
 }  # fmt: skip
 """The element types that are measured, and can be fed."""
 
