@@ -13,7 +13,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from onnx.defs import OpSchema, get_all_schemas_with_history
 from benchmarks.form_boxes import Sample, boxes, failing_boxes, widened
 from benchmarks.model_cuts import cuts, forms_of, read_whole, write_cut
 from benchmarks.operator_cases import Case
+from benchmarks.operator_rows import UNFED
 from onnx_migrate.standard.targets import AFTER, Box, NodeForm, holds
 
 __all__ = ["Kept", "add_models", "alike", "learned", "samples", "wanted"]
@@ -32,9 +33,6 @@ Kept = Mapping[str, tuple[str, str, str]]
 
 _BODIES = {"If", "Loop", "Scan"}
 """Operators of which a few right models say nothing: what they do hangs on their bodies."""
-
-_UNFED = ("in function 'setInput'", "which MNN does not")
-"""What errors say where data of a type cannot be fed, which says nothing of a node in a model."""
 
 _MISSING = "NOT_IMPLEMENTED"
 """What ONNX Runtime says where it has no kernel for the types of a node."""
@@ -84,7 +82,7 @@ def samples(cases: Sequence[Case], kept: Kept, folder: Path) -> dict[str, list[S
         path = folder / f"{name}.onnx"
         if (
             how == "times out"
-            or any(part in why for part in _UNFED)
+            or any(part in why for part in UNFED)
             or not path.exists()
             or (case and (case.digest != digest or case.empty))
         ):
@@ -111,18 +109,20 @@ def learned(
     ends: Callable[[Path, Iterable[str]], Mapping[str, str]],
     *,
     ruled_out: bool = False,
-) -> dict[str, list[Box]]:
+    fit: Callable[[Mapping[str, Sequence[Sample]]], Mapping[str, Sequence[Box]]] | None = None,
+) -> Mapping[str, Sequence[Box]]:
     """Return the boxes of the operators of a release, in none of which is a whole model that fails.
 
     With `ruled_out` they are those of what failed, and a node of each whole model that fails is in one. `ends` runs models of a
-    folder in the release and returns how they end. What it finds is added to the samples.
+    folder in the release and returns how they end. What it finds is added to the samples, of which `fit` makes the boxes.
     """
+    fit = fit or partial(_known, ruled_out=ruled_out)
     failing = [
         name
         for name, (_, how, _) in kept.items()
         if name.startswith("whole/") and how not in ("right", "times out")
     ]
-    known = _known(found, ruled_out=ruled_out)
+    known = fit(found)
     for _ in range(_ROUNDS):
         unexplained = [
             name
@@ -136,7 +136,7 @@ def learned(
             wrong = _named_in(kept[name][2], folder / f"{name}.onnx") or _first_wrong(folder, name, ends)
             for form in wrong or _forms(folder / f"{name}.onnx"):
                 found[_named(form)].append(Sample(form.facts, right=False))
-        known = _known(found, ruled_out=ruled_out)
+        known = fit(found)
     return known
 
 

@@ -18,6 +18,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -103,14 +104,14 @@ def write_forms(
     for at, release in enumerate(releases):
         own = kept.get(versions.get(release, ""), {})
         found = samples(cases, own, folder)
-        if before is not None:
-            known = _added(before.boxes[at], cases, own, found)
-        else:
 
-            def ends(part: Path, names: Iterable[str], version: str = versions[release]) -> Mapping[str, str]:
-                return run(runtime, version, part, names).ended
+        def ends(
+            part: Path, names: Iterable[str], version: str = versions.get(release, "")
+        ) -> Mapping[str, str]:
+            return run(runtime, version, part, names).ended
 
-            known = learned(found, own, folder, ends, ruled_out=runtime in _RULED_OUT)
+        fit = partial(_added, before.boxes[at], cases, own) if before else None
+        known = learned(found, own, folder, ends, ruled_out=runtime in _RULED_OUT, fit=fit)
         for operator, own_boxes in sorted(known.items()):
             for box in own_boxes:
                 plain = {name: sorted(taken) for name, taken in sorted(box.items())}

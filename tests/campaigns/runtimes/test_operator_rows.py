@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def test_what_is_right_in_every_case_is_measured_for_its_types() -> None:
     found = limits([ended("right"), ended("right", kind="int8")])
 
     assert found == Limits(types=("float32", "int8"))
+
+
+@pytest.mark.parametrize(("why", "types"), [("(-5) in function 'setInput'", 2), ("it does not load", 1)])
+def test_a_type_that_cannot_be_fed_is_taken_as_in_float32(why: str, types: int) -> None:
+    half = replace(ended("fails", name="opset9/x-float16", kind="float16"), why=why)
+    (row,) = rows([Measured("1.0", [ended("right"), half])])
+
+    assert len(row.limits.types) == types
 
 
 @pytest.mark.parametrize("how", ["wrong", "fails", "crashes", "times out"])
