@@ -38,6 +38,7 @@ from .forms import (
     read_from_constant,
     read_scales_from_constants,
     write_default_attributes,
+    write_default_axis,
     write_kernel_shape,
     write_pads,
     write_quantized_constant,
@@ -80,6 +81,7 @@ _FORMS: Mapping[str, _Form] = {
     "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),
     "standard_ranks": _Form(write_standard_ranks, frozenset(STANDARD_RANKS)),
     "summed_shapes": _Form(write_summed_shape, frozenset(("Reshape",))),
+    "default_axes": _Form(write_default_axis, frozenset(("Softmax", "LogSoftmax"))),
     "default_attributes": _Form(write_default_attributes, None),
 }
 """In the order in which they are written: the defaults after what has a value of its own."""

@@ -21,6 +21,7 @@ __all__ = [
     "read_from_constant",
     "read_scales_from_constants",
     "write_default_attributes",
+    "write_default_axis",
     "write_kernel_shape",
     "write_pads",
     "write_quantized_constant",
@@ -230,6 +231,17 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
         else:
             continue
         rw.note(f"its {name} has the rank of the standard")
+    return None
+
+
+def write_default_axis(rw: LoweringRewriter) -> str | None:
+    """Write the axis of a Softmax or LogSoftmax that leaves it out, the last from opset 13 on; return None.
+
+    OpenCV 4.8 takes axis 1 there, as up to opset 12.
+    """
+    if rw.version >= 13 and rw.attribute("axis") is None:
+        rw.set("axis", -1)
+        rw.note("its axis is written")
     return None
 
 

@@ -64,6 +64,7 @@ FORMS = (
     "explicit_pads",
     "non_negative_axes",
     "default_attributes",
+    "default_axes",
     "split_lengths",
     "initializers_as_inputs",
     "constant_scales",

@@ -279,6 +279,15 @@ def test_inputs_of_one_number_have_the_rank_of_the_standard(node: str, dims: lis
     assert [item.op_type for item in result.graph.node].count("Reshape") == (dims is None)
 
 
+@pytest.mark.parametrize(
+    ("opset", "node", "axes"),
+    [(13, "Softmax", [-1]), (13, "LogSoftmax", [-1]), (13, "Softmax <axis = 1>", [1]), (12, "Softmax", [])],
+)
+def test_the_default_axis_is_written(opset: int, node: str, axes: list[int]) -> None:
+    result, _ = fit(f"{opset} (float[2,3,4] x) => (float[2,3,4] y) {{ y = {node} (x) }}", "default_axes")
+    assert [attribute.i for attribute in result.graph.node[0].attribute] == axes
+
+
 BRANCH = """12 (float[2,3] x, bool c) => (float[n,m] y) {{ y = If (c) <
     then_branch = then () => (float[2,3] a) <int64 zero = {{0}}, int64[1] three = {{3}}> {{
         {0}s = Shape ({1}) first = Gather (s, zero) axis = Unsqueeze <axes = [0]> (first)
