@@ -14,6 +14,7 @@ from .cleanup import Cleanup
 from .control_flow import RECURRENT, ControlFlow
 from .cut import Cut
 from .declared_shapes import DeclaredShapes
+from .dequantized import Dequantized
 from .dynamic_dims import DynamicDims
 from .fixed_values import FixValues
 from .input_dims import FixDims, OpenDims
@@ -21,7 +22,7 @@ from .integers import Int32, Int32Ports
 from .ir_version import IrVersion
 from .opset_passes import beside, lowerings, migrations
 from .precision import KINDS, Precision
-from .quantized_forms import Dequantized, QuantizedAsPairs
+from .quantized_as_pairs import QuantizedAsPairs
 from .resize import IntentNote, ResizeForm, ResizeIntent
 from .simplify import Simplify
 from .standard import Standard
