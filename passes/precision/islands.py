@@ -105,10 +105,9 @@ class _Search:
             islands = needed
             for _ in range(_ROUNDS):
                 found = self._compared(original, islands)
-                sizes.update(found.sizes)
                 idle += 1
                 if best is None or found.agrees or found.excess < best.closeness.excess:
-                    near, best, idle = best, Found(islands, found, dict(sizes)), 0
+                    near, best, idle = best, Found(islands, found, sizes), 0
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
                     break
                 causes = [self._makers[name] for name in found.causes]

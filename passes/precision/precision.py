@@ -208,7 +208,7 @@ class Precision(Pass):
             where = Where(
                 node=node_label(cause.node), operator=cause.node.op_type, from_version=cause.version
             )
-        sizes = closeness.sizes.get(cause.node.output[0]) if cause is not None else None
+        sizes = found.sizes.get(cause.node.output[0]) if cause is not None else None
         range_ = f"; its numbers lie between {sizes[1]:.3g} and {sizes[0]:.3g}" if sizes else ""
         if self.kind == "fp32":
             tried, hint = "", "--keep-fp32 leaves nodes that you name in float64"

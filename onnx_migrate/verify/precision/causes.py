@@ -9,7 +9,7 @@ import numpy as np
 
 from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, magnitudes, wide
+from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, wide
 from onnx_migrate.verify.precision.reference import Reference, recorded
 
 __all__ = ["causes_of", "inner_errors", "originals"]
@@ -27,23 +27,20 @@ _BYTES = 1 << 28
 """What those of a later run may take."""
 
 
-def causes_of(
-    reference: Reference, result: Runnable, feed: int, limit: float, way: str
-) -> tuple[tuple[str, ...], dict[str, tuple[float, float]]]:
-    """Return the outputs of the nodes of the original's main graph at which errors become too large, and their sizes.
+def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, way: str) -> tuple[str, ...]:
+    """Return the outputs of the nodes of the original's main graph at which errors become too large.
 
     `way` is the configuration in which the result runs.
     """
     made = {name for node in result.model.graph.node for name in node.output}
     inputs = reference.feeds[feed].inputs
-    (errors,), sizes = inner_errors(reference, result, inputs, recorded(reference, made), (way,))
+    (errors,) = inner_errors(reference, result, inputs, recorded(reference, made), (way,))
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
             if _error(step.outputs, errors) > limit:
-                causes = _chain(step, errors, limit)
-                return causes, {name: sizes[name] for name in causes if name in sizes}
+                return _chain(step, errors, limit)
         limit /= 2
-    return (), {}
+    return ()
 
 
 def inner_errors(
@@ -52,20 +49,18 @@ def inner_errors(
     feed: Mapping[str, Any],
     names: Sequence[str],
     ways: Sequence[str],
-) -> tuple[list[dict[str, float]], dict[str, tuple[float, float]]]:
-    """Return of inner values how far they are off in each of the configurations, and their sizes, on some inputs."""
+) -> list[dict[str, float]]:
+    """Return of inner values how far they are off in each of the configurations, on some inputs."""
     errors: list[dict[str, float]] = [{} for _ in ways]
-    sizes: dict[str, tuple[float, float]] = {}
     for some, one in originals(reference, feed, names):
         try:
             others = [in_float(open_model(result, way, some).run(fed(feed, result.model))) for way in ways]
         except (EvaluationError, MemoryError):
             continue
         for name in some:
-            sizes[name] = magnitudes(one[name])
             for found, other in zip(errors, others, strict=True):
                 found[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
-    return errors, sizes
+    return errors
 
 
 def originals(

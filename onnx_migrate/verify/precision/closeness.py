@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,14 +70,13 @@ class Closeness:
     """What comparing found.
 
     `reason` says why nothing could be compared, "" else. `causes` are the outputs of the original's nodes at which the result
-    leaves it; none where it does not. `sizes` are the largest and the smallest magnitudes but 0 of what these give out.
+    leaves it; none where it does not.
     `refusal` is what ONNX Runtime says where it loads the original and not the result, or that an output jumps. `beyond` are
     outputs at which a narrow original itself overflows, every value rounded, so that there is nothing to compare with.
     """
 
     outputs: tuple[RoundedOutput, ...] = ()
     causes: tuple[str, ...] = ()
-    sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     reason: str = ""
     refusal: str = ""
     fails: bool = False
@@ -134,20 +133,23 @@ def closeness(
         reference = reference_of(original, result, settings, draws)
         mark("result: running")
         measured = _Measured(reference, result, kind, settings, migrated, 1.0 if most is None else most)
-        within = measured.run(STRICT)
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
     halves = kind == TensorProto.FLOAT16 and not migrated
-    if halves and decides(reference.graph) and (within or most is None):
-        jumping = jump(reference, result, measured.errors, located=most is None)
-        if jumping is not None:
-            return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
+    ways = (STRICT, UNOPTIMIZED, OPTIMIZED) if halves and not strictly else (STRICT,)
     try:
-        for way in (UNOPTIMIZED, OPTIMIZED) if halves and not strictly else ():
-            within = within and measured.run(way)
+        for way in sorted(ways, key=lambda way: way != reference.way):
+            within = measured.run(way)
+            if way == STRICT and halves and decides(reference.graph) and (within or most is None):
+                jumping = jump(reference, result, measured.errors, located=most is None)
+                if jumping is not None:
+                    return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
+            if not within:
+                break
     except EvaluationError as error:
-        if not _runs(reference, measured.way):
+        if measured.way == STRICT or not _runs(reference, measured.way):
             return Closeness(reason=f"it does not {error.failed_to}: {error}")
+        reference.way = measured.way
         return _refused(reference, error)
     outputs = measured.compared
     if migrated and settings.tolerance.is_given:
@@ -161,8 +163,7 @@ def closeness(
     worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
     at = max(runs, key=lambda place: error_on(reference, place, worst.name, runs[place]))
     limit = max(output.limit for output in outputs)
-    causes, sizes = causes_of(reference, result, at, limit, measured.way)
-    return replace(found, causes=causes, sizes=sizes)
+    return replace(found, causes=causes_of(reference, result, at, limit, measured.way))
 
 
 class _Measured:
@@ -216,7 +217,7 @@ class _Measured:
             for name, error in errors.items():
                 self._add(name, error, reference.floors.get(place, {}).get(name))
             if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
-                reference.is_off_on(place)
+                reference.is_off_on(place, way)
                 return False
         return True
 
@@ -272,7 +273,9 @@ def _refused(reference: Reference, error: EvaluationError) -> Closeness:
     alike = [
         step
         for step in reference.graph.steps
-        if not step.is_a(*MATRIX, *RECURRENT) and any(_form(step) == _form(other) for other in longest)
+        if not step.is_a(*MATRIX, *RECURRENT)
+        and "Type Error" not in said  # of a fused node, whose inputs are of two types
+        and any(_form(step) == _form(other) for other in longest)
     ]
     if not longest:  # the node has no name
         words = set(re.findall(r"\w+", said))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,6 +56,10 @@ def error_of(expected: Any, given: Any) -> float:
     if expected.dtype.kind not in "fc":
         share = float(np.mean(expected != given))
         return 0.0 if share <= _SHARE else share
+    with np.errstate(invalid="ignore", over="ignore"):
+        top, off = float(np.abs(expected).max()), float(np.abs(given - expected).max())
+    if math.isfinite(top) and math.isfinite(off):
+        return off / top if top else off
     finite = np.isfinite(expected)
     if not np.array_equal(np.isnan(expected), np.isnan(given)):
         return float("inf")
@@ -85,6 +90,8 @@ def is_masked(values: Any) -> bool:
 def as_masked(expected: Any, given: Any) -> Any:
     """Return an inner value with the numbers of a mask infinite where they are that in another type, which is no error."""
     if not isinstance(expected, np.ndarray) or expected.dtype.kind != "f" or expected.shape != given.shape:
+        return expected
+    if not given.size or given.min() > -np.inf:
         return expected
     infinite = np.isneginf(given) & (expected <= -LARGEST_HALF)
     return np.where(infinite, given, expected) if infinite.any() and is_masked(expected) else expected

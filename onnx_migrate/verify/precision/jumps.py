@@ -78,7 +78,7 @@ def jump(
                     f" it is off by {error:.2g} of its largest magnitude with what rounding adds 8 times as large, and by"
                     f" {errors[name]:.2g} as it is"
                 )
-                reference.is_off_on(place)
+                reference.is_off_on(place, STRICT)
                 return said, tuple(_up_to(_first(reference, result, place, name)) if located else ())
     return None
 
@@ -92,7 +92,7 @@ def _first(reference: Reference, result: Runnable, place: int, output: str) -> l
     """Return the nodes whose outputs jump, and none of whose inputs does."""
     made = {name for node in result.model.graph.node for name in node.output}
     names, inputs = recorded(reference, made), reference.feeds[place].inputs
-    (fine, coarse), _ = inner_errors(reference, result, inputs, names, (STRICT, COARSE))
+    fine, coarse = inner_errors(reference, result, inputs, names, (STRICT, COARSE))
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
     def any_of(values: Sequence[Value | None]) -> bool:

@@ -47,6 +47,8 @@ class Reference:
     """By places of feeds, where they are known, how far off outputs are by rounding alone."""
     order: list[int] = field(default_factory=list)
     """The places of feeds, those first on which a result was off last."""
+    way: str = STRICT
+    """The configuration in which a result was off last."""
 
     def add(self, feed: Feed, outputs: dict[str, Any]) -> None:
         """Add what the original computes on further inputs, unless these are known."""
@@ -55,8 +57,9 @@ class Reference:
             self.feeds.append(feed)
             self.outputs.append(in_float(outputs))
 
-    def is_off_on(self, place: int) -> None:
-        """Let the feed at a place be run first from now on: the next result is off on it, too, most likely."""
+    def is_off_on(self, place: int, way: str) -> None:
+        """Let the feed at a place, and a configuration, be run first: the next result is off there, too, most likely."""
+        self.way = way
         self.order.remove(place)
         self.order.insert(0, place)
 
