@@ -32,24 +32,24 @@ def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[tuple[onn
     if not rows:
         return
     sized = {name for name, own in rows.items() if any(row.elements or row.when in _SIZES for row in own)}
-    for node, scope in _located(model, sized):
+    for node, place, scope in _located(model, sized):
         domain = "" if is_onnx(node.domain) else node.domain
         for fault in rows.get(node.op_type, ()):
-            if fault.domain == domain and _applies(fault, node, scope):
+            if fault.domain == domain and _applies(fault, node, place, scope):
                 yield node, fault
 
 
-def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeProto, Scope | None]]:
-    """Yield the nodes of all bodies, with their scopes where the model has one of these operators."""
+def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeProto, int, Scope | None]]:
+    """Yield the nodes of all bodies, with their places and scopes where the model has one of these operators."""
     if sized.isdisjoint(node.op_type for node in all_nodes(model.proto)):
-        yield from ((node, None) for node in all_nodes(model.proto))
+        yield from ((node, 0, None) for node in all_nodes(model.proto))
         return
     for top in scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version):
         for scope in top.nested():
-            yield from ((node, scope) for node in scope.body.node)
+            yield from ((node, place, scope) for place, node in enumerate(scope.body.node))
 
 
-def _applies(fault: FaultRow, node: onnx.NodeProto, scope: Scope | None) -> bool:
+def _applies(fault: FaultRow, node: onnx.NodeProto, place: int, scope: Scope | None) -> bool:
     given = values_of(node)
     if not all(value_of(node, given, name) in wrong for name, wrong in fault.attributes.items()):
         return False
@@ -59,7 +59,7 @@ def _applies(fault: FaultRow, node: onnx.NodeProto, scope: Scope | None) -> bool
         return True
     if fault.elements and _elements(scope.value_type(node.input[0]).shape) < fault.elements:
         return False
-    return fault.when not in _SIZES or _SIZES[fault.when](node, scope)
+    return fault.when not in _SIZES or _SIZES[fault.when](node, place, scope)
 
 
 def _elements(shape: tuple[int | None, ...] | None) -> float:
@@ -73,25 +73,25 @@ def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
     return any(pads[half:]) and not any(pads[:half])
 
 
-def _enlarges(node: onnx.NodeProto, scope: Scope) -> bool:
+def _enlarges(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     scales = scope.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     if scales is not None and scales.size:
         return bool((scales > 1).any())
     return _is_longer(scope.value_type(node.output[0]).shape, scope.value_type(node.input[0]).shape)
 
 
-def _has_more_indices_than_data(node: onnx.NodeProto, scope: Scope) -> bool:
+def _has_more_indices_than_data(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     indices, data = scope.value_type(node.input[1]).shape, scope.value_type(node.input[0]).shape
     pairs = zip(indices or (), data or (), strict=False)
     return any(a is not None and b is not None and a > b for a, b in pairs)
 
 
-def _has_zero_points_by_column(node: onnx.NodeProto, scope: Scope) -> bool:
+def _has_zero_points_by_column(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     shape = scope.value_type(node.input[3]).shape if len(node.input) > 3 and node.input[3] else ()
     return shape not in ((), (1,), None)
 
 
-def _loses_leading_axes(node: onnx.NodeProto, scope: Scope) -> bool:
+def _loses_leading_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     """Return whether a matrix is multiplied with matrices that lie along axes of 1 alone."""
     left, right = (scope.value_type(name).shape for name in node.input)
     return (
@@ -102,8 +102,7 @@ def _loses_leading_axes(node: onnx.NodeProto, scope: Scope) -> bool:
     )
 
 
-def _branches_of_unknown_rank(node: onnx.NodeProto, scope: Scope) -> bool:
-    place = next(at for at, other in enumerate(scope.body.node) if other.output == node.output)
+def _branches_of_unknown_rank(node: onnx.NodeProto, place: int, scope: Scope) -> bool:
     return any(
         scope.inner(node, place, name, at, graph).value_type(value.name).rank is None
         for name, at, graph in subgraphs(node)
@@ -121,14 +120,14 @@ def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...]
 _CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
 """The conditions of `onnx_migrate.standard.targets.PREDICATES` on the attributes of a node."""
 
-_SIZES: Mapping[str, Callable[[onnx.NodeProto, Scope], bool]] = {
+_SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
     "enlarges": _enlarges,
     "has_more_indices_than_data": _has_more_indices_than_data,
     "has_zero_points_by_column": _has_zero_points_by_column,
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,
 }
-"""Those on its shapes. A Resize of open sizes may enlarge; of indices and zero points open shapes say nothing."""
+"""Those on its shapes; a node comes with its place in the body. A Resize of open sizes may enlarge."""
 
 
 @dataclass(frozen=True)
