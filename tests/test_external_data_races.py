@@ -172,6 +172,7 @@ def test_nothing_outside_is_read_and_exit_codes_are_true(swap: str, tmp_path: Pa
     assert race(swap, tmp_path, 1.0, verify="off").ends.total()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("swap", ["file for a link", "file cut and filled again"])
 def test_a_verification_in_between_changes_nothing(swap: str, tmp_path: Path) -> None:
     assert race(swap, tmp_path, 2.0, verify="auto").ends.total()

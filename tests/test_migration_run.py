@@ -144,6 +144,7 @@ def test_the_rewriting_of_a_large_model_is_ended_at_once() -> None:
     assert stages[-1] == "migrate_opset"
 
 
+@pytest.mark.long
 def test_migrations_in_threads_are_as_alone() -> None:
     """In a process of its own, so that all that is loaded at first use is loaded by several threads at once."""
     code = """

@@ -91,6 +91,7 @@ def files_in(wheel: Path) -> list[str]:
         return archive.namelist()
 
 
+@pytest.mark.long
 def test_the_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
     info = f"onnx_migrate-{__version__}.dist-info/"
     names = files_in(wheel)
@@ -125,6 +126,7 @@ def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
     assert {line.partition("extra == ")[2].strip("'\"") for line in runtime} == {"all", "onnxruntime", "test"}
 
 
+@pytest.mark.long
 def test_the_sdist_can_be_tested(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -189,6 +191,7 @@ print(home)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
 def test_the_wheel_works(wheel: Path, python: Path, tree: Path, tmp_path: Path) -> None:
     site = unpack(wheel, python)
@@ -279,6 +282,7 @@ print(sorted({"onnxruntime", "onnxsim", "onnx_graphsurgeon", "rich", "click", "o
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
 def test_beside_onnx_and_numpy_alone(wheel: Path, tmp_path: Path) -> None:
     """What an exporter calls needs no other package; what does says so, with the command that installs it."""
@@ -304,6 +308,7 @@ def test_beside_onnx_and_numpy_alone(wheel: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.onnx").read_bytes() == (tmp_path / "out.onnx.copy").read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
 def test_another_distribution_of_onnxruntime_keeps_its_files(wheel: Path, tmp_path: Path) -> None:
     """All of them own the folder onnxruntime, so that a dependency on one would overwrite the other's files."""

@@ -135,6 +135,7 @@ for _ in range(1000):
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="kills")
 @pytest.mark.parametrize("in_place", [False, True], ids=["another file", "in place"])
 def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path: Path, start: Start) -> None:
@@ -237,6 +238,7 @@ def test_5_the_same_bytes_and_a_second_time_changes_nothing(path: Path, tmp_path
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.long
 def test_5_in_processes_of_their_own(tmp_path: Path) -> None:
     """Where hashes of strings, and so the order of sets, differ."""
     code = (
@@ -265,6 +267,7 @@ print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
 def test_6_memory_does_not_grow_with_the_weights(tmp_path: Path) -> None:
     megabytes = 300
@@ -293,6 +296,7 @@ def test_6_memory_does_not_grow_with_the_weights(tmp_path: Path) -> None:
     out.unlink()
 
 
+@pytest.mark.long
 def test_6_time_grows_with_the_nodes() -> None:
     def seconds(count: int) -> float:
         nodes = "\n".join(f"v{i + 1} = {'Relu' if i % 2 else 'Softmax'} (v{i})" for i in range(count))

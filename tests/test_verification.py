@@ -226,6 +226,7 @@ def test_a_result_that_runs_right_elsewhere_is_returned_with_what_came_of_it(fau
     assert migrate(model(TWICE), **HERE).report.as_dict()["proved_in"] == []
 
 
+@pytest.mark.long
 def test_a_simplification_that_a_runtime_computes_wrongly_is_left_out(faulty: object) -> None:
     result = migrate(marked(TWICE, "NEEDS=Identity"), prove_in=["faulty"], **HERE)
     assert [node.op_type for node in result.model.graph.node] == ["Relu", "Identity", "Add"]

@@ -60,6 +60,7 @@ def processes(folder: Path) -> list[str]:
     return (folder / "ledger").read_text().split()
 
 
+@pytest.mark.long
 def test_one_child_runs_one_job_after_another(folder: Path) -> None:
     assert [run_warm(job(folder, name), 60.0, None).kind for name in ("a", "b")] == [MIGRATED, MIGRATED]
     first, second = processes(folder)
@@ -73,6 +74,7 @@ def test_a_job_that_ends_its_child_fails_alone(folder: Path) -> None:
     assert run_warm(job(folder, "a"), 60.0, None).kind == MIGRATED
 
 
+@pytest.mark.long
 def test_a_job_that_takes_too_long_is_stopped(folder: Path) -> None:
     start = time.monotonic()
     outcome = run_warm(job(folder, "slow"), 1.0, None)

@@ -76,6 +76,7 @@ def named(folder: Path, name: str) -> None:
     onnx.save(proto, folder / f"{name}.onnx")
 
 
+@pytest.mark.long
 def test_results_are_those_of_the_single_call(models: Path, tmp_path: Path) -> None:
     summary = onnx_migrate.batch(["in"], "out", jobs=2)
 
@@ -93,6 +94,7 @@ def test_results_are_those_of_the_single_call(models: Path, tmp_path: Path) -> N
     assert not leftovers(models)
 
 
+@pytest.mark.long
 def test_what_a_model_does_to_its_worker_costs_that_model_alone(models: Path, tmp_path: Path) -> None:
     for name in ("crash", "exit", "hang", "bomb", "bug"):
         named(models, name)
@@ -132,6 +134,7 @@ def test_what_a_model_does_to_its_worker_costs_that_model_alone(models: Path, tm
     assert not leftovers(models)
 
 
+@pytest.mark.long
 def test_a_crash_of_the_simplifier_is_as_in_the_single_command(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +298,7 @@ def test_a_model_that_ends_its_process_does_not_break_a_process_pool(
     }
 
 
+@pytest.mark.long
 def test_scripts_need_no_guard(models: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

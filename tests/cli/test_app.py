@@ -304,6 +304,7 @@ def test_commands_find_passes_in_the_working_folder(process: Run, folder: Path) 
     assert (folder / "reached").exists()
 
 
+@pytest.mark.long
 def test_a_file_named_like_a_dependency_is_not_imported(process: Run, folder: Path) -> None:
     (folder / "onnx.py").write_text("raise SystemExit('the wrong one')\n", encoding="utf-8")
     (folder / "own.py").write_text(PASSES, encoding="utf-8")

@@ -117,6 +117,7 @@ BAD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_server_is_one_line_in_time(kind: str, server: str, raw: Raw, folder: Path) -> None:
     start = time.monotonic()
@@ -136,6 +137,7 @@ def test_a_good_server_is_read(server: str, raw: Raw) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_stalled_download_can_be_stopped(
     stop: signal.Signals,

@@ -48,6 +48,7 @@ def test_a_stage_ends_in_time_and_is_named() -> None:
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.long
 @posix
 def test_each_stage_has_the_time_and_some_have_no_limit() -> None:
     with limited(0.6, None) as begins:

@@ -93,6 +93,7 @@ def test_a_batch_names_the_command_of_each_model(process: Run, folder: Path) -> 
     assert (folder / "out" / "small.onnx").read_bytes() == result
 
 
+@pytest.mark.long
 def test_a_target_that_changed_is_no_reason_to_skip(process: Run, folder: Path) -> None:
     Path("chip.toml").write_text(CHIP.format(opset=13), encoding="utf-8")
     args = ("batch", "small.onnx", "--out-dir", "out", "--for", "chip.toml", *FAST, "--resume")

@@ -116,6 +116,7 @@ def test_a_closed_input_is_an_error_of_usage(model: Path) -> None:
     assert b"stdin is closed" in ended.stderr
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_is_told_by_the_exit_code_alone(model: Path) -> None:
     ended = shell(
         f"{TOOL} m.onnx out.onnx {' '.join(FAST)} | (exec <&-; sleep 3); echo ${{PIPESTATUS[0]}}",
@@ -127,6 +128,7 @@ def test_a_reader_that_leaves_is_told_by_the_exit_code_alone(model: Path) -> Non
     assert (model.parent / "out.onnx").exists()
 
 
+@pytest.mark.long
 def test_characters_that_the_encoding_lacks_are_written_as_ascii(model: Path) -> None:
     ended = shell(f"{TOOL} m.onnx out.onnx {' '.join(FAST)}", model.parent, PYTHONIOENCODING="cp1252")
     assert ended.returncode == 0
@@ -135,6 +137,7 @@ def test_characters_that_the_encoding_lacks_are_written_as_ascii(model: Path) ->
     assert "m.onnx → out.onnx".encode() in ended.stdout
 
 
+@pytest.mark.long
 def test_pipes_and_files_have_the_same_bytes(raw: Raw, folder: Path) -> None:
     onnx.save(large(), folder / "large.onnx")
     for name in ("small.onnx", "large.onnx"):

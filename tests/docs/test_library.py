@@ -62,6 +62,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_the_code_runs_as_it_stands(work: Path) -> None:
     assert len(BLOCKS) >= 12
     ended = subprocess.run(
@@ -86,6 +87,7 @@ def has_types(path: Path) -> bool:
     return "import torch" not in path.read_text(encoding="utf-8") or bool(importlib.util.find_spec("torch"))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="types are checked with the newest releases of what is imported"
 )

@@ -43,6 +43,7 @@ def test_a_broken_model_is_refused_with_its_place_where_asked_to_be_strict(case:
         assert error.where.scope == case.scope
 
 
+@pytest.mark.long
 def test_the_model_that_was_broken_is_valid() -> None:
     onnx.checker.check_model(good_model())
     result = onnx_migrate.migrate(good_model(), opset=18, simplify=False)

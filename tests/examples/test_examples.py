@@ -92,6 +92,7 @@ def test_the_makefile(work: Path) -> None:
     builds_what_changed(work, "make")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
 def test_the_cmake_project(work: Path, generator: str) -> None:
     if shutil.which("cmake") is None or shutil.which("ninja" if generator == "Ninja" else "make") is None:
@@ -102,6 +103,7 @@ def test_the_cmake_project(work: Path, generator: str) -> None:
     builds_what_changed(work, "cmake", "--build", "build")
 
 
+@pytest.mark.long
 def test_the_python_build_step(work: Path) -> None:
     script = ROOT / "examples" / "python" / "build_models.py"
 
@@ -128,6 +130,7 @@ def hooks() -> dict[str, dict[str, str]]:
     return {entry["id"]: entry for entry in entries}
 
 
+@pytest.mark.long
 def test_the_hooks(work: Path) -> None:
     check, mend = hooks()["onnx-migrate-check"], hooks()["onnx-migrate"]
     names = ["models/large.onnx", "models/small.onnx"]

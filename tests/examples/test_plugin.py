@@ -48,6 +48,7 @@ def run(installed: Path, *words: object, cwd: Path | None = None) -> subprocess.
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not hasattr(onnx.defs.OpSchema, "set_type_and_shape_inference_function"),
     reason="before onnx 1.17 a registered schema infers no types, so that the example's step writes a CastLike more",

@@ -102,6 +102,7 @@ def run_killed(call: str, count: int, action: Callable[[], None]) -> bool:
     return status == signal.SIGKILL
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("nameless", [True, False], ids=["O_TMPFILE", "named"])
 @pytest.mark.parametrize("old_external", [False, True])
@@ -141,6 +142,7 @@ def test_killed_at_any_system_call_leaves_a_whole_model(
     assert kills >= 5
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("external", [False, True])
 def test_killed_in_place_over_external_data_leaves_a_whole_model(external: bool, source: Path) -> None:
@@ -190,6 +192,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("external", [False, True])
 def test_kill_9_at_random_moments(external: bool, source: Path, out: Path) -> None:
     second = source.with_name("second.onnx")

@@ -172,6 +172,7 @@ print(loaded, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) // 102
 """
 
 
+@pytest.mark.long
 def test_time_and_memory_do_not_grow_with_the_weights(tmp_path: Path) -> None:
     proto = model([weight(f"w{i}", i, 10_000_000) for i in range(5)])  # 200 MB
     (tmp_path / "a.onnx").write_bytes(proto.SerializeToString())

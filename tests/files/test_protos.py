@@ -86,6 +86,7 @@ def test_typed_fields_are_referred_to_by_their_field() -> None:
     assert not reference.double_data
 
 
+@pytest.mark.long
 def test_no_payload_is_copied() -> None:
     proto = model([weight(f"w{i}", i, 25_000_000) for i in range(2)])  # 200 MB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

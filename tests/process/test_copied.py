@@ -42,6 +42,7 @@ print(os.path.exists(worker.folder))
 """
 
 
+@pytest.mark.long
 def test_a_copy_takes_calls_and_ends_as_a_fresh_worker() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=120

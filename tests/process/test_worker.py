@@ -99,6 +99,7 @@ def test_the_child_dies_with_its_parent(module, tmp_path, end, start):
     assert eventually(lambda: not alive(int(child)))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG is Linux's")
 def test_a_child_of_a_child_dies_with_both(module: str, tmp_path: Path) -> None:
     """As in a batch, whose workers run the native stages of a model in children when it is tried again."""

@@ -209,6 +209,7 @@ if sys.version_info[:3] not in ((3, 12, 0), (3, 12, 1)):  # which start nothing 
     HOW.append(("in a thread", 0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("how", "code"), HOW)
 def test_a_script_without_a_main_guard_leaves_no_process_and_no_folder(
     tmp_path: Path, how: str, code: int

@@ -57,6 +57,7 @@ def light(name: str) -> None:
     assert sum(change.pass_name == "dynamic_dims" for change in migration.report.changes) == LIGHT[name]
 
 
+@pytest.mark.long
 def test_shufflenet() -> None:
     light("shufflenet")
 

@@ -52,6 +52,7 @@ def comes_back(path: Path, own: int) -> None:
             assert verdict.kind is Kind.VERIFIED, (path.name, newer, verdict.reason)
 
 
+@pytest.mark.long
 def test_a_text_recogniser_comes_down_and_back() -> None:
     path = models("rapidocr-onnxruntime==1.4.4")["ch_PP-OCRv4_rec_infer"]
     comes_down(path, 11)

@@ -72,6 +72,7 @@ def test_every_light_model(name: str, target: int, tmp_path: Path) -> None:
     light(name, target, tmp_path)
 
 
+@pytest.mark.long
 def test_ocr_detector_loses_its_rois(tmp_path: Path) -> None:
     path = models("rapidocr-onnxruntime==1.2.3")["ch_PP-OCRv3_det_infer"]
 

@@ -126,6 +126,7 @@ def test_a_function_of_another_opset(opset: int, other: tuple[str, int, int] | N
     assert other_opset(source, source.functions[0]) == other
 
 
+@pytest.mark.long
 def test_many_calls_take_linear_time() -> None:
     """Names are found without starting from 1 each time."""
     source = model(HEAD + CASES["two calls"])

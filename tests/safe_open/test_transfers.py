@@ -45,6 +45,7 @@ def test_a_call_that_never_returns_is_given_up_and_one_that_is_fast_is_not() -> 
     never.set()
 
 
+@pytest.mark.long
 def test_a_download_that_hardly_moves_is_given_up_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """As from a server that sends a byte a second; what the callback is told of counts, as a file may be written later."""
     monkeypatch.setattr(transfers, "_STALL", 0.3)

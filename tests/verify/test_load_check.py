@@ -113,6 +113,7 @@ def test_the_check_runs_where_time_is_over(monkeypatch):
     assert "not done after 0.1 s" in fine.reason
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
 def test_loading_takes_no_more_than_its_share_of_the_memory():
     """ONNX Runtime follows the values of shapes as it loads: 2^40 numbers of functions that call each other."""

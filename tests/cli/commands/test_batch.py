@@ -96,6 +96,7 @@ def test_quiet(process: Run, models: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
+@pytest.mark.long
 def test_check_and_in_place(process: Run, models: Path) -> None:
     before = snapshot(models)
     ended = process("batch", "in", "--check", *FAST)
@@ -147,6 +148,7 @@ def many(folder: Path, count: int) -> None:
         shutil.copy(FIXTURES / "unet_opset9.onnx", folder / "many" / f"{index:03}.onnx")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "end",
     [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
@@ -195,6 +197,7 @@ def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(
     assert snapshot(folder / "out") == whole
 
 
+@pytest.mark.long
 def test_a_terminal_shows_running_models(
     models: Path, command: list[str], environment: dict[str, str], start: Start
 ) -> None:
@@ -260,6 +263,7 @@ def test_names_of_every_kind(process: Run, models: Path) -> None:
     assert "6 of them by an earlier run" in process(*args, "--resume").out
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
 @pytest.mark.parametrize("log", ["no log", "log.jsonl"])
 def test_a_full_disk_is_one_line_and_resume_does_the_rest(

@@ -307,6 +307,7 @@ def test_with_require_an_unverified_result_is_not_written(cli: Run, folder: Path
     assert cli("small.onnx", "out.onnx", "--verify=require", "--quiet").code == 0
 
 
+@pytest.mark.long
 def test_a_result_is_proved_in_another_runtime_before_it_is_written(
     cli: Run, folder: Path, faulty: object
 ) -> None:

@@ -138,6 +138,7 @@ def test_a_model_that_is_not_valid_is_named(cli: Run, folder: Path, order: tuple
     )
 
 
+@pytest.mark.long
 def test_other_runtimes_have_lines(cli: Run, folder: Path, faulty: object) -> None:
     ended = cli("verify", "small.onnx", "small.onnx", "--in", "faulty")
     assert (ended.code, ended.err) == (0, "")

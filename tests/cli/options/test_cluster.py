@@ -126,6 +126,7 @@ def batch(
     return cluster.start([*command, *args], folder, environment)
 
 
+@pytest.mark.long
 def test_a_killed_worker_loses_no_model_and_repeats_none(
     cluster: Cluster, batch: subprocess.Popen[str], folder: Path, process: Run, request: pytest.FixtureRequest
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_killed_worker_loses_no_model_and_repeats_none(
     assert snapshot(folder / "out") == snapshot(folder / "local")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cluster", ["before"], indirect=True)
 def test_a_lost_scheduler_ends_the_batch(
     cluster: Cluster, batch: subprocess.Popen[str], folder: Path, process: Run

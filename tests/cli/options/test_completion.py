@@ -61,6 +61,7 @@ def test_values_are_completed(process: Run, words: str, expected: list[str]) -> 
     assert (ended.out.splitlines(), ended.err) == (expected, "")
 
 
+@pytest.mark.long
 def test_bash_completes(folder: Path, command: list[str], environment: dict[str, str]) -> None:
     """Type words and Tab in a shell, where a function instead of the command prints its completed arguments."""
     if shutil.which("bash") is None:

@@ -51,6 +51,7 @@ build out.onnx: migrate
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tool", ["make", "ninja"])
 def test_make_and_ninja_read_it(
     tool: str, folder: Path, command: list[str], environment: dict[str, str]

@@ -229,6 +229,7 @@ def test_with_in_place_the_model_stays_when_its_migration_fails(cli: Run, folder
     assert snapshot(folder) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["html", "a pass that spoils a weight"])
 def test_errors_of_the_process_are_the_same(process: Run, folder: Path, name: str) -> None:
     case = CASES[name]

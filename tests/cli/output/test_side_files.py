@@ -321,6 +321,7 @@ def test_conflicts_of_a_model_in_a_batch(process: Run, folder: Path) -> None:
     assert (folder / "out" / "l.onnx").read_bytes() == before
 
 
+@pytest.mark.long
 def test_a_page_and_lines_of_an_earlier_run_are_replaced(process: Run, folder: Path) -> None:
     for _ in range(2):
         ended = process(

@@ -137,6 +137,7 @@ def test_constants_that_lost_their_reader_are_removed() -> None:
     assert operators(result) == ["Constant", "Resize"]
 
 
+@pytest.mark.long
 def test_lifting_is_linear() -> None:
     def seconds(count: int) -> float:
         value, nodes = "x", []

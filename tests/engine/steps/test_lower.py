@@ -101,6 +101,7 @@ def test_the_same_bytes_each_time_and_nothing_to_do_the_second_time() -> None:
     assert not log.changes
 
 
+@pytest.mark.long
 def test_twice_as_many_nodes_take_about_twice_the_time() -> None:
     def chain(length: int) -> onnx.ModelProto:
         nodes = [helper.make_node("Identity", [f"v{i}"], [f"v{i + 1}"]) for i in range(length)]

@@ -93,6 +93,7 @@ def agree(data: bytes) -> None:
         assert code in ("missing-data", "bad-external-data", "not-utf8")
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(damaged())
 def test_damaged_models_read_as_protobuf_reads_them(data: bytes) -> None:

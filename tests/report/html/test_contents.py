@@ -165,6 +165,7 @@ def test_a_page_shows_the_whole_report(report: Report) -> None:
         assert text in page
 
 
+@pytest.mark.long
 @needs_browser
 def test_a_refusal_shows_the_node_that_cannot_be_migrated(
     chromium: Browser, refused: Failure, tmp_path: Path

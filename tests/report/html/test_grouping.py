@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
+import pytest
 
 from onnx_migrate.errors import Where
 from onnx_migrate.report import Report
@@ -86,6 +87,7 @@ def test_nodes_that_are_not_listed_are_counted(many: Report) -> None:
     assert "… and 700 more" in model_part(many, "m", "migrated", None)
 
 
+@pytest.mark.long
 @needs_browser
 def test_a_selected_node_is_drawn(chromium: Browser, many: Report, tmp_path: Path) -> None:
     tab = opened(chromium, model_page(many), tmp_path)

@@ -69,6 +69,7 @@ WRONG = """(() => {
 """Texts with a contrast below 4.5 to 1 (WCAG 2.2, 1.4.3), and texts that extend beyond the edge of the screen."""
 
 
+@pytest.mark.long
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [DESK, PHONE], ids=["desk", "phone"])

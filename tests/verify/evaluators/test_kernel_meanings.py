@@ -20,6 +20,7 @@ def find(cases: object, label: str) -> Case:
     return next(case for case in cases if case.label == label)  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_a_product_that_quantises_its_input_is_compared_by_its_weights() -> None:
     case = find(few_bits(), "4-64-32-None-False-True")
     proto = case.model(21)
@@ -35,6 +36,7 @@ def test_a_product_that_quantises_its_input_is_compared_by_its_weights() -> None
     assert "accuracy_level 0" in str(migration.report)
 
 
+@pytest.mark.long
 def test_an_attention_with_a_cache_gets_the_outputs_that_it_needs() -> None:
     case = find(multi_head(), "0-3-none-False-0")
     proto = case.model(17)
@@ -47,6 +49,7 @@ def test_an_attention_with_a_cache_gets_the_outputs_that_it_needs() -> None:
     assert onnx_migrate.migrate(proto, standard=True).report.verified
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("channels_last", [0, 1])
 def test_windows_of_dequantised_values_are_added_row_by_row(channels_last: int) -> None:
     """With equal scales a mean of four is half-way between two steps for every fourth window: the order of the sum decides."""
@@ -68,6 +71,7 @@ def test_windows_of_dequantised_values_are_added_row_by_row(channels_last: int) 
     assert "adds columns first" in str(migration.report)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(RUNTIME < (1, 22), reason="ONNX Runtime 1.21 normalises numbers with a large mean to NaN")
 @pytest.mark.parametrize("read", [False, True])
 def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) -> None:
@@ -87,6 +91,7 @@ def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) 
     assert onnx_migrate.migrate(proto, standard=True).report.verified
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", ["QLinearAdd", "QLinearMul"])
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_a_number_between_two_steps_is_compared_with_optimisation(operator: str, dtype: str) -> None:
@@ -118,6 +123,7 @@ def test_a_number_between_two_steps_is_compared_with_optimisation(operator: str,
     assert STEP_NOTE in str(migration.report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("channels_last", [0, 1])
 def test_a_mean_between_two_steps_is_compared_with_optimisation(channels_last: int) -> None:
     """With equal scales, every fourth mean of four is half-way between two steps."""

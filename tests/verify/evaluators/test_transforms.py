@@ -13,6 +13,7 @@ from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE
 from tests.passes.contrib.one_node import session
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", ["window", "length", "both"])
 @pytest.mark.parametrize("rank", [2, 3])
 def test_a_transform_of_400_elements_is_compared_by_its_text(given: str, rank: int) -> None:
@@ -94,6 +95,7 @@ def test_a_transform_of_an_axis_is_compared_by_its_text(
     assert np.abs(kernel - meant).max() < 1e-3 * np.abs(meant).max()
 
 
+@pytest.mark.long
 def test_a_model_with_a_transform_of_an_axis_comes_down() -> None:
     proto = parser.parse_model(
         '<ir_version: 8, opset_import: ["": 17]> g (float[2,400,1] x) => (float[2,400,2] y) { y = DFT <axis = 1> (x) }'

@@ -75,6 +75,7 @@ def test_the_words_of_the_runtime_are_kept(faulty, saved):
     assert (proof.result.failed, proof.result.reason) == ("load", "the process crashed (SIGABRT)")
 
 
+@pytest.mark.long
 def test_a_model_that_hangs_ends(faulty, saved):
     (proof,) = prove_in([faulty], saved(RELU), saved(RELU, "HANG"), replace(_SETTINGS, limits=Limits(3.0)))
     assert proof.outcome == "lost"
@@ -90,6 +91,7 @@ def test_integers_must_be_equal_and_may_be_narrower(faulty, saved):
     assert proof.outcome == "worse"
 
 
+@pytest.mark.long
 def test_the_users_inputs_are_run(faulty, saved, feed):
     text = "(float[2,4] x) => (float[2,4] y) { y = Relu(x) }"
     feeds = Feeds((Feed("mine", feed),))

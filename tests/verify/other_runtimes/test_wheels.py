@@ -39,6 +39,7 @@ OUTCOMES = {
 """What comes of fixtures at opset 17: tract has no Upsample and no TopK-1, OpenCV computes Upsample-9 as half_pixel."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_exports_brought_down_compute_what_pytorch_computed(name: str, tmp_path: Path) -> None:
     need(name)

@@ -18,6 +18,7 @@ from tests.support.paths import ROOT
 from tests.support.repairs import check_items, repaired, text
 
 
+@pytest.mark.long
 def test_repeated_layers_cost_one_more_attempt_in_all() -> None:
     """An attention's [T, 1, 8] → [T, 2, 4] in each of 200 layers; the time goes with the nodes."""
 

@@ -129,6 +129,7 @@ def test_tract_keeps_types_and_scalars():
     assert found["y"].shape == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dims", [("-1", "-1", "-1"), ("N", "H", "W"), ("?", "?", "?")], ids=str)
 def test_a_result_with_open_dims_runs_in_tract_at_the_sizes_that_its_user_sets(dims, tmp_path):
     """The original does: what is inferred of inner values must not bind the sizes that the input is given."""
