@@ -33,7 +33,7 @@ OPTIMIZED = "onnxruntime:on"
 LEVELS = (UNOPTIMIZED, OPTIMIZED)
 """The configurations in which a verification runs models, in this order."""
 
-_UNSIGNED_ACTIVATIONS = "QDQS8ToU8Transformer"
+_UNSIGNED_CONSTANTS = "QDQS8ToU8Transformer"
 """Writes constants of int8 that nodes dequantise as uint8, which no sum needs: another optimizer writes the weights of integer
 products so. ONNX Runtime 1.32 fails in it where two constants beyond 64 have one zero point."""
 
@@ -86,7 +86,7 @@ class OnnxRuntime(Evaluator):
         disabled = []
         if optimize and saturating:
             options.add_session_config_entry("session.x64quantprecision", "1")
-            disabled = [_UNSIGNED_ACTIVATIONS]
+            disabled = [_UNSIGNED_CONSTANTS]
         if written is not runnable:
             runnable, self.notes = written, (NOTE,)
         self.notes += meant

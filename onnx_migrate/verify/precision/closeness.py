@@ -212,10 +212,14 @@ class _Measured:
             run = in_float(model.run(fed(reference.feeds[place].inputs, self._result.model)))
             self.runs[place] = run
             errors = {name: error_on(reference, place, name, run) for name in reference.outputs[0]}
-            if any(error > self._enough * self._rounding for error in errors.values()):
+            floors: Mapping[str, float] = {}
+            if any(error > self._enough * self._rounding for error in errors.values()) or (
+                self._migrated and _overflows(reference.outputs[place])
+            ):
                 self._find_floor(place)
+                floors = reference.floors[place]
             for name, error in errors.items():
-                self._add(name, error, reference.floors.get(place, {}).get(name))
+                self._add(name, error, floors.get(name))
             if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
                 reference.is_off_on(place, way)
                 return False
@@ -249,6 +253,13 @@ class _Measured:
             run = {}
         errors = {name: error_on(reference, place, name, run) for name in run}
         reference.floors[place] = {name: off for name, off in errors.items() if np.isfinite(off)}
+
+
+def _overflows(outputs: Mapping[str, Any]) -> bool:
+    arrays = (
+        value for value in outputs.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    )
+    return not all(np.isfinite(array).all() for array in arrays)
 
 
 def _runs(reference: Reference, way: str) -> bool:
