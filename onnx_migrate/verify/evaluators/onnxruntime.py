@@ -33,9 +33,9 @@ OPTIMIZED = "onnxruntime:on"
 LEVELS = (UNOPTIMIZED, OPTIMIZED)
 """The configurations in which a verification runs models, in this order."""
 
-_UNSIGNED_CONSTANTS = "QDQS8ToU8Transformer"
-"""Writes constants of int8 that nodes dequantise as uint8, which no sum needs: another optimizer writes the weights of integer
-products so. ONNX Runtime 1.32 fails in it where two constants beyond 64 have one zero point."""
+_TO_UNSIGNED = "QDQS8ToU8Transformer"
+"""Writes what nodes dequantise of int8 as uint8. For exact sums it does so with constants too, which these do not need, and
+ONNX Runtime 1.32 fails in it where two constants beyond 64 have one zero point."""
 
 _NODE = re.compile(
     r"(?:while running|Node:?) ?(?P<op>\w*) node\. Name:'(?P<name>[^']*)'|Node \((?P<other>[^)]+)\)"
@@ -65,51 +65,30 @@ class OnnxRuntime(Evaluator):
         import onnxruntime
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
-        options = onnxruntime.SessionOptions()
-        levels = onnxruntime.GraphOptimizationLevel
-        options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-        options.intra_op_num_threads = _threads()
-        options.inter_op_num_threads = 1
-        # Threads that wait in a loop take a core from other work, and gain little.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.use_deterministic_compute = True
-        options.log_severity_level = 2
-        # A value that is kept would keep the arena that it is in, with all that its session allocated.
-        options.enable_cpu_mem_arena = False
-        if not optimize:
-            # Weights stay in their file: packing them for faster multiplication would copy them.
-            options.add_session_config_entry("session.disable_prepacking", "1")
         runnable, meant = as_meant(runnable, optimize=optimize)
-        if optimize:  # products with weights of few bits, which the optimiser fuses, stay products of floats
-            options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
         written, saturating = exact_sums(runnable)
-        disabled = []
-        if optimize and saturating:
-            options.add_session_config_entry("session.x64quantprecision", "1")
-            disabled = [_UNSIGNED_CONSTANTS]
         if written is not runnable:
             runnable, self.notes = written, (NOTE,)
         self.notes += meant
-        for library in runnable.libraries:
-            try:
-                options.register_custom_ops_library(library)
-            except Exception as error:  # noqa: PERF203 - as below
-                raise UsageError(
-                    f"{library}: ONNX Runtime {onnxruntime.__version__} cannot load it as a library of custom operators:"
-                    f" {without_source_locations(str(error))}",
-                    code="ort-library",
-                    hint="it must export RegisterCustomOps, and be made for this release or an older one",
-                ) from error
         try:
             with open_external_data(runnable) as (source, folder):
-                if folder is not None:
-                    key = "session.model_external_initializers_file_folder_path"
-                    options.add_session_config_entry(key, folder)
-                providers = ["CPUExecutionProvider"]
-                self._session = onnxruntime.InferenceSession(
-                    source, options, providers=providers, disabled_optimizers=disabled
-                )
-        except LoadError:  # a file is not what it was, which says nothing of the model
+
+                def session(*disabled: str, exact: bool) -> Any:
+                    options = _options(runnable, folder, optimize=optimize, exact=exact)
+                    providers = ["CPUExecutionProvider"]
+                    return onnxruntime.InferenceSession(
+                        source, options, providers=providers, disabled_optimizers=[*disabled]
+                    )
+
+                exact = optimize and saturating
+                try:
+                    self._session = session(exact=exact)
+                except Exception:
+                    if not exact:
+                        raise
+                    session(exact=False)  # which is what users load
+                    self._session = session(_TO_UNSIGNED, exact=True)
+        except (LoadError, UsageError):  # of a file or library, which says nothing of the model
             raise
         except Exception as error:  # pybind raises a dozen unrelated kinds
             raise _evaluation_error(error, loading=True) from error
@@ -131,6 +110,46 @@ class OnnxRuntime(Evaluator):
             return list(self._session.run(self._outputs, dict(inputs)))
         feed = {name: to_ort_value(array, self._kinds[name]) for name, array in inputs.items()}
         return [from_ort_value(value) for value in self._session.run_with_ort_values(self._outputs, feed)]
+
+
+def _options(runnable: Runnable, folder: str | None, *, optimize: bool, exact: bool) -> Any:
+    """Return the options of a session whose external data lies in a folder; `exact` writes int8 weights of products as uint8.
+
+    Raises UsageError for a library of custom operators that ONNX Runtime cannot load.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+    options.intra_op_num_threads = _threads()
+    options.inter_op_num_threads = 1
+    # Threads that wait in a loop take a core from other work, and gain little.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.use_deterministic_compute = True
+    options.log_severity_level = 2
+    # A value that is kept would keep the arena that it is in, with all that its session allocated.
+    options.enable_cpu_mem_arena = False
+    if not optimize:
+        # Weights stay in their file: packing them for faster multiplication would copy them.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    else:  # products with weights of few bits, which the optimiser fuses, stay products of floats
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
+    if exact:
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    if folder is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    for library in runnable.libraries:
+        try:
+            options.register_custom_ops_library(library)
+        except Exception as error:  # noqa: PERF203 - as above
+            raise UsageError(
+                f"{library}: ONNX Runtime {onnxruntime.__version__} cannot load it as a library of custom operators:"
+                f" {without_source_locations(str(error))}",
+                code="ort-library",
+                hint="it must export RegisterCustomOps, and be made for this release or an older one",
+            ) from error
+    return options
 
 
 def _threads() -> int:
