@@ -127,7 +127,8 @@ _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,
 }
-"""Those on its shapes; a node comes with its place in the body. A Resize of open sizes may enlarge."""
+"""Those on its shapes; a node comes with its place in the body. A Resize of open sizes may enlarge; of indices and zero points
+open shapes say nothing."""
 
 
 @dataclass(frozen=True)
