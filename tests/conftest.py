@@ -66,7 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help=f"of a test of more than {grids.FEW} rows, run one row of N, chosen by its name; the others are deselected",
+        help=f"of a test of more than {grids.FEW} rows, run one row of N, chosen by a hash; the others are deselected",
     )
 
 
