@@ -35,6 +35,9 @@ with it. What is larger still is a mask that becomes infinite, unless the number
 _NEVER = 1e30
 """Numbers of this size are of no use: a type that holds them has no nodes near its limit."""
 
+_MARGINAL = 2.0
+"""By how many times a result is off more than allowed where much rounding adds up, and no node makes it alone."""
+
 _PATIENCE = 3
 """How many rounds that bring the result no nearer add nothing but causes; as along a chain of numbers that overflow."""
 
@@ -96,7 +99,7 @@ class _Search:
     def run(self) -> Found:
         """Search. Where nothing can be compared, the closeness says why."""
         sizes: dict[str, tuple[float, float]] = {}
-        reach = idle = 0
+        reach = idle = slow = 0
         best: Found | None = None
         near: Found | None = None
         with Prover(self._settings) as prover:
@@ -106,6 +109,7 @@ class _Search:
             for _ in range(_ROUNDS):
                 found = self._compared(original, islands)
                 idle += 1
+                slow += found.excess < _MARGINAL
                 if best is None or found.agrees or found.excess < best.closeness.excess:
                     near, best, idle = best, Found(islands, found, sizes), 0
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
@@ -113,7 +117,7 @@ class _Search:
                 causes = [self._makers[name] for name in found.causes]
                 new = _places(causes) - islands
                 needed |= new if found.fails else frozenset()
-                reach = 0 if new and idle < _PATIENCE else max(1, 2 * reach)
+                reach = 0 if new and idle < _PATIENCE and slow < 2 else max(1, 2 * reach)
                 grown = islands | new | self._around(islands | _places(causes), reach)
                 if grown == islands:
                     break
@@ -131,13 +135,18 @@ class _Search:
         for products in _PRODUCTS if steps else ():
             islands = kept - _places(steps) | _places(_inside(*steps, but=products))
             closeness = self._compared(original, islands)
-            if not closeness.reason and closeness.excess < found.closeness.excess:
+            if islands in self._wholes or closeness.reason:
+                continue
+            if closeness.excess < found.closeness.excess:
                 found = replace(found, islands=islands, closeness=closeness)
         return found
 
     def _smaller(self, original: Runnable, found: Found, needed: Islands) -> Found:
-        """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then halves, and halves of these."""
-        tries = _TRIES
+        """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then halves, and halves of these.
+
+        Jumps are looked for in what remains alone.
+        """
+        tries, whole = _TRIES, found
 
         def tried(islands: Islands) -> bool:
             nonlocal found, tries
@@ -163,18 +172,22 @@ class _Search:
             group = groups.popleft()
             if group and not tried(found.islands - set(group)) and len(group) > 1:
                 groups += [group[: len(group) // 2], group[len(group) // 2 :]]
-        return found
+        if found.islands == whole.islands or not decides(self._graph):
+            return found
+        closeness = self._compared(original, found.islands)
+        return replace(found, closeness=closeness) if closeness.agrees and not closeness.reason else whole
 
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets those of all nodes."""
         limit = largest(self._kind)
-        ending = self._settings.call(RANGES, original, self._settings.for_child, self._draws)
+        given = original, self._settings.for_child, self._draws, limit / _MARGIN
+        ending = self._settings.call(RANGES, *given)
         values = ending.value if isinstance(ending, process.Returned) else {}
         sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
         near = [
             self._makers[name]
             for name, (top, _, varies) in values.items()
-            if varies and limit / _MARGIN < top < limit * _MARGIN < _NEVER
+            if varies and top < limit * _MARGIN < _NEVER
         ]
         return _places(other for step in near for other in (step, *_readers(step)))
 
@@ -184,6 +197,7 @@ class _Search:
             converted = self._convert(islands)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
+                return Closeness()
             return self._compared_with(original, prover.runnable(converted), islands, most)
 
     def _compared_with(

@@ -115,15 +115,21 @@ class Extent:
         """Take more numbers into account."""
         if not numbers.size:
             return
-        sizes = np.abs(numbers)
-        top = float(sizes.max())
+        top = max(float(numbers.max()), -float(numbers.min()))
         if not np.isfinite(top):
-            finite = sizes[np.isfinite(sizes)]
-            top = float(finite.max()) if finite.size else 0.0
+            numbers = numbers[np.isfinite(numbers)]
+            top = float(np.abs(numbers).max(initial=0.0))
         self.largest = max(self.largest, top)
+        if self._vanishes < self.largest * _MATTERS:
+            return  # beside which nothing matters that becomes 0
+        sizes = np.abs(numbers)
         gone = sizes[sizes <= self._vanishes]
-        if gone.size:
-            self.vanishing = max(self.vanishing, float(gone.max()))
+        self.vanishing = max(self.vanishing, float(gone.max(initial=0.0)))
+
+    def join(self, other: Extent) -> None:
+        """Take the numbers of another extent into account."""
+        self.largest = max(self.largest, other.largest)
+        self.vanishing = max(self.vanishing, other.vanishing)
 
     @property
     def overflows(self) -> bool:

@@ -217,11 +217,15 @@ class Precision(Pass):
                 ", whichever nodes stay in float32",
                 "--keep-fp32 keeps nodes that you name in float32",
             )
+        more = "; bf16 has the range of float32" if self.kind == "fp16" else ""
+        jumps = closeness.refusal and not closeness.fails
+        if jumps and self.settings is not None and self.settings.feeds is None:
+            more = "; on inputs of yours (--input-data) numbers may be farther from where it decides"
         raise CannotMigrate(
             f"in {kind}, {closeness.worst}{tried}{range_}",
             code="precision-lost",
             where=where,
-            hint=hint + ("; bf16 has the range of float32" if self.kind == "fp16" else ""),
+            hint=hint + more,
         )
 
     def _report(self, conversion: _Conversion, found: Found | None, log: ChangeLog) -> None:

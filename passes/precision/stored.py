@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,10 @@ __all__ = ["StoredNumbers"]
 
 _CHUNK = 1 << 19
 """Bytes that are converted at a time: few enough to stay in the cache of a core, which takes half the time of 16 MB."""
+
+
+_THREADS, _WAITING = 2, 6
+"""How many threads convert, and how many pieces are read before the first of them is written."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +78,26 @@ class StoredNumbers:
         return found if found.dtype == np.float64 else np.asarray(found, np.float32)
 
     def _at_once(self, tensor: TensorProto) -> _Converted:
-        values = self.numbers(tensor)
+        return _Converted(*self._changed(self.numbers(tensor)))
+
+    def _changed(self, values: Array) -> tuple[bytes, Extent]:
         extent = Extent(self.target)
         extent.add(values)
-        return _Converted(converted(values, self.target), extent)
+        return converted(values, self.target), extent
 
     def _from_file(self, tensor: TensorProto) -> _Converted:
         if self.folder is None:
             self.folder = TemporaryFolder()
         path, extent = Path(self.folder.path, "weights"), Extent(self.target)
-        with path.open("ab") as file:
+        waiting: deque[Future[tuple[bytes, Extent]]] = deque()
+        with path.open("ab") as file, ThreadPoolExecutor(_THREADS) as pool:
             start = file.tell()
-            for piece in pieces_of(self.weights.payload(tensor), _CHUNK):
-                values = floats(piece, tensor.data_type)
-                extent.add(values)
-                file.write(converted(values, self.target))
-            return _Converted(FilePayload(path, start, file.tell() - start), extent)
+            pieces = pieces_of(self.weights.payload(tensor), _CHUNK)
+            while True:
+                for piece in islice(pieces, _WAITING - len(waiting)):
+                    waiting.append(pool.submit(self._changed, floats(piece, tensor.data_type)))
+                if not waiting:
+                    return _Converted(FilePayload(path, start, file.tell() - start), extent)
+                data, part = waiting.popleft().result()
+                file.write(data)
+                extent.join(part)

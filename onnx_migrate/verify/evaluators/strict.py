@@ -107,6 +107,8 @@ class _Wrapping:
         self._frame, self._names, self._coarse = frame, names, coarse
         self._nodes: list[onnx.NodeProto] = []
         self._wide: dict[Value, str] = {}
+        self._bounds: tuple[str, ...] = ()
+        """The constants of coarse rounding, once they are written: the bounds, and how often what rounding adds is added."""
 
     def write(self) -> None:
         for step in self._frame.steps:
@@ -155,15 +157,19 @@ class _Wrapping:
         if not self._coarse or kind != TensorProto.FLOAT16:
             self._cast(wide, name, kind)
             return
-        narrow, near, held, off, more, sum_, low, high, times = (
-            self._names.fresh(f"{name}_{part}")
-            for part in ("narrow", "near", "held", "off", "more", "sum", "low", "high", "times")
+        narrow, near, held, off, more, sum_ = (
+            self._names.fresh(f"{name}_{part}") for part in ("narrow", "near", "held", "off", "more", "sum")
         )
+        if not self._bounds:
+            self._bounds = tuple(self._names.fresh(part) for part in ("low", "high", "times"))
+            for constant, number in zip(
+                self._bounds, (-LARGEST_HALF, LARGEST_HALF, _COARSER - 1), strict=True
+            ):
+                tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
+                self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))
+        low, high, times = self._bounds
         self._cast(wide, narrow, kind)
         self._cast(narrow, near, TensorProto.FLOAT)
-        for constant, number in ((low, -LARGEST_HALF), (high, LARGEST_HALF), (times, _COARSER - 1)):
-            tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
-            self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))
         clip = onnx.helper.make_node("Clip", [wide, low, high], [held])
         if self._coarse < _CLIP_BY_INPUTS:
             clip = onnx.helper.make_node("Clip", [wide], [held], min=-LARGEST_HALF, max=LARGEST_HALF)
@@ -182,8 +188,8 @@ class _Wrapping:
         return self._wide[value]
 
     def _cast(self, source: str, target: str, kind: int) -> None:
-        label = self._names.fresh(f"{target}_rounding")
-        self._nodes.append(onnx.helper.make_node("Cast", [source], [target], label, to=kind))
+        to = onnx.AttributeProto(name="to", type=onnx.AttributeProto.INT, i=kind)
+        self._nodes.append(onnx.NodeProto(op_type="Cast", input=[source], output=[target], attribute=[to]))
 
 
 def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable:

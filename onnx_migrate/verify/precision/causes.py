@@ -24,7 +24,7 @@ _FIRST, _MOST = 200, 2000
 """How many inner values are recorded in the first run, and in one at most."""
 
 _BYTES = 1 << 28
-"""What those of a later run may take."""
+"""What those of a later run may take, and what is kept of the original's."""
 
 
 def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, way: str) -> tuple[str, ...]:
@@ -33,8 +33,10 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
     `way` is the configuration in which the result runs.
     """
     made = {name for node in result.model.graph.node for name in node.output}
-    inputs = reference.feeds[feed].inputs
-    (errors,) = inner_errors(reference, result, inputs, recorded(reference, made), (way,))
+    errors: dict[str, float] = {}
+    for (errors,) in inner_errors(reference, result, feed, recorded(reference, made), (way,)):
+        if any(error > limit for error in errors.values()):
+            break
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
             if _error(step.outputs, errors) > limit:
@@ -46,37 +48,50 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
 def inner_errors(
     reference: Reference,
     result: Runnable,
-    feed: Mapping[str, Any],
+    feed: int,
     names: Sequence[str],
     ways: Sequence[str],
-) -> list[dict[str, float]]:
-    """Return of inner values how far they are off in each of the configurations, on some inputs."""
+) -> Iterator[list[dict[str, float]]]:
+    """Yield of more and more inner values, in their order, how far they are off in each configuration, on the feed at a place."""
     errors: list[dict[str, float]] = [{} for _ in ways]
+    inputs = fed(reference.feeds[feed].inputs, result.model)
     for some, one in originals(reference, feed, names):
         try:
-            others = [in_float(open_model(result, way, some).run(fed(feed, result.model))) for way in ways]
+            others = [in_float(open_model(result, way, some).run(inputs)) for way in ways]
         except (EvaluationError, MemoryError):
             continue
         for name in some:
             for found, other in zip(errors, others, strict=True):
                 found[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
-    return errors
+        yield errors
 
 
 def originals(
-    reference: Reference, feed: Mapping[str, Any], names: Sequence[str]
+    reference: Reference, feed: int, names: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], Mapping[str, Any]]]:
-    """Yield inner values of the original on some inputs: a few, then as many at once as should not take too much memory."""
+    """Yield inner values of the original on the feed at a place: those that are kept of an earlier call, then a few others, then
+    as many at once as should not take too much memory.
+    """
+    kept = reference.inner_on(feed)
+    if known := [name for name in names if name in kept]:
+        yield known, kept
+    names = [name for name in names if name not in kept]
     count, start = _FIRST, 0
     while start < len(names):
         some, start = names[start : start + count], start + count
         try:
-            run = open_model(reference.runnable, STRICT, some).run(feed)
+            run = open_model(reference.runnable, STRICT, some).run(reference.feeds[feed].inputs)
         except (EvaluationError, MemoryError):
             continue
         yield some, run
-        size = sum(value.nbytes for value in run.values() if isinstance(value, np.ndarray))
+        size = _bytes_of(run)
+        if _bytes_of(kept) + size <= _BYTES:
+            kept.update((name, run[name]) for name in some)
         count = int(min(max(_BYTES * len(some) // max(size, 1), _FIRST), _MOST))
+
+
+def _bytes_of(values: Mapping[str, Any]) -> int:
+    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray))
 
 
 def _error(values: Iterable[Value | None], errors: Mapping[str, float]) -> float:

@@ -123,8 +123,8 @@ def closeness(
 
     These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. With `most`, no causes are looked for, and the comparison ends at the first output that is
-    off by more than so many times what is allowed.
+    optimisation, unless `strictly`. With `most`, neither causes nor jumps are looked for, and the comparison ends at the first
+    output that is off by more than so many times what is allowed.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
@@ -140,8 +140,8 @@ def closeness(
     try:
         for way in sorted(ways, key=lambda way: way != reference.way):
             within = measured.run(way)
-            if way == STRICT and halves and decides(reference.graph) and (within or most is None):
-                jumping = jump(reference, result, measured.errors, located=most is None)
+            if way == STRICT and halves and measured.decides and most is None:
+                jumping = jump(reference, result, measured.errors)
                 if jumping is not None:
                     return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
             if not within:
@@ -183,8 +183,9 @@ class _Measured:
         self._kind, self._enough = kind, most
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
-        jumps = decides(reference.graph) and not migrated
-        self._most = _JUMPING * self._rounding if jumps else float("inf")
+        self.decides = decides(reference.graph)
+        """Whether the original decides by numbers. All feeds then run as ONNX Runtime runs them, else those of the first draw."""
+        self._most = _JUMPING * self._rounding if self.decides and not migrated else float("inf")
         self._rounded: Evaluator | None = None
         self.errors: dict[str, float] = {}
         self.outputs: dict[str, RoundedOutput] = {}
@@ -208,7 +209,7 @@ class _Measured:
         """
         reference, self.runs, self.way = self._reference, {}, way
         model = open_model(self._result, way)
-        for place in reference.order:
+        for place in reference.order if way == STRICT or self.decides else reference.first:
             run = in_float(model.run(fed(reference.feeds[place].inputs, self._result.model)))
             self.runs[place] = run
             errors = {name: error_on(reference, place, name, run) for name in reference.outputs[0]}
@@ -317,10 +318,12 @@ RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
 """What runs in the child process, before the first comparison."""
 
 
-def number_ranges(original: Runnable, settings: Settings, draws: int) -> dict[str, tuple[float, float, bool]]:
+def number_ranges(
+    original: Runnable, settings: Settings, draws: int, large: float
+) -> dict[str, tuple[float, float, bool]]:
     """Return of the values of the main graph the largest and the smallest magnitude but 0, on the first of so many draws.
 
-    The third is whether the largest ones may be larger on other inputs, as those of a mask are not.
+    The third is whether the largest is above `large` and may be larger on other inputs, as that of a mask is not.
     """
     if is_random(original.model):
         original = with_fixed_numbers(original)
@@ -328,8 +331,13 @@ def number_ranges(original: Runnable, settings: Settings, draws: int) -> dict[st
         reference = reference_of(original, original, settings, draws)
     except EvaluationError:
         return {}
-    runs = originals(reference, reference.feeds[0].inputs, recorded(reference, None))
-    return {name: (*magnitudes(run[name]), not is_masked(run[name])) for names, run in runs for name in names}
+    runs = originals(reference, 0, recorded(reference, None))
+    found: dict[str, tuple[float, float, bool]] = {}
+    for names, run in runs:
+        for name in names:
+            top, low = magnitudes(run[name])
+            found[name] = top, low, top > large and not is_masked(run[name])
+    return found
 
 
 def _tolerated(

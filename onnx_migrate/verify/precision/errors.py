@@ -75,9 +75,12 @@ def error_of(expected: Any, given: Any) -> float:
 
 def magnitudes(value: Any) -> tuple[float, float]:
     """Return the largest and the smallest magnitude but 0 of the finite elements of a value; zeros where it has none."""
-    sizes = np.abs(value[np.isfinite(value)]) if isinstance(value, np.ndarray) else np.zeros(0)
-    nonzero = sizes[sizes > 0]
-    return (float(nonzero.max()), float(nonzero.min())) if nonzero.size else (0.0, 0.0)
+    sizes = np.abs(value) if isinstance(value, np.ndarray) else np.zeros(0)
+    top = float(sizes.max(initial=0.0))
+    if not math.isfinite(top):
+        sizes = sizes[np.isfinite(sizes)]
+        top = float(sizes.max(initial=0.0))
+    return top, float(sizes.min(where=sizes > 0, initial=top))
 
 
 def is_masked(values: Any) -> bool:

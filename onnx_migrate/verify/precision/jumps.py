@@ -56,11 +56,9 @@ def _is_deciding(step: Step) -> bool:
 
 
 def jump(
-    reference: Reference, result: Runnable, errors: Mapping[str, float], *, located: bool
+    reference: Reference, result: Runnable, errors: Mapping[str, float]
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return which output jumps, and if it is to be `located`, all nodes of the main graph up to where it begins; None where none
-    does.
-    """
+    """Return which output jumps, and all nodes of the main graph up to where it begins; None where none does."""
     try:
         model = open_model(result, COARSE)
     except (EvaluationError, MemoryError):
@@ -79,7 +77,7 @@ def jump(
                     f" {errors[name]:.2g} as it is"
                 )
                 reference.is_off_on(place, STRICT)
-                return said, tuple(_up_to(_first(reference, result, place, name)) if located else ())
+                return said, tuple(_up_to(_first(reference, result, place, name)))
     return None
 
 
@@ -91,8 +89,8 @@ def _is_jump(coarse: float, fine: float) -> bool:
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:
     """Return the nodes whose outputs jump, and none of whose inputs does."""
     made = {name for node in result.model.graph.node for name in node.output}
-    names, inputs = recorded(reference, made), reference.feeds[place].inputs
-    fine, coarse = inner_errors(reference, result, inputs, names, (STRICT, COARSE))
+    names = recorded(reference, made)
+    *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, names, (STRICT, COARSE))]
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
     def any_of(values: Sequence[Value | None]) -> bool:

@@ -49,6 +49,9 @@ class Reference:
     """The places of feeds, those first on which a result was off last."""
     way: str = STRICT
     """The configuration in which a result was off last."""
+    once: int = 0
+    """How many feeds the first draw has."""
+    _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
 
     def add(self, feed: Feed, outputs: dict[str, Any]) -> None:
         """Add what the original computes on further inputs, unless these are known."""
@@ -62,6 +65,17 @@ class Reference:
         self.way = way
         self.order.remove(place)
         self.order.insert(0, place)
+
+    @property
+    def first(self) -> list[int]:
+        """The places of the feeds of the first draw, and of that on which a result was off last."""
+        return [place for place in self.order if place < self.once or place == self.order[0]]
+
+    def inner_on(self, place: int) -> dict[str, Any]:
+        """Return what is kept of inner values on the feed at a place, to be added to; of other feeds nothing is kept then."""
+        if self._inner[0] != place:
+            self._inner = place, {}
+        return self._inner[1]
 
     @cached_property
     def graph(self) -> Frame:
@@ -92,6 +106,7 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
                 search.use(settings.feeds)
             for feed, outputs in zip(search.feeds, search.outputs, strict=True):
                 reference.add(feed, outputs)
+            reference.once = reference.once or len(reference.feeds)
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
         _references[key] = reference

@@ -688,6 +688,18 @@ def test_what_jumps_near_a_tie_stays_float32(nodes: str, chooses_in: int, is_nar
     assert types(result)["b"] == F16
 
 
+def test_a_model_of_which_nothing_may_be_narrow_is_refused_for_what_jumps() -> None:
+    """As a reader of tables, whose loop decides the next word by what all nodes before it compute."""
+    text = f"""17 (float[64,4] x) => (float[64,4] y) <{W}, int64[1] rows = {{0}}, int64 n = {{2}}, bool go = {{1}},
+      int64[64] first = {{{", ".join(["0"] * 64)}}}> {{
+      a = MatMul(x, w)  q = ReduceSum<keepdims = 0>(x)
+      t, f = Loop (n, go, first) <body = b (int64 i, bool c, int64[64] s) => (bool d, int64[64] u, float[64,4] v) {{
+        d = Identity(c)  r = Gather(w, s)  v = Add(a, r)  u = ArgMax<axis = 1, keepdims = 0>(v) }}>
+      g = ReduceSum<keepdims = 0>(f, rows)  p = Sub(g, q)  y = Floor(p) }}"""
+    with pytest.raises(CannotMigrate, match=r"'y'.*: in float16, output 'y' jumps.*--input-data"):
+        converted(text, settings=SEARCH)
+
+
 def test_a_node_on_which_onnx_runtime_fails_as_it_runs_stays_float32() -> None:
     """Of ScatterND with a reduction it has a kernel of float16 that says that it has none (1.32)."""
     source = """18 (float[4] x, float[2] u) => (float[4] y) <int64[2,1] places = {0, 2}> {
