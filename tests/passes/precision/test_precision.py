@@ -540,6 +540,17 @@ def test_large_weights_are_converted_from_file_to_file(tmp_path: Path) -> None:
     assert (tmp_path / "b.onnx").stat().st_size < values.nbytes * 0.51
 
 
+def test_a_number_that_overflows_is_seen_in_each_piece_of_a_large_weight(tmp_path: Path) -> None:
+    source = model("17 (float[2,512] x) => (float[2,512] y) { y = MatMul(x, w) }")
+    values = np.ones((512, 512), np.float32)
+    values[100, 0] = 1e7
+    source.graph.initializer.append(numpy_helper.from_array(values, "w"))
+    onnx.save(source, tmp_path / "a.onnx")
+
+    with pytest.raises(CannotMigrate, match=r"1e\+07 overflows"):
+        make_pass("precision").run(files.load(tmp_path / "a.onnx"), ChangeLog())
+
+
 def test_a_loop_that_floats_decide_on_keeps_its_type() -> None:
     result = check("""13 (float[4,4] w, int64 n) => (int64[1] y) <bool go = {1}, int64[1] first = {0}> {
       v = Exp(w)
