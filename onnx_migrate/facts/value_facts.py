@@ -71,13 +71,21 @@ class Producers:
         """Return the node that produces `name`, None for inputs and initializers."""
         at: Scope | None = scope
         while at is not None:
-            table = self._tables.get(id(at.body))
-            if table is None:
-                table = self._tables[id(at.body)] = producers(at.body)
+            table = self._of(at)
             if name in table:
                 return table[name]
             at = at.parent
         return None
+
+    def is_made_in(self, scope: Scope, name: str) -> bool:
+        """Return whether a node of this very body produced a value at the first query."""
+        return name in self._of(scope)
+
+    def _of(self, scope: Scope) -> dict[str, onnx.NodeProto]:
+        table = self._tables.get(id(scope.body))
+        if table is None:
+            table = self._tables[id(scope.body)] = producers(scope.body)
+        return table
 
 
 class ValueFacts:

@@ -72,6 +72,10 @@ class LoweringRewriter(Rewriter):
         node = self._values.producer(value)
         return node if node is not None and value in node.output else None
 
+    def is_made_here(self, value: str) -> bool:
+        """Return whether a node of this body, not of one around it, produces a value of the model."""
+        return self._values.producers.is_made_in(self.scope, value)
+
     def readers(self, value: str) -> list[onnx.NodeProto]:
         """Return the nodes of this body that read a value of the model. Those that come later have their own form yet."""
         return self._values.producers.readers(self.scope, value)

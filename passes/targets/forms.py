@@ -251,8 +251,8 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
     ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, of which it looks for the data in the branch. It takes a
     Cast to the same type, or an Identity, out before.
     """
-    made, data = rw.producer(rw.input(1)), rw.input(0)
-    outer = rw.scope.parent is not None and all(data not in node.output for node in rw.scope.body.node)
+    made = rw.producer(rw.input(1))
+    outer = rw.scope.parent is not None and not rw.is_made_here(rw.input(0))
     if outer and made is not None and made.op_type == "Concat":
         zero = rw.constant(np.array(0, np.int64), "zero")
         rw.set_input(1, rw.before("Add", [rw.input(1), zero], hint="shape"))
