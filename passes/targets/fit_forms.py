@@ -37,6 +37,7 @@ from .forms import (
     STANDARD_RANKS,
     read_from_constant,
     read_scales_from_constants,
+    write_bias_last,
     write_default_attributes,
     write_default_axis,
     write_kernel_shape,
@@ -68,6 +69,7 @@ class _Form:
 
 
 _FORMS: Mapping[str, _Form] = {
+    "bias_last": _Form(write_bias_last, frozenset(("Add",))),
     "kernel_shape": _Form(write_kernel_shape, frozenset(OPERATORS_WITH_KERNELS), True),
     "explicit_pads": _Form(write_pads, frozenset(("Conv",))),
     "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),

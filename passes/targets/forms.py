@@ -20,6 +20,7 @@ __all__ = [
     "STANDARD_RANKS",
     "read_from_constant",
     "read_scales_from_constants",
+    "write_bias_last",
     "write_default_attributes",
     "write_default_axis",
     "write_kernel_shape",
@@ -242,6 +243,20 @@ def write_default_axis(rw: LoweringRewriter) -> str | None:
     if rw.version >= 13 and rw.attribute("axis") is None:
         rw.set("axis", -1)
         rw.note("its axis is written")
+    return None
+
+
+def write_bias_last(rw: LoweringRewriter) -> str | None:
+    """Write a vector that is added to a value of more axes as the second input of the Add; return None.
+
+    ONNX Runtime 1.3 fuses the GELU of such a sum to a BiasGelu, of which it takes the second input for the vector.
+    """
+    first, second = rw.input(0), rw.input(1)
+    ranks = [None if shape is None else len(shape) for shape in (rw.shape(first), rw.shape(second))]
+    if ranks[0] == 1 and ranks[1] != 1:
+        rw.set_input(0, second)
+        rw.set_input(1, first)
+        rw.note("its bias is the second input")
     return None
 
 

@@ -60,6 +60,7 @@ Values = tuple[Value, ...] | Range
 """The values of an attribute that are taken."""
 
 FORMS = (
+    "bias_last",
     "kernel_shape",
     "explicit_pads",
     "non_negative_axes",

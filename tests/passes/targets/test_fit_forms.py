@@ -288,6 +288,17 @@ def test_the_default_axis_is_written(opset: int, node: str, axes: list[int]) -> 
     assert [attribute.i for attribute in result.graph.node[0].attribute] == axes
 
 
+@pytest.mark.parametrize(
+    ("bias", "dims", "given", "written"),
+    [("float[4]", "2,3,4", "b, x", ["x", "b"]), ("float[4]", "2,3,4", "x, b", ["x", "b"]),
+     ("float[4]", "4", "b, x", ["b", "x"]), ("float", "2,4", "b, x", ["b", "x"])],
+)  # fmt: skip
+def test_a_bias_is_the_second_input(bias: str, dims: str, given: str, written: list[str]) -> None:
+    source = f"12 ({bias} b, float[{dims}] x) => (float[{dims}] y) {{ y = Add ({given}) }}"
+    result, _ = fit(source, "bias_last")
+    assert list(result.graph.node[0].input) == written
+
+
 BRANCH = """12 (float[2,3] x, bool c) => (float[n,m] y) {{ y = If (c) <
     then_branch = then () => (float[2,3] a) <int64 zero = {{0}}, int64[1] three = {{3}}> {{
         {0}s = Shape ({1}) first = Gather (s, zero) axis = Unsqueeze <axes = [0]> (first)
