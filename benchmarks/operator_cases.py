@@ -41,6 +41,9 @@ Array = np.ndarray[Any, Any]
 _TYPES = ("float16", "float64", "int64", "int32", "int8", "uint8", "bool")
 """The element types that float32 models are brought to, where the operator takes them."""
 
+_GRID = "form_grid_"
+"""How the names of the forms by rule begin: many, each at its own opset and in its own type."""
+
 _RETYPED = 3
 """How many models of a version of an operator are brought to each other type; all forms are to float16."""
 
@@ -88,7 +91,7 @@ def _written(folder: Path) -> Iterator[Case]:
     for stem, operator, model, feeds, expected in _typed(_given()):
         write_io(folder, stem, feeds, expected, [value.name for value in model.graph.output])
         data = (folder / "io" / f"{stem}.npz").read_bytes()
-        for opset in _opsets(operator, model, stem.endswith(_TYPES)):
+        for opset in _opsets(operator, model, stem.endswith(_TYPES), stem.startswith(_GRID)):
             result = brought_to(model, opset)
             node = None if result is None else _only(result, operator)
             if result is None or node is None or not has(operator, opset, ""):
@@ -168,9 +171,11 @@ def _versions() -> Mapping[str, frozenset[int]]:
     return {name: frozenset(versions) for name, versions in found.items()}
 
 
-def _opsets(operator: str, model: onnx.ModelProto, retyped: bool) -> list[int]:
-    """Return the opsets of a model; of one in another type only that of the version that opset 13 has, or the first."""
+def _opsets(operator: str, model: onnx.ModelProto, retyped: bool, alone: bool) -> list[int]:
+    """Return the opsets of a model, only its own if it stands alone; of one in another type that of the version of opset 13."""
     own = _opset(model)
+    if alone:
+        return [max(9, own)]
     wanted = {max(9, version) for version in _versions()[operator]} | {max(9, own)}
     opsets = sorted(opset for opset in wanted if opset < OPSETS.stop)
     return [max((opset for opset in opsets if opset <= 13), default=opsets[0])] if retyped else opsets
@@ -199,7 +204,7 @@ def _given() -> Iterator[Given]:
             del model.graph.output[len(found) :]
             for value, array in zip(model.graph.output, found, strict=True):
                 value.CopyFrom(_info(value.name, array))
-            yield f"form_{name}", name.rpartition("_")[0], model, feeds, found
+            yield f"form_{name}", name.removeprefix("grid_").rpartition("_")[0], model, feeds, found
 
 
 def _typed(given: Iterator[Given]) -> Iterator[Given]:
@@ -208,7 +213,7 @@ def _typed(given: Iterator[Given]) -> Iterator[Given]:
     for stem, operator, model, feeds, expected in given:
         yield stem, operator, model, feeds, expected
         nodes = [node for node in model.graph.node if node.op_type != "Constant"]
-        if len(nodes) > 1:
+        if len(nodes) > 1 or stem.startswith(_GRID):
             continue
         for name in _TYPES:
             key = (operator, name, stem.startswith("form_"))

@@ -19,6 +19,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper, parser
 
+from benchmarks.operator_grid import grid
+
 __all__ = ["forms"]
 
 Array = np.ndarray[Any, Any]
@@ -156,6 +158,13 @@ _COMPUTED = {
     "$len1 = Sub($b, $c)",
     "$len1_scalar": "$a = Shape(x) $i = Constant<value_int=1>() $len1_scalar = Gather($a, $i)",
     "$squeezed": "$squeezed = Squeeze(x)",
+    "$pooled": "$pooled = MaxPool<kernel_shape=[1,1]>(x)",
+    "$first": "$p = MaxPool<kernel_shape=[1,1]>(x) $i = Constant<value_ints=[0]>() $first = Gather<axis=0>($p, $i)",
+    "$positive": "$z = Constant<value_float=0.0>() $positive = Greater(x, $z)",
+    **{
+        f"$paired_{name}": f"$paired_{name} = {name}(x, y)"
+        for name in ("Add", "Sub", "Mul", "Div", "Max", "Equal", "Less", "Greater", "Mod")
+    },
     "$dequantized": "$dequantized = DequantizeLinear(w, s)",
     "$blocks": "$blocks = DequantizeLinear<axis=0, block_size=16>(w, s)",
     "$stft": "$stft = STFT(x, s, w)",
@@ -177,13 +186,14 @@ _COMPUTED = {
 _LINE = re.compile(r"(\w+): (.*?) ?-> (?:@(\d+) )?(?::(\d) )?(.*)")
 _INPUT = re.compile(r"(\w+)(?:\[([\d,?]*)\](\w*)|=(\S+))(?: |$)")
 _RANDOM = re.compile(r"(abs|bool|uint4|u?int8|int32|)\(([\d,]+)\)")
-_TYPED = re.compile(r"(uint8|int8|int)\((\d+)\)")
+_TYPED = re.compile(r"(uint8|int8|int32|int)\((\d+)\)")
 
 
 def forms() -> Iterator[tuple[str, onnx.ModelProto, dict[str, Array]]]:
     """Return each form as a name, a model and what it is fed. The outputs have no types yet."""
     rng = np.random.default_rng(0)
-    for index, line in enumerate(_lines()):
+    lines = [("", line) for line in _lines()] + [("grid_", line) for line in grid()]
+    for index, (kind, line) in enumerate(lines):
         match = _LINE.fullmatch(line)
         if not match:
             raise ValueError(f"not a form: {line}")
@@ -192,7 +202,7 @@ def forms() -> Iterator[tuple[str, onnx.ModelProto, dict[str, Array]]]:
         for name, value in feeds.items():
             if value.dtype.kind == "f":
                 feeds[name] = _within(operator, value)
-        yield f"{operator}_{index:03}", model, feeds
+        yield f"{kind}{operator}_{index:03}", model, feeds
 
 
 def _within(operator: str, value: Array) -> Array:
