@@ -47,6 +47,7 @@ from .forms import (
     write_standard_ranks,
     write_summed_shape,
 )
+from .gates import write_gates_apart
 from .gelu import halve_gelu_first, halve_gelu_last
 from .global_pools import POOLS, write_global_pool
 
@@ -78,6 +79,7 @@ _FORMS: Mapping[str, _Form] = {
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "gelu_halved_first": _Form(halve_gelu_first, frozenset(("Mul",))),
+    "gates_apart": _Form(write_gates_apart, frozenset(("Mul", "Div"))),
     "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
     "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),

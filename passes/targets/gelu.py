@@ -9,7 +9,7 @@ from onnx import TensorProto
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-__all__ = ["halve_gelu_first", "halve_gelu_last"]
+__all__ = ["erf_in", "halve_gelu_first", "halve_gelu_last"]
 
 
 def halve_gelu_last(rw: LoweringRewriter) -> str | None:
@@ -43,7 +43,7 @@ def halve_gelu_first(rw: LoweringRewriter) -> str | None:
         or not np.all(half == 0.5)
     ):
         return None
-    if any(_erf_of(rw, name) is not None for name in product.input):
+    if any(erf_in(rw, rw.producer(name)) is not None for name in product.input):
         rw.node.input[:] = [rw.input(1), rw.input(0)]
         rw.note("0.5 is the first factor of GELU")
     return None
@@ -62,14 +62,13 @@ def _halved(rw: LoweringRewriter, value: str) -> tuple[str, str]:
 
 def _is_shifted_erf(rw: LoweringRewriter, value: str, x: str) -> bool:
     """Return whether a value is a sum with the erf of a quotient of `x`."""
-    erf = _erf_of(rw, value)
+    erf = erf_in(rw, rw.producer(value))
     quotient = rw.producer(erf.input[0]) if erf is not None else None
     return quotient is not None and quotient.op_type == "Div" and quotient.input[0] == x
 
 
-def _erf_of(rw: LoweringRewriter, value: str) -> onnx.NodeProto | None:
-    """Return the Erf in a sum, None for another value."""
-    added = rw.producer(value)
+def erf_in(rw: LoweringRewriter, added: onnx.NodeProto | None) -> onnx.NodeProto | None:
+    """Return the Erf in a sum, None for another node."""
     if added is None or added.op_type != "Add":
         return None
     terms = (rw.producer(name) for name in added.input)

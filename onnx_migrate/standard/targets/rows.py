@@ -73,6 +73,7 @@ FORMS = (
     "softmax_written_out",
     "gelu_halved_first",
     "gelu_halved_last",
+    "gates_apart",
     "global_pools",
     "no_inner_symbols",
     "pairs_for_scales",

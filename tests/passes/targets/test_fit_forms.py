@@ -311,3 +311,48 @@ def test_the_shape_of_a_reshape_in_a_branch_is_a_sum(before: str, data: str, sum
     result, _ = fit(BRANCH.format(before, data), "summed_shapes")
     branch = result.graph.node[0].attribute[0].g
     assert [node.op_type for node in branch.node].count("Add") == sums
+
+
+PRODUCT = """17 (float[1,2,4,4] x, float[{0}] s) => (float[1,2,4,4] y) <float one = {{1.0}}, float d = {{1.4142135}}> {{
+    {1} }}"""
+
+
+@pytest.mark.parametrize("dims", ["1,2,4,4", "1,2,1,1"])
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "g = HardSigmoid <alpha = 0.1666666716337204> (s) y = Mul (x, g)",
+        "g = HardSigmoid <alpha = 0.16666667, beta = 0.5> (s) y = Mul (g, x)",
+        "a = Softplus (s) g = Tanh (a) y = Mul (x, g)",
+        "e = Exp (s) a = Add (one, e) b = Log (a) g = Tanh (b) y = Mul (g, x)",
+        "a = Div (s, d) e = Erf (a) g = Add (e, one) y = Mul (x, g)",
+        "g = ReduceL2 <axes = [1]> (s) y = Div (x, g)",
+    ],
+)
+def test_a_gate_of_another_value_is_kept_apart(gate: str, dims: str) -> None:
+    result, log = fit(PRODUCT.format(dims, gate), "gates_apart")
+    kept, product = result.graph.node[-2:]
+    assert (kept.op_type, list(kept.input)) == ("Identity", ["g"])
+    assert kept.output[0] in product.input
+    assert len(log.changes) == 1
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "g = HardSigmoid <alpha = 0.1666666716337204> (s) y = Mul (s, g)",
+        "g = HardSigmoid (s) y = Mul (x, g)",
+        "a = Softplus (s) g = Tanh (a) y = Mul (g, s)",
+        "g = Tanh (s) y = Mul (x, g)",
+        "e = Exp (s) a = Add (one, e) b = Log (a) g = Tanh (b) y = Mul (g, s)",
+        "a = Div (s, d) e = Erf (a) g = Add (e, one) y = Mul (s, g)",
+        "g = ReduceL2 <axes = [1]> (s) y = Div (s, g)",
+        "g = ReduceL2 <axes = [1]> (s) y = Mul (x, g)",
+        "g = Sigmoid (s) y = Mul (x, g)",
+    ],
+)
+def test_a_gate_of_the_same_value_and_what_is_not_fused_stay(gate: str) -> None:
+    source = model(PRODUCT.format("1,2,4,4", gate))
+    result, log = fit(source, "gates_apart")
+    assert result == source
+    assert not log.changes

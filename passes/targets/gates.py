@@ -1,0 +1,59 @@
+"""The factors that an importer fuses with a product as if both had one source."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+
+from .gelu import erf_in
+
+__all__ = ["write_gates_apart"]
+
+_SIXTH, _NEAR = 1 / 6, 1e-4
+"""The slope of the HardSigmoid in a HardSwish, and how far one that is fused may be from it."""
+
+
+def write_gates_apart(rw: LoweringRewriter) -> str | None:
+    """Write an Identity behind a factor that OpenCV fuses, where the other factor is not what it is computed of; return None.
+
+    OpenCV 4.5 to 5.0 take x * HardSigmoid(s) for a HardSwish of s, x * Tanh(Softplus(s)) for Mish, x * (1 + Erf(s / d)) for GELU,
+    and x / ReduceL2(s) for s of length 1, and do not ask whether x is s. The first is the gate of MobileNetV3. Measured with
+    their wheels, which compute all of them right with an Identity between.
+    """
+    quotient = rw.node.op_type == "Div"
+    for place in (1,) if quotient else (0, 1):
+        gate = rw.producer(rw.input(place))
+        source = "" if gate is None else _reduced(gate) if quotient else _gated(rw, gate)
+        if source and source != rw.input(1 - place):
+            rw.set_input(place, rw.before("Identity", [rw.input(place)], hint="gate"))
+            rw.note(
+                "an Identity stands behind the gate, which is not fused then with a product of another value"
+            )
+    return None
+
+
+def _reduced(node: onnx.NodeProto) -> str:
+    return node.input[0] if node.op_type == "ReduceL2" else ""
+
+
+def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
+    """Return what a gate is computed of, "" for another node."""
+    if node.op_type == "HardSigmoid":
+        slope = next((item.f for item in node.attribute if item.name == "alpha"), 0.2)
+        return node.input[0] if abs(slope - _SIXTH) < _NEAR else ""
+    if node.op_type == "Tanh":
+        return _softened(rw, node.input[0])
+    erf = erf_in(rw, node)
+    quotient = rw.producer(erf.input[0]) if erf is not None else None
+    return quotient.input[0] if quotient is not None and quotient.op_type == "Div" else ""
+
+
+def _softened(rw: LoweringRewriter, value: str) -> str:
+    """Return of what a value is the softplus, which may be written as Log(Exp(x) + 1)."""
+    node = rw.producer(value)
+    if node is not None and node.op_type == "Log":
+        added = rw.producer(node.input[0])
+        terms = map(rw.producer, added.input) if added is not None and added.op_type == "Add" else ()
+        node = next((term for term in terms if term is not None and term.op_type == "Exp"), None)
+    return node.input[0] if node is not None and node.op_type in ("Softplus", "Exp") else ""
