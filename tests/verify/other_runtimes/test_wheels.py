@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from onnx_migrate import convert_version
+from onnx_migrate import convert_version, migrate
 from onnx_migrate.process import Limits
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import EvaluationError
@@ -62,6 +62,19 @@ def test_exports_brought_down_compute_what_pytorch_computed(name: str, tmp_path:
             right.add(export)
     process.__exit__()
     assert right == set(NAMES) - NOT_TAKEN.get(name, set())
+
+
+@pytest.mark.long
+def test_the_gates_of_mobilenet_v3_run_in_opencv(tmp_path: Path) -> None:
+    """Of which OpenCV fuses each with the product to a HardSwish of what the gate is computed of."""
+    need("opencv")
+    source, feed, (expected,) = case("mobilenet_v3", 18)
+    result = migrate(source, runtime="opencv==5.0", verify=False).model
+    with ForeignProcess(Place.here("opencv"), _LIMITS) as process:
+        onnx.save(result, tmp_path / "m.onnx")
+        process.load(tmp_path / "m.onnx", feed, [value.name for value in result.graph.output])
+        (found,) = process.run(feed).values()
+    assert np.allclose(found.reshape(expected.shape), expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(("fixture", "name"), OUTCOMES)
