@@ -45,6 +45,7 @@ def test_the_contents_lead_to_each_section() -> None:
     assert set(links) <= headings
 
 
+@pytest.mark.long
 def test_the_states_of_operators_are_counted_for_the_newest_release() -> None:
     (target,) = targets_of(
         """operators = "unknown"

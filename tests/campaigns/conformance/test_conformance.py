@@ -68,6 +68,7 @@ def sampled() -> tuple[list[Case], list[Case]]:
     return concerned, others
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "setting", "target"),
     [(place, *pair) for place, pair in enumerate(itertools.product(SETTINGS, TARGETS))],

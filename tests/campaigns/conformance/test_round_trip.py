@@ -54,6 +54,7 @@ def explained(case: Case) -> bool:
     )
 
 
+@pytest.mark.long
 def test_sample() -> None:
     assert not differing(available(SAMPLED)[::9])
 

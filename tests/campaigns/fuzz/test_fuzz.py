@@ -24,11 +24,13 @@ GOOD = net(
 )
 
 
+@pytest.mark.long
 def test_random_models_and_bytes_keep_every_promise() -> None:
     found = {result.seed: result.finds for result in run(SEEDS) if result.finds}
     assert not found, "see python -m tests.campaigns.fuzz --seed N"
 
 
+@pytest.mark.long
 def test_a_seed_is_one_case() -> None:
     assert [case_of(seed) for seed in range(15)] == [case_of(seed) for seed in range(15)]
 

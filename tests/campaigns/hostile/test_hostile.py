@@ -46,6 +46,7 @@ def model(case: Case, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in FAST if case.name in OFTEN], ids=lambda case: case.name)
 def test_a_migration_ends(case: Case, tmp_path: Path) -> None:
     check(case, run(model(case, tmp_path), "migrate", SECONDS, MEMORY, LIMITS))
