@@ -41,7 +41,7 @@ TABLES = Path(onnx_migrate.__file__).parent / "standard" / "targets" / "tables"
 ANY_SHAPE = ("opencv", "ncnn")
 """The runtimes without scalars and vectors."""
 
-_RULED_OUT = ("mnn", "onnxruntime", "openvino")
+_RULED_OUT = ("onnxruntime", "openvino")
 """The runtimes that run nearly all forms of their operators: of these the forms that failed are written."""
 
 _AT_ONCE = 200
