@@ -6,7 +6,7 @@ Lines as in operator_forms.txt. They stand behind all others, whose names count 
 # ruff: noqa: E501  (models as text)
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
 __all__ = ["grid"]
@@ -102,22 +102,23 @@ def _reduced() -> Iterator[str]:
         places += [list(range(2, rank)), [1, 3], [0, 2]]
         for axes in {tuple(own): own for own in places if own and max(own) < rank}.values():
             for operator, kept in product(_REDUCED, (0, 1)):
-                text = ",".join(map(str, axes))
-                if operator == "ReduceSum":
-                    yield f"{operator}: x[{dims}] a={{{text}}} -> {operator}<keepdims={kept}>(x, a)"
-                else:
-                    yield f"{operator}: x[{dims}] -> {operator}<axes=[{text}], keepdims={kept}>(x)"
+                yield _reduction(operator, f"x[{dims}]", axes, kept)
         for at, operator, kept in product(range(-1, rank), _CHOSEN, (0, 1)):
             yield f"{operator}: x[{dims}] -> {operator}<axis={at}, keepdims={kept}>(x)"
         for operator, kind in product(("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"), _TYPED):
-            if operator == "ReduceSum":
-                yield f"{operator}: x[{dims}]{kind} a={{-1}} -> {operator}<keepdims=0>(x, a)"
-            else:
-                yield f"{operator}: x[{dims}]{kind} -> {operator}<axes=[-1], keepdims=0>(x)"
+            yield _reduction(operator, f"x[{dims}]{kind}", (-1,), 0)
     for operator in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2"):
         yield f"{operator}: x[2,3,4,5] a={{2,3}} -> @18 {operator}(x, a)"
         yield f"{operator}: x[2,3,4] a={{-1}} -> @18 {operator}<keepdims=0>(x, a)"
         yield f"{operator}: x[2,3,4] -> @18 {operator}<noop_with_empty_axes=1>(x)"
+
+
+def _reduction(operator: str, data: str, axes: Iterable[int], kept: int) -> str:
+    """Return a reduction of opset 13, in which ReduceSum alone takes its axes as an input."""
+    text = ",".join(map(str, axes))
+    if operator == "ReduceSum":
+        return f"{operator}: {data} a={{{text}}} -> {operator}<keepdims={kept}>(x, a)"
+    return f"{operator}: {data} -> {operator}<axes=[{text}], keepdims={kept}>(x)"
 
 
 def _along() -> Iterator[str]:

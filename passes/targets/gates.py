@@ -6,7 +6,7 @@ import onnx
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-from .gelu import erf_in
+from .gelu import source_of_erf
 
 __all__ = ["write_gates_apart"]
 
@@ -44,9 +44,7 @@ def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
         return node.input[0] if abs(slope - _SIXTH) < _NEAR else ""
     if node.op_type == "Tanh":
         return _softened(rw, node.input[0])
-    erf = erf_in(rw, node)
-    quotient = rw.producer(erf.input[0]) if erf is not None else None
-    return quotient.input[0] if quotient is not None and quotient.op_type == "Div" else ""
+    return source_of_erf(rw, node)
 
 
 def _softened(rw: LoweringRewriter, value: str) -> str:

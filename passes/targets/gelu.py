@@ -9,7 +9,7 @@ from onnx import TensorProto
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
-__all__ = ["erf_in", "halve_gelu_first", "halve_gelu_last"]
+__all__ = ["halve_gelu_first", "halve_gelu_last", "source_of_erf"]
 
 
 def halve_gelu_last(rw: LoweringRewriter) -> str | None:
@@ -22,7 +22,7 @@ def halve_gelu_last(rw: LoweringRewriter) -> str | None:
     for place, name in enumerate(rw.node.input):
         x = rw.input(1 - place)
         half, shifted = _halved(rw, name)
-        if half and rw.dtype(x) == TensorProto.FLOAT and _is_shifted_erf(rw, shifted, x):
+        if half and rw.dtype(x) == TensorProto.FLOAT and source_of_erf(rw, rw.producer(shifted)) == x:
             rw.node.input[:] = [rw.before("Mul", [x, shifted], hint="doubled"), half]
             rw.note("0.5 is the last factor of GELU", Exactness.EQUIVALENT)
             break
@@ -43,7 +43,7 @@ def halve_gelu_first(rw: LoweringRewriter) -> str | None:
         or not np.all(half == 0.5)
     ):
         return None
-    if any(erf_in(rw, rw.producer(name)) is not None for name in product.input):
+    if any(_erf_in(rw, rw.producer(name)) is not None for name in product.input):
         rw.node.input[:] = [rw.input(1), rw.input(0)]
         rw.note("0.5 is the first factor of GELU")
     return None
@@ -60,14 +60,14 @@ def _halved(rw: LoweringRewriter, value: str) -> tuple[str, str]:
     return "", ""
 
 
-def _is_shifted_erf(rw: LoweringRewriter, value: str, x: str) -> bool:
-    """Return whether a value is a sum with the erf of a quotient of `x`."""
-    erf = erf_in(rw, rw.producer(value))
+def source_of_erf(rw: LoweringRewriter, added: onnx.NodeProto | None) -> str:
+    """Return x of a sum with erf(x / s), "" for another node."""
+    erf = _erf_in(rw, added)
     quotient = rw.producer(erf.input[0]) if erf is not None else None
-    return quotient is not None and quotient.op_type == "Div" and quotient.input[0] == x
+    return quotient.input[0] if quotient is not None and quotient.op_type == "Div" else ""
 
 
-def erf_in(rw: LoweringRewriter, added: onnx.NodeProto | None) -> onnx.NodeProto | None:
+def _erf_in(rw: LoweringRewriter, added: onnx.NodeProto | None) -> onnx.NodeProto | None:
     """Return the Erf in a sum, None for another node."""
     if added is None or added.op_type != "Add":
         return None

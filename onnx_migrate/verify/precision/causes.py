@@ -76,7 +76,7 @@ def originals(
     if known := [name for name in names if name in kept]:
         yield known, kept
     names = [name for name in names if name not in kept]
-    count, start = _FIRST, 0
+    count, start, held = _FIRST, 0, _bytes_of(kept)
     while start < len(names):
         some, start = names[start : start + count], start + count
         try:
@@ -85,8 +85,9 @@ def originals(
             continue
         yield some, run
         size = _bytes_of(run)
-        if _bytes_of(kept) + size <= _BYTES:
+        if held + size <= _BYTES:
             kept.update((name, run[name]) for name in some)
+            held += size
         count = int(min(max(_BYTES * len(some) // max(size, 1), _FIRST), _MOST))
 
 

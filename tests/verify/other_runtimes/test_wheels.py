@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -57,8 +59,7 @@ def test_exports_brought_down_compute_what_pytorch_computed(name: str, tmp_path:
         except EvaluationError as error:
             process.__exit__()
             pytest.fail(f"{export}: {error}")
-        pairs = [(ours.reshape(theirs.shape), theirs) for ours, theirs in zip(found, expected, strict=True)]
-        if all(np.allclose(ours, theirs, rtol=1e-3, atol=1e-4) for ours, theirs in pairs):
+        if _is_right(found, expected):
             right.add(export)
     process.__exit__()
     assert right == set(NAMES) - NOT_TAKEN.get(name, set())
@@ -74,9 +75,12 @@ def test_exports_that_opencv_fuses_wrongly_run_in_its_form(export: str, tmp_path
     onnx.save(result, tmp_path / "m.onnx")
     with ForeignProcess(Place.here("opencv"), _LIMITS) as process:
         process.load(tmp_path / "m.onnx", feed, [value.name for value in result.graph.output])
-        found = process.run(feed).values()
-    for ours, theirs in zip(found, expected, strict=True):
-        assert np.allclose(ours.reshape(theirs.shape), theirs, rtol=1e-3, atol=1e-4)
+        assert _is_right(process.run(feed).values(), expected)
+
+
+def _is_right(found: Iterable[Any], expected: Iterable[Any]) -> bool:
+    pairs = [(ours.reshape(theirs.shape), theirs) for ours, theirs in zip(found, expected, strict=True)]
+    return all(np.allclose(ours, theirs, rtol=1e-3, atol=1e-4) for ours, theirs in pairs)
 
 
 @pytest.mark.parametrize(("fixture", "name"), OUTCOMES)
