@@ -41,11 +41,13 @@ from .forms import (
     write_default_attributes,
     write_default_axis,
     write_kernel_shape,
+    write_lowercase_labels,
     write_pads,
     write_quantized_constant,
     write_split_lengths,
     write_standard_ranks,
     write_summed_shape,
+    write_vectors_apart,
 )
 from .gates import write_gates_apart
 from .gelu import halve_gelu_first, halve_gelu_last
@@ -76,6 +78,8 @@ _FORMS: Mapping[str, _Form] = {
     "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
+    "lowercase_labels": _Form(write_lowercase_labels, frozenset(("Einsum",)), True),
+    "vectors_apart": _Form(write_vectors_apart, frozenset(("Add", "LayerNormalization", "PRelu"))),
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "gelu_halved_first": _Form(halve_gelu_first, frozenset(("Mul",))),

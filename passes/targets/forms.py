@@ -6,6 +6,7 @@ Importers want attributes and lengths that may be left out, constant scales, and
 from __future__ import annotations
 
 from functools import cache
+from string import ascii_lowercase
 
 import numpy as np
 import onnx
@@ -24,11 +25,13 @@ __all__ = [
     "write_default_attributes",
     "write_default_axis",
     "write_kernel_shape",
+    "write_lowercase_labels",
     "write_pads",
     "write_quantized_constant",
     "write_split_lengths",
     "write_standard_ranks",
     "write_summed_shape",
+    "write_vectors_apart",
 ]
 
 _WINDOWS = frozenset(
@@ -272,4 +275,46 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
         zero = rw.constant(np.array(0, np.int64), "zero")
         rw.set_input(1, rw.before("Add", [rw.input(1), zero], hint="shape"))
         rw.note("its shape is a sum with 0, which is not fused")
+    return None
+
+
+def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
+    """Write the labels of an Einsum that are upper case letters as lower case ones; return what prevents it.
+
+    ONNX Runtime 1.3 to 1.5 takes no others. Without "->", the result's axes have the order of their labels, so it is written.
+    """
+    equation = str(rw.get("equation", ""))
+    labels = sorted({letter for letter in equation if letter.isalpha()})
+    upper = [letter for letter in labels if letter.isupper()]
+    if not upper:
+        return None
+    free = [letter for letter in ascii_lowercase if letter not in labels]
+    if len(free) < len(upper):
+        return f"the {len(labels)} labels of its equation cannot all be lower case letters"
+    if "->" not in equation:
+        given = [letter for letter in labels if equation.count(letter) == 1]
+        equation += f"->{'...' if '...' in equation else ''}{''.join(given)}"
+    rw.set("equation", equation.translate(str.maketrans("".join(upper), "".join(free[: len(upper)]))))
+    rw.note("the labels of its equation are lower case letters")
+    return None
+
+
+def write_vectors_apart(rw: LoweringRewriter) -> str | None:
+    """Let a node that changes vectors of the model read its own copy of one that others read, too; return None.
+
+    Where OpenCV 4.7 to 4.14 read a constant vector for a PRelu, from 4.8 on for a LayerNormalization, from 4.10 on as the bias of
+    a MatMul, it has two axes for all nodes, and those that take it for a row fail.
+    """
+    node = rw.node
+    if node.op_type == "Add" and not any(
+        made is not None and made.op_type == "MatMul" for made in map(rw.producer, node.input)
+    ):
+        return None
+    for at, name in enumerate(node.input):
+        known = rw.known(name) if rw.rank(name) == 1 and len(rw.readers(name)) > 1 else None
+        if known is not None:
+            tensor = onnx.numpy_helper.from_array(known, rw.fresh("own"))
+            rw.scope.add_tensor(tensor)
+            rw.set_input(at, tensor.name)
+            rw.note("it reads a copy of a vector that other nodes read")
     return None

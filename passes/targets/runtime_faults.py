@@ -86,6 +86,10 @@ def _has_more_indices_than_data(node: onnx.NodeProto, _place: int, scope: Scope)
     return any(a is not None and b is not None and a > b for a, b in pairs)
 
 
+def _has_more_than_four_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    return (scope.value_type(node.input[0]).rank or 0) > 4
+
+
 def _has_zero_points_by_column(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     shape = scope.value_type(node.input[3]).shape if len(node.input) > 3 and node.input[3] else ()
     return shape not in ((), (1,), None)
@@ -123,6 +127,7 @@ _CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_
 _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
     "enlarges": _enlarges,
     "has_more_indices_than_data": _has_more_indices_than_data,
+    "has_more_than_four_axes": _has_more_than_four_axes,
     "has_zero_points_by_column": _has_zero_points_by_column,
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,

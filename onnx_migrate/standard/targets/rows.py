@@ -61,6 +61,7 @@ Values = tuple[Value, ...] | Range
 
 FORMS = (
     "bias_last",
+    "lowercase_labels",
     "kernel_shape",
     "explicit_pads",
     "non_negative_axes",
@@ -75,6 +76,7 @@ FORMS = (
     "gelu_halved_last",
     "gates_apart",
     "global_pools",
+    "vectors_apart",
     "no_inner_symbols",
     "pairs_for_scales",
     "standard_ranks",
@@ -86,6 +88,7 @@ PREDICATES = (
     "pads_only_at_end",
     "enlarges",
     "has_more_indices_than_data",
+    "has_more_than_four_axes",
     "has_zero_points_by_column",
     "loses_leading_axes",
     "branches_of_unknown_rank",
