@@ -286,11 +286,16 @@ class CompatibilityChecker:
         return found if found.error is None or strict == passes else self._run(passes)
 
     def _without_bounds(self, item: Pass) -> Pass:
-        """Return a pass without targets that bound the version of no operator of the model, any other as it is."""
+        """Return a pass without targets that bound the opset by no operator of the model, any other as it is."""
         given: Any = item
         targets: Targets | None = getattr(item, "targets", None)
         if targets is None or any(
             targets.newest_version(*key) or targets.oldest_version(*key) for key in self._operators
+        ):
+            return item
+        operators = {operator for _, operator in self._operators}
+        if targets is not None and any(
+            fault.opset and fault.operator in operators for target in targets for fault in target.faults
         ):
             return item
         bare: Pass = replace(given, targets=None)

@@ -255,6 +255,26 @@ def test_openvino_is_not_said_to_run_values_of_open_rank_nor_an_stft_of_open_dim
     assert fixed.standing is Support.AS_IS or node != "y = Squeeze (x)"
 
 
+@pytest.mark.parametrize(
+    "runtime", ["opencv==4.5", "opencv==5.0", "openvino==2026.4", "tract==0.23", "mnn==3.6"]
+)
+def test_a_local_function_is_written_out_for_who_reads_none(runtime: str) -> None:
+    """The wheels of OpenCV 4.5.5 to 5.0.0, OpenVINO 2023.1.0 and 2026.4.1, tract 0.23.9 and MNN 3.6.1 load no call of one."""
+    source = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 9, "own": 1]> g (float[2,8] x) => (float[2,8] y) { y = own.Gate (x) }'
+        ' <opset_import: ["": 9], domain: "own"> Gate (x) => (y) { s = Sigmoid (x) y = Mul (x, s) }'
+    )
+    found = CompatibilityChecker(files.load(source)).advise(next(iter(resolve([runtime]))))
+    assert any("local function" in item.reason for item in found.objections)
+    assert not migrate(source, runtime=runtime, verify=False).model.functions
+
+
+def test_a_fault_that_bounds_the_opset_does_not_end_the_advice() -> None:
+    source = model("18 (float16[2,3] x) => (float16[2,3] y) { y = Softmax (x) }")
+    found = CompatibilityChecker(files.load(source)).advise(next(iter(resolve(["onnxruntime==1.16"]))))
+    assert (found.standing, found.opset) == (Support.AFTER, 17)
+
+
 def test_a_runtime_that_tries_newer_models_is_perhaps_one() -> None:
     source = model(
         '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[n] y) { z = Unique (x) y = Relu (z) }'

@@ -281,7 +281,7 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
 def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
     """Write the labels of an Einsum that are upper case letters as lower case ones; return what prevents it.
 
-    ONNX Runtime 1.3 to 1.5 takes no others. Without "->", the result's axes have the order of their labels, so it is written.
+    ONNX Runtime 1.3 to 1.5 takes no others. Without "->" the result's axes have the order of their labels, which would change.
     """
     equation = str(rw.get("equation", ""))
     labels = sorted({letter for letter in equation if letter.isalpha()})
@@ -289,11 +289,8 @@ def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
     if not upper:
         return None
     free = [letter for letter in ascii_lowercase if letter not in labels]
-    if len(free) < len(upper):
-        return f"the {len(labels)} labels of its equation cannot all be lower case letters"
-    if "->" not in equation:
-        given = [letter for letter in labels if equation.count(letter) == 1]
-        equation += f"->{'...' if '...' in equation else ''}{''.join(given)}"
+    if len(free) < len(upper) or "->" not in equation:
+        return f"the labels of its equation {equation!r} cannot be lower case letters"
     rw.set("equation", equation.translate(str.maketrans("".join(upper), "".join(free[: len(upper)]))))
     rw.note("the labels of its equation are lower case letters")
     return None

@@ -95,6 +95,10 @@ def _has_zero_points_by_column(node: onnx.NodeProto, _place: int, scope: Scope) 
     return shape not in ((), (1,), None)
 
 
+def _is_of_float16(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    return scope.value_type(node.input[0]).dtype == onnx.TensorProto.FLOAT16
+
+
 def _loses_leading_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     """Return whether a matrix is multiplied with matrices that lie along axes of 1 alone."""
     left, right = (scope.value_type(name).shape for name in node.input)
@@ -129,6 +133,7 @@ _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
     "has_more_indices_than_data": _has_more_indices_than_data,
     "has_more_than_four_axes": _has_more_than_four_axes,
     "has_zero_points_by_column": _has_zero_points_by_column,
+    "is_of_float16": _is_of_float16,
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,
 }

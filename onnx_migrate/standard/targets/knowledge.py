@@ -96,7 +96,9 @@ def _in_boxes(
     return Counter(
         (form.domain, form.operator)
         for form in forms()
-        if any(holds(box, form.facts) for box in boxes.get(_named(form.domain, form.operator), ()))
+        if any(
+            holds(box, form.facts, failing=True) for box in boxes.get(_named(form.domain, form.operator), ())
+        )
     )
 
 

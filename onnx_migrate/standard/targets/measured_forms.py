@@ -67,9 +67,9 @@ class MeasuredForms:
         return self.boxes[known[-1]] if known else {}
 
 
-def holds(box: Box, facts: Mapping[str, str]) -> bool:
-    """Return whether a form with these facts is in a box."""
-    named = all(name in box or name in (AFTER, LAST, SIZE) for name in facts)
+def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:
+    """Return whether a form with these facts is in a box. Facts that a box does not name say nothing in one of what failed."""
+    named = failing or all(name in box or name in (AFTER, LAST, SIZE) for name in facts)
     return named and all(not taken or facts.get(name, "") in taken for name, taken in box.items())
 
 

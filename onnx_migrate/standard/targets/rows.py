@@ -90,6 +90,7 @@ PREDICATES = (
     "has_more_indices_than_data",
     "has_more_than_four_axes",
     "has_zero_points_by_column",
+    "is_of_float16",
     "loses_leading_axes",
     "branches_of_unknown_rank",
 )

@@ -299,6 +299,46 @@ def test_a_bias_is_the_second_input(bias: str, dims: str, given: str, written: l
     assert list(result.graph.node[0].input) == written
 
 
+@pytest.mark.parametrize(
+    ("equation", "written"),
+    [
+        ("BGT,BHT->BGH", "abd,acd->abc"),
+        ("bGt,bgt->bGg", "bat,bgt->bag"),
+        ("...GT,...HT->...GH", "...ac,...bc->...ab"),
+        ("bgt,bht->bgh", "bgt,bht->bgh"),
+    ],
+)
+def test_labels_of_an_einsum_are_lower_case(equation: str, written: str) -> None:
+    source = f'12 (float[2,3,4] x, float[2,3,4] z) => (float[2,3,3] y) {{ y = Einsum <equation = "{equation}"> (x, z) }}'
+    result, _ = fit(source, "lowercase_labels")
+    assert result.graph.node[0].attribute[0].s.decode() == written
+
+
+def test_labels_whose_order_is_that_of_the_result_are_refused() -> None:
+    source = '12 (float[2,3,4] x) => (float[2,2] y) { y = Einsum <equation = "BGT,BHT"> (x, x) }'
+    refuses("target-form", fit, source, "lowercase_labels", match="'BGT,BHT' cannot be lower case letters")
+
+
+VECTORS = """17 (float[1,2,3] x) => (float[1,2,3] y) <float[3] v = {{1., 2., 3.}}, float[3] w = {{1., 1., 1.}},
+    float[3,3] m = {{1., 2., 3., 4., 5., 6., 7., 8., 9.}}> {{ a = Add (x, v) {0} y = Sub (b, v) }}"""
+
+
+@pytest.mark.parametrize(
+    ("node", "copies"),
+    [
+        ("b = LayerNormalization (a, w, v)", 1),
+        ("b = LayerNormalization (a, v, v)", 2),
+        ("b = PRelu (a, v)", 1),
+        ("b = PRelu (a, w)", 0),
+        ("c = MatMul (a, m) b = Add (c, v)", 1),
+        ("b = Mul (a, v)", 0),
+    ],
+)
+def test_nodes_that_change_vectors_read_their_own(node: str, copies: int) -> None:
+    result, _ = fit(VECTORS.format(node), "vectors_apart")
+    assert len(result.graph.initializer) == 3 + copies
+
+
 BRANCH = """12 (float[2,3] x, bool c) => (float[n,m] y) {{ y = If (c) <
     then_branch = then () => (float[2,3] a) <int64 zero = {{0}}, int64[1] three = {{3}}> {{
         {0}s = Shape ({1}) first = Gather (s, zero) axis = Unsqueeze <axes = [0]> (first)

@@ -64,6 +64,9 @@ ZEROS = (
 )
 MOST = "(float{0} x) => (float[1,{1},1,1] y) {{ y = ReduceL2<axes = [2, 3]>(x) }}"
 
+LINEAR = """(float{0} x) => (float{0} y) <float[{1}] s = {{{2}}}, float[0] e = {{}}> {{
+    r = Resize<mode = "linear">(x, e, s) k = Shape (x) y = Reshape (r, k) }}"""
+
 MATRICES = "(float{0} x, float{1} w) => (float[a,b,c] y) {{ y = MatMul(x, w) }}"
 BRANCHES = """(float[2,1] x, bool c, bool d) => (float[n,m] y) {{ y = If (c) <
     then_branch = then () => (float[] a) {{ a = If (d) <
@@ -96,6 +99,9 @@ BRANCHES = """(float[2,1] x, bool c, bool d) => (float[n,m] y) {{ y = If (c) <
         (BRANCHES.format("Squeeze<axes = [1]>(x)", "Identity(x)"), "onnxruntime==1.3", True),
         (BRANCHES.format("Squeeze<axes = [1]>(x)", "Identity(x)"), "onnxruntime==1.4", False),
         (BRANCHES.format("Relu(x)", "Identity(x)"), "onnxruntime==1.3", False),
+        (LINEAR.format("[1,2,3,4,5]", 5, "1, 1, 1, 2, 2"), "onnxruntime==1.4", True),
+        (LINEAR.format("[1,2,3,4,5]", 5, "1, 1, 1, 2, 2"), "onnxruntime==1.5", False),
+        (LINEAR.format("[1,2,4,5]", 4, "1, 1, 2, 2"), "onnxruntime==1.4", False),
     ],
 )
 def test_a_fault_of_some_sizes_is_said_of_those(text: str, runtime: str, no: bool) -> None:
