@@ -59,6 +59,9 @@ class Measured:
     """How many axes data must have for a case to count, 0 for any: OpenCV and ncnn have neither scalars nor vectors, and integers
     for shapes only.
     """
+    sampled: bool = False
+    """Whether few of the cases were run: rows then name operators that were right, without limits, and none as lacking, for the
+    cases that were not run may say otherwise. Its forms say in which an operator runs."""
     opset: int | None = None
     """The newest opset that it takes: models come to it with the versions of operators that this has."""
 
@@ -149,6 +152,8 @@ def _states(release: Measured) -> dict[str, Limits | None]:
         if all(states.get(name, LACKING) not in (None, LACKING) for name in model):
             rare = model - release.computed.keys() or {min(sorted(model), key=release.computed.__getitem__)}
             states |= dict.fromkeys(rare, None)
+    if release.sampled:
+        return {name: own and Limits(failing=own.failing) for name, own in states.items() if own != LACKING}
     return states
 
 
@@ -156,7 +161,7 @@ def _source(
     measured: Sequence[Measured], since: str, until: str, names: Mapping[str, Sequence[Limits]]
 ) -> str:
     wheels = [
-        f"{one.release} ({len(one.ended)} models)"
+        f"{one.release} ({f'a sample of {len(one.ended)} models, no limits' if one.sampled else f'{len(one.ended)} models'})"
         for one in measured
         if _order(since) <= _order(release_of(one.release))
         and (not until or _order(release_of(one.release)) < _order(until))

@@ -44,6 +44,9 @@ ANY_SHAPE = ("opencv", "ncnn")
 _RULED_OUT = ("onnxruntime", "openvino")
 """The runtimes that run nearly all forms of their operators: of these the forms that failed are written."""
 
+_ENOUGH = 0.2
+"""The share of the cases from which on what they say of limits counts."""
+
 _AT_ONCE = 200
 """After how many models what was found is kept."""
 
@@ -203,7 +206,12 @@ def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list
         axes = 2 if runtime in ANY_SHAPE else 0
         right, failing = _of_models(runtime, version, folder)
         row = target.row
-        found.append(Measured(version, ended, row.write, row.resize_axes, right, failing, axes, row.opset))
+        found.append(
+            Measured(
+                version, ended, row.write, row.resize_axes, right, failing, axes,
+                sampled=len(ended) < _ENOUGH * len(cases), opset=row.opset,
+            )
+        )  # fmt: skip
     return sorted(found, key=lambda one: key(one.release))
 
 

@@ -1,11 +1,11 @@
 """Runs inside another Python, with one release of a runtime and NumPy and nothing else: Python 3.6 and on.
 
-`probe.py RUNTIME FOLDER DRIVERS`, the names of models on stdin: each is loaded and run on what FOLDER/io has for it, and a
+`probe.py RUNTIME FOLDER DRIVERS...`, the names of models on stdin: each is loaded and run on what FOLDER/io has for it, and a
 line of JSON says that it begins, and how it ended: "right", "wrong" or "fails". The last line says what the release is.
 
-DRIVERS is the folder of onnx_migrate.verify.evaluators.drivers. Converters crash and hang, so a model in tract, MNN,
-ncnn, RKNN and OpenCV has a process of its own, and may also end in "crashes" or "times out"; in the others such a model ends
-the process, which releases.py sees and starts another for the rest.
+DRIVERS are folders of drivers, as onnx_migrate.verify.evaluators.drivers. Converters crash and hang, so a model in one of
+ISOLATED has a process of its own, and may also end in "crashes" or "times out"; in the others such a model ends the process, which
+releases.py sees and starts another for the rest.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import numpy as np
 
 OUT = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what native code prints must not come between
-ISOLATED = ("tract", "mnn", "ncnn", "rknn", "opencv")
+ISOLATED = ("tract", "mnn", "ncnn", "rknn", "opencv", "tvm", "onnxruntime-web")
 SECONDS = 30
 ANY_SHAPE = ("opencv", "ncnn")  # OpenCV has neither scalars nor vectors, and ncnn no batch
 
@@ -43,7 +43,10 @@ def driver(runtime):
         import onnxruntime as ort
 
         return onnxruntime, {"version": ort.__version__}
-    spec = importlib.util.spec_from_file_location("driver", os.path.join(sys.argv[3], runtime + ".py"))
+    paths = [os.path.join(folder, runtime.replace("-", "_") + ".py") for folder in sys.argv[3:]]
+    spec = importlib.util.spec_from_file_location(
+        "driver", next(path for path in paths if os.path.exists(path))
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.load, dict(describe(runtime), version=module.version().split()[-1])

@@ -1,4 +1,4 @@
-"""Old releases of runtimes: installed with pip once, then kept, and run in a Python of their own."""
+"""Old releases of runtimes: installed with pip or npm once, then kept, and run in a Python of their own."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ _PACKAGES = {
     "mnn": lambda version: [f"MNN=={version}"],
     "ncnn": lambda version: [f"ncnn=={version}", f"pnnx=={version.rpartition('.')[2]}"],
     "opencv": lambda version: [f"opencv-python-headless=={version}"],
+    "tvm": lambda version: [
+        f"apache-tvm=={version}",
+        "apache-tvm-ffi",
+        "ml-dtypes",
+        "onnx",
+        "protobuf",
+        "typing-extensions",
+    ],
 }
 """What to install for a release, where it is not one distribution of the runtime's name."""
 
@@ -51,8 +59,8 @@ def run(runtime: str, version: str, folder: Path, names: Iterable[str], python: 
     paths: list[Path] = []
     if not python:
         wanted = _PACKAGES.get(runtime, lambda version: [f"{runtime}=={version}"])(version)
-        python, paths = _installed(wanted)
-    arguments = ["probe", runtime, str(folder), str(DRIVERS)]
+        python, paths = _installed(wanted) if runtime != "onnxruntime-web" else _of_npm(version)
+    arguments = ["probe", runtime, str(folder), str(DRIVERS), str(_PROBE.parent / "drivers")]
     code = f"import sys; sys.path[:0] = {list(map(str, paths))!r}; sys.argv = {arguments!r}; "
     code += f"exec(compile(open({str(_PROBE)!r}).read(), 'probe', 'exec'))"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
@@ -104,6 +112,18 @@ def _installed(wanted: Sequence[str]) -> tuple[str, list[Path]]:
             if folder.is_dir() or (not there and _install(python, wanted, folder)):
                 return python, [folder, _numpy(tag, python)]
     raise Unavailable(f"{' and '.join(wanted)} cannot be installed for any Python that is here")
+
+
+def _of_npm(version: str) -> tuple[str, list[Path]]:
+    """Return this Python, and the folders that its packages and a release of onnxruntime-web lie in. Raises Unavailable."""
+    folder = CACHE / "runtimes" / "npm" / f"onnxruntime-web-{version}"
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        command = ["npm", "install", "--silent", "--prefix", str(folder), f"onnxruntime-web@{version}"]
+        if subprocess.run(command, capture_output=True, check=False, timeout=600).returncode:
+            shutil.rmtree(folder)
+            raise Unavailable(f"npm does not install onnxruntime-web {version}")
+    return sys.executable, [folder, *(Path(entry) for entry in sys.path if entry)]
 
 
 def _numpy(tag: str, python: str) -> Path:

@@ -206,3 +206,12 @@ def test_a_generated_table_loads(path: Path) -> None:
     found = parse_table(beside.read_bytes(), beside.name, path.read_bytes())
 
     assert [row for row in found.operators if row.measured and row.source]
+
+
+def test_a_sample_says_neither_limits_nor_what_is_lacking() -> None:
+    cases = [ended("right", kind=kind, version=6) for kind in ("float32", "int8")]
+    cases += [ended("fails", "Abs")] * 9 + [ended("fails", version=13)] * 9
+    (row,) = table([Measured("1.2", cases, sampled=True)]).operators
+
+    assert (row.names, row.types, row.newest, row.lacking) == (("Relu",), (), None, False)
+    assert "a sample of 20 models, no limits" in row.source

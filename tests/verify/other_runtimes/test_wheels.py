@@ -12,7 +12,10 @@ import pytest
 from onnx import numpy_helper
 
 from onnx_migrate import convert_version, migrate
+from onnx_migrate.compatibility import CompatibilityChecker, Support
+from onnx_migrate.files import load
 from onnx_migrate.process import Limits
+from onnx_migrate.standard.targets import resolve
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess, Place
@@ -74,6 +77,22 @@ def test_exports_that_opencv_fuses_wrongly_run_in_its_form(export: str, tmp_path
     result = migrate(source, runtime="opencv==5.0", verify=False).model
     onnx.save(result, tmp_path / "m.onnx")
     with ForeignProcess(Place.here("opencv"), _LIMITS) as process:
+        process.load(tmp_path / "m.onnx", feed, [value.name for value in result.graph.output])
+        assert _is_right(process.run(feed).values(), expected)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("export", ["resnet", "mobilenet_v3"])
+def test_exports_that_ncnn_is_said_to_run_do(export: str, tmp_path: Path) -> None:
+    need("ncnn")
+    source, feed, expected = case(export, 18)
+    onnx.save(source, tmp_path / "m.onnx")
+    (target,) = resolve(["ncnn==20261020"])
+    said = CompatibilityChecker(load(tmp_path / "m.onnx")).advise(target)
+    assert said.standing is Support.AFTER
+    result = migrate(source, runtime="ncnn==20261020", verify=False).model
+    onnx.save(result, tmp_path / "m.onnx")
+    with ForeignProcess(Place.here("ncnn"), _LIMITS) as process:
         process.load(tmp_path / "m.onnx", feed, [value.name for value in result.graph.output])
         assert _is_right(process.run(feed).values(), expected)
 
