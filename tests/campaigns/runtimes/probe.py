@@ -4,8 +4,8 @@
 line of JSON says that it begins, and how it ended: "right", "wrong" or "fails". The last line says what the release is.
 
 DRIVERS are folders of drivers, as onnx_migrate.verify.evaluators.drivers. Converters crash and hang, so a model in one of
-ISOLATED has a process of its own, and may also end in "crashes" or "times out"; in the others such a model ends the process, which
-releases.py sees and starts another for the rest.
+ISOLATED has a process of its own, and may also end in "crashes" or "times out"; in the others such a model ends the
+process, which releases.py sees and starts another for the rest.
 """
 
 import contextlib
