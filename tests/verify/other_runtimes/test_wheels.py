@@ -34,6 +34,9 @@ NOT_TAKEN = {
 }
 """Exports that a runtime does not run right as PyTorch wrote them either: MNN 3.6 and OpenCV 5.0 crash or are off."""
 
+SAID_OF_NCNN = {"mobilenet_v3", "convnext", "grid_sample"}
+"""Exports of which it is said that they run in ncnn after a migration."""
+
 CONV, CLASSIFIER, SPEECH = "conv_relu_upsample_opset9", "classifier_opset9", "speech_opset10"
 OUTCOMES = {
     (CONV, "openvino"): "right", (CONV, "opencv"): "mended", (CONV, "tract"): "gained", (CONV, "mnn"): "right",
@@ -82,14 +85,16 @@ def test_exports_that_opencv_fuses_wrongly_run_in_its_form(export: str, tmp_path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("export", ["resnet", "mobilenet_v3"])
+@pytest.mark.parametrize("export", NAMES)
 def test_exports_that_ncnn_is_said_to_run_do(export: str, tmp_path: Path) -> None:
     need("ncnn")
     source, feed, expected = case(export, 18)
     onnx.save(source, tmp_path / "m.onnx")
     (target,) = resolve(["ncnn==20261020"])
     said = CompatibilityChecker(load(tmp_path / "m.onnx")).advise(target)
-    assert said.standing is Support.AFTER
+    assert (said.standing is Support.AFTER) is (export in SAID_OF_NCNN)
+    if export not in SAID_OF_NCNN:
+        return
     result = migrate(source, runtime="ncnn==20261020", verify=False).model
     onnx.save(result, tmp_path / "m.onnx")
     with ForeignProcess(Place.here("ncnn"), _LIMITS) as process:
