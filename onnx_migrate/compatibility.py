@@ -294,9 +294,7 @@ class CompatibilityChecker:
         ):
             return item
         operators = {operator for _, operator in self._operators}
-        if targets is not None and any(
-            fault.opset and fault.operator in operators for target in targets for fault in target.faults
-        ):
+        if any(fault.opset and fault.operator in operators for target in targets for fault in target.faults):
             return item
         bare: Pass = replace(given, targets=None)
         return bare

@@ -41,7 +41,10 @@ _MARGINAL = 2.0
 _PATIENCE = 3
 """How many rounds that bring the result no nearer add nothing but causes; as along a chain of numbers that overflow."""
 
-_TRIES = 8
+_SLOW = 2
+"""After how many rounds with such results islands no longer grow: the whole model is one then, of which parts are given back."""
+
+_TRIES = 12
 """How often it is tried to give nodes of an island back."""
 
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
@@ -117,7 +120,12 @@ class _Search:
                 causes = [self._makers[name] for name in found.causes]
                 new = _places(causes) - islands
                 needed |= new if found.fails else frozenset()
-                reach = 0 if new and idle < _PATIENCE and slow < 2 else max(1, 2 * reach)
+                if slow == _SLOW and found.excess < _MARGINAL:
+                    whole = Found(_places(self._graph.steps), Closeness(), sizes)
+                    parts = self._smaller(original, whole, needed)
+                    if parts != whole:
+                        return parts
+                reach = 0 if new and idle < _PATIENCE and slow < _SLOW else max(1, 2 * reach)
                 grown = islands | new | self._around(islands | _places(causes), reach)
                 if grown == islands:
                     break
@@ -144,38 +152,39 @@ class _Search:
     def _smaller(self, original: Runnable, found: Found, needed: Islands) -> Found:
         """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then halves, and halves of these.
 
-        Jumps are looked for in what remains alone.
+        Each is tried in the configuration that is off most; what remains is compared in all of them, and for jumps.
         """
-        tries, whole = _TRIES, found
+        tries, kept = _TRIES, [found]
 
         def tried(islands: Islands) -> bool:
-            nonlocal found, tries
+            nonlocal tries
             tries -= 1
             most = max(_SURELY, found.closeness.excess)
             closeness = self._compared(original, islands, most)
             if closeness.reason or closeness.excess > most:
                 return False
-            found = replace(found, islands=islands, closeness=closeness)
+            kept.append(replace(found, islands=islands, closeness=closeness))
             return True
 
         for place in sorted(found.islands - needed):
             step = self._makers[place[1]]
             for products in (*_PRODUCTS, frozenset()) if step.inner else ():
-                if tries and tried(found.islands - {place} | _places(_inside(step, but=products))):
+                if tries and tried(kept[-1].islands - {place} | _places(_inside(step, but=products))):
                     break
         # Of a branch that no input takes nothing would be known.
         given_back = [step for step in self._graph.steps if not step.is_a("If")]
         order = [place for step in _inside(*given_back) for place in _places([step])]
-        kept = [place for place in order if place in found.islands - needed]
-        groups = deque([kept[: len(kept) // 2], kept[len(kept) // 2 :]])
+        order = [place for place in order if place in kept[-1].islands - needed]
+        groups = deque([order[: len(order) // 2], order[len(order) // 2 :]])
         while groups and tries:
             group = groups.popleft()
-            if group and not tried(found.islands - set(group)) and len(group) > 1:
+            if group and not tried(kept[-1].islands - set(group)) and len(group) > 1:
                 groups += [group[: len(group) // 2], group[len(group) // 2 :]]
-        if found.islands == whole.islands or not decides(self._graph):
-            return found
-        closeness = self._compared(original, found.islands)
-        return replace(found, closeness=closeness) if closeness.agrees and not closeness.reason else whole
+        for smaller in reversed(kept[1:]):
+            closeness = self._compared(original, smaller.islands)
+            if closeness.agrees and not closeness.reason:
+                return replace(smaller, closeness=closeness)
+        return found
 
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets those of all nodes."""

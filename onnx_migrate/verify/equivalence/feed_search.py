@@ -73,6 +73,7 @@ class FeedSearch:
         self._choices = [RandomInputs(original, result, choice, seed) for choice in size_choices(original)]
         self._source: RandomInputs | None = None
         """What inputs are drawn from, at the sizes that were found; None for the user's."""
+        self._draw = 0
         self._kept = [output.name for output in original.graph.output]
         self._start = time.perf_counter()
         self.recorded: Values = {}
@@ -125,6 +126,12 @@ class FeedSearch:
         if not self.expensive and time.perf_counter() - self._start < _LONGEST_SEARCH:
             for distribution in self._extent.distributions[1:]:
                 self._try_or_note(distribution)
+
+    def draw_again(self, draw: int) -> None:
+        """Run the distributions with other values, at the sizes that were found; of an expensive model the first alone."""
+        self._draw = draw
+        for distribution in self._extent.distributions[: 1 if self.expensive else None]:
+            self._try_or_note(distribution)
 
     def generate_more(self, needed: Iterable[str]) -> None:
         """Run further distributions, while time is left, until two feeds make every output vary that can.
@@ -229,4 +236,5 @@ class FeedSearch:
     def _generated(self, distribution: str, *, padding: bool = True) -> Values | None:
         """Return inputs; those of the first distribution are not padded: what it runs on decides about sizes."""
         assert self._source is not None
-        return self._source.feed(distribution, padding=padding and distribution != _DISTRIBUTIONS[0])
+        padding = padding and distribution != _DISTRIBUTIONS[0]
+        return self._source.feed(distribution, padding=padding, draw=self._draw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -53,38 +54,51 @@ class RandomInputs:
     sizes: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, Range] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every input. Raises UsageError for a type without a generator."""
         return input_shapes(self.model, self.other, self.choice, self.sizes)
 
-    def feed(self, distribution: str, *, padding: bool = False) -> dict[str, Any] | None:
+    @cached_property
+    def _ranges(self) -> dict[str, Range]:
+        return input_ranges(self.model, self.shapes)
+
+    @cached_property
+    def _chosen(self) -> dict[str, int]:
+        return chosen_numbers(self.model)
+
+    @cached_property
+    def _padding_ids(self) -> dict[str, int]:
+        return padding_ids(self.model)
+
+    def feed(self, distribution: str, *, padding: bool = False, draw: int = 0) -> dict[str, Any] | None:
         """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
         `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
         1), "pixels" (0 to 255), "small" (a hundredth of "normal") or "zeros". "wide" reaches out of the domain of Log and
         Sqrt, so that what becomes of NaN and infinity is seen too. A single integer that the model looks for
         (`chosen_numbers`) is given in all others. With `padding`, rows of integers end with the one
-        that the model looks for in them (`padding_ids`).
+        that the model looks for in them (`padding_ids`). Another `draw` gives other values.
         """
-        rng = np.random.default_rng([self.seed, *distribution.encode()])
+        seed = self.seed + draw
+        rng = np.random.default_rng([seed, *distribution.encode()])
         shapes = self.shapes
         sizes = [prod(shape) * 8 for shape in shapes.values()]
         if max(sizes, default=0) > _LARGEST or sum(sizes) > _LARGEST_SUM:
             return None
-        known = input_ranges(self.model, shapes).items()
+        known = self._ranges.items()
         ranges = {name: found for name, found in known if not (found.domain and distribution == "wide")}
         ranges.update(self.values)
         feed: dict[str, Any] = {}
         for value in fed_inputs(self.model.graph):
             kind, copies = tensor_in(value)
-            draw = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
-            values = [draw.values(kind.tensor_type.elem_type, self.seed) for _ in range(copies)]
+            drawn = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
+            values = [drawn.values(kind.tensor_type.elem_type, seed) for _ in range(copies)]
             feed[value.name] = values if copies > 1 else values[0]
-        for name, number in chosen_numbers(self.model).items() if distribution != "wide" else ():
+        for name, number in self._chosen.items() if distribution != "wide" else ():
             if name not in self.values:
                 feed[name] = np.full_like(feed[name], number)
-        for name, padding_id in padding_ids(self.model).items() if padding else ():
+        for name, padding_id in self._padding_ids.items() if padding else ():
             accepted = ranges.get(name)
             if isinstance(feed[name], np.ndarray) and (
                 accepted is None or accepted.weak or accepted.low <= padding_id <= accepted.high

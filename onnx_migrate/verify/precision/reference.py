@@ -98,15 +98,16 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
         model = open_model(original, STRICT)
         extent = Extent(distributions=_DISTRIBUTIONS)
         reference = Reference(original, [], [])
-        for draw in range(draws if settings.feeds is None else 1):
-            search = FeedSearch(model, original.model, result.model, settings.seed + draw, extent)
-            if settings.feeds is None:
-                search.generate()
-            else:
-                search.use(settings.feeds)
-            for feed, outputs in zip(search.feeds, search.outputs, strict=True):
-                reference.add(feed, outputs)
-            reference.once = reference.once or len(reference.feeds)
+        search = FeedSearch(model, original.model, result.model, settings.seed, extent)
+        if settings.feeds is None:
+            search.generate()
+        else:
+            search.use(settings.feeds)
+        reference.once = len(search.feeds)
+        for draw in range(1, draws if settings.feeds is None else 1):
+            search.draw_again(draw)
+        for feed, outputs in zip(search.feeds, search.outputs, strict=True):
+            reference.add(feed, outputs)
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
         _references[key] = reference
