@@ -123,7 +123,7 @@ class _Search:
                 if slow == _SLOW and found.excess < _MARGINAL:
                     whole = Found(_places(self._graph.steps), Closeness(), sizes)
                     parts = self._smaller(original, whole, needed)
-                    if parts != whole:
+                    if parts != whole and parts.islands not in self._wholes:
                         return parts
                 reach = 0 if new and idle < _PATIENCE and slow < _SLOW else max(1, 2 * reach)
                 grown = islands | new | self._around(islands | _places(causes), reach)

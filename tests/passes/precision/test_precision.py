@@ -732,3 +732,27 @@ def test_a_long_chain_of_numbers_that_overflow_stays_float32() -> None:
     result = check(source, settings=SEARCH)
 
     assert types(result)["a"] == F16
+
+
+def test_where_rounding_adds_up_parts_of_the_model_stay_float32() -> None:
+    """No node makes the error alone: each adds its rounding, and the difference makes all of them twice as large."""
+    steps = "".join(f"a{at + 1} = Mul (a{at}, {('up', 'down')[at % 2]}) " for at in range(30))
+    result = check(
+        f"""17 (float[2,64] a0) => (float[2,64] y) <float up = {{1.5}}, float down = {{0.66650390625}},
+        float half = {{0.5}}> {{ b = Mul (a0, half) {steps} y = Sub (a30, b) }}""",
+        settings=SEARCH,
+    )
+    narrow = [name for name, kind in types(result).items() if kind == F16 and name.startswith("a")]
+    assert len(narrow) >= 8
+
+
+def test_integers_that_are_given_back_leave_no_narrow_model() -> None:
+    """Each half of what floats compute is needed: the model is narrow whole, and a warning says how far it is off."""
+    result, log = converted(
+        """17 (float[2,64] x) => (float[2,64] y, int64 k) <float up = {1.5}, float part = {1.37109375}> {
+        s = Shape (x) z = Size (x) t = Add (s, z) k = ReduceMax <keepdims = 0, axes = [0]> (t)
+        b = Mul (x, part) a = Mul (x, up) y = Sub (a, b) }""",
+        settings=SEARCH,
+    )
+    assert is_narrow(result)
+    assert [note.severity for note in log.notes if note.code == "precision-error"] == ["warning", "info"]
