@@ -154,36 +154,36 @@ class _Search:
 
         Each is tried in the configuration that is off most; what remains is compared in all of them, and for jumps.
         """
-        tries, kept = _TRIES, [found]
+        tries, kept = _TRIES, [found.islands]
+        most = max(_SURELY, found.closeness.excess)
 
         def tried(islands: Islands) -> bool:
             nonlocal tries
             tries -= 1
-            most = max(_SURELY, found.closeness.excess)
             closeness = self._compared(original, islands, most)
             if closeness.reason or closeness.excess > most:
                 return False
-            kept.append(replace(found, islands=islands, closeness=closeness))
+            kept.append(islands)
             return True
 
         for place in sorted(found.islands - needed):
             step = self._makers[place[1]]
             for products in (*_PRODUCTS, frozenset()) if step.inner else ():
-                if tries and tried(kept[-1].islands - {place} | _places(_inside(step, but=products))):
+                if tries and tried(kept[-1] - {place} | _places(_inside(step, but=products))):
                     break
         # Of a branch that no input takes nothing would be known.
         given_back = [step for step in self._graph.steps if not step.is_a("If")]
         order = [place for step in _inside(*given_back) for place in _places([step])]
-        order = [place for place in order if place in kept[-1].islands - needed]
+        order = [place for place in order if place in kept[-1] and place not in needed]
         groups = deque([order[: len(order) // 2], order[len(order) // 2 :]])
         while groups and tries:
             group = groups.popleft()
-            if group and not tried(kept[-1].islands - set(group)) and len(group) > 1:
+            if group and not tried(kept[-1] - set(group)) and len(group) > 1:
                 groups += [group[: len(group) // 2], group[len(group) // 2 :]]
         for smaller in reversed(kept[1:]):
-            closeness = self._compared(original, smaller.islands)
+            closeness = self._compared(original, smaller)
             if closeness.agrees and not closeness.reason:
-                return replace(smaller, closeness=closeness)
+                return replace(found, islands=smaller, closeness=closeness)
         return found
 
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:

@@ -310,7 +310,9 @@ def write_vectors_apart(rw: LoweringRewriter) -> str | None:
     for at, name in enumerate(node.input):
         known = rw.known(name) if rw.rank(name) == 1 and len(rw.readers(name)) > 1 else None
         if known is not None:
-            tensor = onnx.numpy_helper.from_array(known, rw.fresh("own"))
+            tensor = onnx.numpy_helper.from_array(
+                known, rw.fresh("own")
+            )  # equal ones of `constant` are shared
             rw.scope.add_tensor(tensor)
             rw.set_input(at, tensor.name)
             rw.note("it reads a copy of a vector that other nodes read")

@@ -103,8 +103,9 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
             search.generate()
         else:
             search.use(settings.feeds)
+            draws = 1
         reference.once = len(search.feeds)
-        for draw in range(1, draws if settings.feeds is None else 1):
+        for draw in range(1, draws):
             search.draw_again(draw)
         for feed, outputs in zip(search.feeds, search.outputs, strict=True):
             reference.add(feed, outputs)

@@ -90,9 +90,8 @@ def test_a_node_of_a_form_that_failed_is_not_known_though_its_operator_is(monkey
     def shown(count: int) -> str:
         return str(operator_knowledge(replace(found), {("", "Relu"): count}, lambda: forms[:count]))
 
-    forms[1].facts["group"] = (
-        "1"  # a fact that the box does not name says nothing: what fails of 5 axes fails in any group
-    )
+    # A fact that the box does not name says nothing: what fails of 5 axes fails in any group.
+    forms[1].facts["group"] = "1"
     assert shown(1) == "operators measured"
     assert shown(2) == "operators not known: Relu (1 of 2 nodes)"
 
