@@ -269,6 +269,42 @@ def test_a_local_function_is_written_out_for_who_reads_none(runtime: str) -> Non
     assert not migrate(source, runtime=runtime, verify=False).model.functions
 
 
+LAST = """12 (float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3] c = {1, 2, 3}> {
+    i = Identity (c) d = Div (x, z) y = Mul (d, {0}) }"""
+COUNTS = "17 (int64[2,4] x) => (int64 y) <int64 c = {8}> { {0} y = Div (m, {1}) }"
+NORMAL = """12 (float[2,3,4,4] x) => (float[2,3,4,4] y) <float[3] s = {1, 1, 1}, float[3] m = {0, 0, 0}> {
+    {0} = BatchNormalization (x, s, m, m, s) }"""
+LOGS = "{1} (float[2,3] x) => (float[2] y) <int64[1] a = {{1}}> {{ y = {0} <keepdims = 0{2}> (x{3}) }}"
+
+
+@pytest.mark.parametrize(
+    ("text", "runtime", "standing"),
+    [
+        (LAST.replace("{0}", "c"), "onnxruntime==1.3", Support.NOT_KNOWN),
+        (LAST.replace("{0}", "i"), "onnxruntime==1.3", Support.NOT_KNOWN),
+        (LAST.replace("{0}", "z"), "onnxruntime==1.3", Support.AS_IS),
+        (LAST.replace("{0}", "c"), "onnxruntime==1.4", Support.AS_IS),
+        (COUNTS.replace("{0}", "m = ReduceMax <keepdims = 0> (x)").replace("{1}", "c"), "openvino==2023.1", Support.NOT_KNOWN),
+        (COUNTS.replace("{0}", "m = ReduceMax <keepdims = 0> (x) e = Constant <value = int64 {8}> ()").replace("{1}", "e"),
+         "openvino==2026.4", Support.NOT_KNOWN),
+        (COUNTS.replace("{0}", "m = Squeeze (x)").replace("{1}", "c"), "openvino==2026.4", Support.AS_IS),
+        (NORMAL.replace("{0}", "y, a, b, c, d"), "onnxruntime==1.8", Support.NOT_KNOWN),
+        (NORMAL.replace("{0}", "y, a, b, c, d"), "onnxruntime==1.10", Support.AS_IS),
+        (NORMAL.replace("{0}", "y"), "onnxruntime==1.8", Support.AS_IS),
+        (LOGS.format("ReduceLogSumExp", 17, ", axes = [1]", ""), "openvino==2026.4", Support.AFTER),
+        (LOGS.format("ReduceLogSumExp", 18, "", ", a"), "openvino==2026.4", Support.AS_IS),
+        (LOGS.format("ReduceL1", 17, ", axes = [1]", ""), "openvino==2025.4", Support.AFTER),
+        (LOGS.format("ReduceL2", 17, ", axes = [1]", ""), "openvino==2026.4", Support.AS_IS),
+    ],
+)  # fmt: skip
+def test_what_a_release_computes_wrongly_or_crashes_on_is_not_said_to_run(
+    text: str, runtime: str, standing: Support
+) -> None:
+    """Each was run in the wheels: `fails`, `crashes` or wrong where the answer is not "as it is"."""
+    found = CompatibilityChecker(files.load(model(text))).advise(next(iter(resolve([runtime]))))
+    assert found.standing is standing, (found.objections, found.operators)
+
+
 def test_a_fault_that_bounds_the_opset_does_not_end_the_advice() -> None:
     source = model("18 (float16[2,3] x) => (float16[2,3] y) { y = Softmax (x) }")
     found = CompatibilityChecker(files.load(source)).advise(next(iter(resolve(["onnxruntime==1.16"]))))

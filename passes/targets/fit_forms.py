@@ -48,6 +48,7 @@ from .forms import (
     write_standard_ranks,
     write_summed_shape,
     write_vectors_apart,
+    write_zero_point,
 )
 from .gates import write_gates_apart
 from .gelu import halve_gelu_first, halve_gelu_last
@@ -88,6 +89,7 @@ _FORMS: Mapping[str, _Form] = {
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
     "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),
     "standard_ranks": _Form(write_standard_ranks, frozenset(STANDARD_RANKS)),
+    "zero_points": _Form(write_zero_point, frozenset(("QuantizeLinear", "DequantizeLinear"))),
     "summed_shapes": _Form(write_summed_shape, frozenset(("Reshape",))),
     "default_axes": _Form(write_default_axis, frozenset(("Softmax", "LogSoftmax"))),
     "default_attributes": _Form(write_default_attributes, None),

@@ -32,6 +32,7 @@ __all__ = [
     "write_standard_ranks",
     "write_summed_shape",
     "write_vectors_apart",
+    "write_zero_point",
 ]
 
 _WINDOWS = frozenset(
@@ -206,6 +207,22 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
         found = np.clip(places, ends.min, ends.max).astype(zero.dtype)
         rw.become("Identity", [rw.constant(found, "quantized")])
         rw.note("a constant is quantised by the migration")
+    return None
+
+
+def write_zero_point(rw: LoweringRewriter) -> str | None:
+    """Write the zero point of a QuantizeLinear or DequantizeLinear that leaves it out, 0; return what prevents it.
+
+    ONNX Runtime up to 1.10 does not load a QuantizeLinear without one, and 1.3 crashes on such a DequantizeLinear.
+    """
+    if rw.input(2):
+        return None
+    shape = rw.shape(rw.input(1))
+    if shape is None or None in shape:
+        return "the number of its scales is not known"
+    kind = np.dtype(np.uint8) if rw.node.op_type == "QuantizeLinear" else rw.numpy_type(rw.input(0))
+    rw.set_input(2, rw.constant(np.zeros([dim or 0 for dim in shape], kind), "zero_point"))
+    rw.note("its zero point is written")
     return None
 
 

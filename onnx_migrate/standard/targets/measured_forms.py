@@ -68,9 +68,24 @@ class MeasuredForms:
 
 
 def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:
-    """Return whether a form with these facts is in a box. Facts that a box does not name say nothing in one of what failed."""
-    named = failing or all(name in box or name in (AFTER, LAST, SIZE) for name in facts)
-    return named and all(not taken or facts.get(name, "") in taken for name, taken in box.items())
+    """Return whether a form with these facts is in a box.
+
+    Facts that a box does not name say nothing in one of what failed, and a constant fails there wherever it stands: in a node,
+    behind an Identity, or in an initializer.
+    """
+    if failing:
+        return _in(box, facts) or _in(box, _with_initializers(facts))
+    return all(name in box or name in (AFTER, LAST, SIZE) for name in facts) and _in(box, facts)
+
+
+def _in(box: Box, facts: Mapping[str, str]) -> bool:
+    return all(not taken or facts.get(name, "") in taken for name, taken in box.items())
+
+
+def _with_initializers(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return the facts of a form whose constants are initializers."""
+    before = [name for name in facts.get(AFTER, "").split(",") if name not in ("Constant", "Identity")]
+    return {**facts, "inputs": facts.get("inputs", "").replace("i", "c"), AFTER: ",".join(before)}
 
 
 def parse_forms(text: str) -> MeasuredForms:

@@ -81,6 +81,7 @@ FORMS = (
     "pairs_for_scales",
     "standard_ranks",
     "summed_shapes",
+    "zero_points",
 )
 """What `write` of a release may ask for."""
 

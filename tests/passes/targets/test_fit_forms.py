@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+import numpy as np
 import onnx
 import pytest
 
@@ -286,6 +287,31 @@ def test_inputs_of_one_number_have_the_rank_of_the_standard(node: str, dims: lis
 def test_the_default_axis_is_written(opset: int, node: str, axes: list[int]) -> None:
     result, _ = fit(f"{opset} (float[2,3,4] x) => (float[2,3,4] y) {{ y = {node} (x) }}", "default_axes")
     assert [attribute.i for attribute in result.graph.node[0].attribute] == axes
+
+
+@pytest.mark.parametrize(
+    ("node", "zeros"),
+    [
+        ("q = QuantizeLinear (x, s) y = DequantizeLinear (q, s, z)", (np.uint8, ())),
+        ("q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s)", (np.uint8, ())),
+        ("y = DequantizeLinear <axis = 1> (w, v)", (np.int8, (3,))),
+        ("y = DequantizeLinear (x, open)", None),
+    ],
+)
+def test_a_zero_point_is_written(node: str, zeros: tuple[type, tuple[int, ...]] | None) -> None:
+    opened = "y = DequantizeLinear <axis = 1> (w, open)" if zeros is None else node
+    source = f"""13 (float[2,3] x, float[n] open) => (float[2,3] y)
+        <float s = {{0.1}}, uint8 z = {{0}}, float[3] v = {{0.1, 0.2, 0.3}}, int8[2,3] w = {{1, 2, 3, 4, 5, 6}}> {{ {opened} }}"""
+    result, log = fit(source, "zero_points")
+    assert all(len(item.input) == 3 for item in result.graph.node) == (zeros is not None)
+    if zeros is None:
+        assert [note.code for note in log.notes] == ["form-kept"]
+        return
+    (written,) = [tensor for tensor in result.graph.initializer if tensor.name.endswith("zero_point")]
+    found = onnx.numpy_helper.to_array(written)
+    assert (found.dtype, found.shape, found.any()) == (*zeros, False)
+    feeds = {"x": random_feeds(model(source))["x"], "open": np.ones(3, np.float32)}
+    same(run(model(source), feeds), run(result, feeds), "written")
 
 
 @pytest.mark.parametrize(
