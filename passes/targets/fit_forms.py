@@ -40,6 +40,7 @@ from .forms import (
     write_bias_last,
     write_default_attributes,
     write_default_axis,
+    write_dequantizers_apart,
     write_kernel_shape,
     write_lowercase_labels,
     write_pads,
@@ -89,6 +90,9 @@ _FORMS: Mapping[str, _Form] = {
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),
     "softmax_written_out": _Form(write_out_softmax, frozenset(("Softmax",))),
     "standard_ranks": _Form(write_standard_ranks, frozenset(STANDARD_RANKS)),
+    "dequantizers_apart": _Form(
+        write_dequantizers_apart, frozenset(("Add", "Conv", "ConvTranspose", "Gemm", "MatMul"))
+    ),
     "zero_points": _Form(write_zero_point, frozenset(("QuantizeLinear", "DequantizeLinear"))),
     "summed_shapes": _Form(write_summed_shape, frozenset(("Reshape",))),
     "default_axes": _Form(write_default_axis, frozenset(("Softmax", "LogSoftmax"))),

@@ -24,6 +24,7 @@ __all__ = [
     "write_bias_last",
     "write_default_attributes",
     "write_default_axis",
+    "write_dequantizers_apart",
     "write_kernel_shape",
     "write_lowercase_labels",
     "write_pads",
@@ -223,6 +224,22 @@ def write_zero_point(rw: LoweringRewriter) -> str | None:
     kind = np.dtype(np.uint8) if rw.node.op_type == "QuantizeLinear" else rw.numpy_type(rw.input(0))
     rw.set_input(2, rw.constant(np.zeros([dim or 0 for dim in shape], kind), "zero_point"))
     rw.note("its zero point is written")
+    return None
+
+
+def write_dequantizers_apart(rw: LoweringRewriter) -> str | None:
+    """Let a node read its own DequantizeLinear, where one with several scales has other readers, too; return None.
+
+    ONNX Runtime 1.15 and 1.16 make such copies for nodes that they quantise, and forget the axis of the scales.
+    """
+    for at, name in enumerate(rw.node.input):
+        made = rw.producer(name)
+        if made is None or made.op_type != "DequantizeLinear" or len(rw.readers(name)) < 2:
+            continue
+        if rw.rank(made.input[1]) != 0:
+            axis = next((item.i for item in made.attribute if item.name == "axis"), 1)
+            rw.set_input(at, rw.before("DequantizeLinear", list(made.input), hint="own", axis=axis))
+            rw.note("it reads a DequantizeLinear of its own")
     return None
 
 

@@ -82,6 +82,7 @@ FORMS = (
     "standard_ranks",
     "summed_shapes",
     "zero_points",
+    "dequantizers_apart",
 )
 """What `write` of a release may ask for."""
 

@@ -289,6 +289,16 @@ def test_the_default_axis_is_written(opset: int, node: str, axes: list[int]) -> 
     assert [attribute.i for attribute in result.graph.node[0].attribute] == axes
 
 
+@pytest.mark.parametrize(("scale", "readers"), [("v", 2), ("s", 2), ("v", 1)])
+def test_each_node_reads_a_dequantize_linear_of_its_own(scale: str, readers: int) -> None:
+    other = "Add (a, b)" if readers == 2 else "Relu (a)"
+    source = f"""13 (float[2,3] x) => (float[2,3] y, float[2,3] z)
+        <float s = {{0.1}}, float[2] v = {{0.1, 0.2}}, int8[2,3] w = {{1, 2, 3, 4, 5, 6}}> {{
+        b = DequantizeLinear <axis = 0> (w, {scale}) a = Add (x, b) y = {other} z = Neg (a) }}"""
+    result, _ = fit(source, "dequantizers_apart")
+    assert operators(result).count("DequantizeLinear") == (2 if (scale, readers) == ("v", 2) else 1)
+
+
 @pytest.mark.parametrize(
     ("node", "zeros"),
     [
