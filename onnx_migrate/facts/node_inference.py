@@ -23,7 +23,7 @@ from onnx_migrate.standard.schema import schema_generation
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["infer_node_outputs", "inference_refusal", "is_unknown", "record_outputs"]
+__all__ = ["infer_node_outputs", "inference_refusal", "inferred_output", "is_unknown", "record_outputs"]
 
 _SECONDS, _MEMORY = 20.0, 1 << 29
 """What one node may take: thousands of times what it does."""
@@ -90,6 +90,12 @@ def record_outputs(
             known = scope.value_type(name)
             keeps = known.shape is not None and not (dims and type_.shape is not None)
             scope.record_type(name, replace(known, dtype=type_.dtype) if keeps else type_)
+
+
+def inferred_output(scope: Scope, node: onnx.NodeProto, name: str, opset: int) -> ValueType | None:
+    """Return what onnx's inference says of an output of a node from its inputs alone, None where it says nothing."""
+    found = _inferred(scope, node, opset)
+    return None if isinstance(found, str) else found[list(node.output).index(name)]
 
 
 def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:

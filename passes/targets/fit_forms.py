@@ -54,6 +54,7 @@ from .forms import (
 from .gates import write_gates_apart
 from .gelu import halve_gelu_first, halve_gelu_last
 from .global_pools import POOLS, write_global_pool
+from .true_shapes import declare_true_shapes
 
 __all__ = ["FitForms"]
 
@@ -138,6 +139,14 @@ class FitForms(Pass):
             self._list_initializers(proto, log)
         if "no_inner_symbols" in self.targets.write:
             self._drop_symbols(proto, log)
+        if "true_shapes" in self.targets.write:
+            for name in declare_true_shapes(model):
+                log.note(
+                    self.name,
+                    "shape-declared",
+                    f"output {name!r} is declared with as many axes as it has, as {_who(self.targets, 'true_shapes')} wants",
+                    subject=name,
+                )
         return model
 
     def _drop_symbols(self, proto: onnx.ModelProto, log: ChangeLog) -> None:

@@ -83,6 +83,7 @@ FORMS = (
     "summed_shapes",
     "zero_points",
     "dequantizers_apart",
+    "true_shapes",
 )
 """What `write` of a release may ask for."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from onnx_migrate import files, migrate
 from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.model.graphs import bodies
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
 from tests.steps import operators, refuses
@@ -287,6 +288,23 @@ def test_inputs_of_one_number_have_the_rank_of_the_standard(node: str, dims: lis
 def test_the_default_axis_is_written(opset: int, node: str, axes: list[int]) -> None:
     result, _ = fit(f"{opset} (float[2,3,4] x) => (float[2,3,4] y) {{ y = {node} (x) }}", "default_axes")
     assert [attribute.i for attribute in result.graph.node[0].attribute] == axes
+
+
+LOOP = """11 (float[1] x, bool c) => (float[n] y) <int64 m = {{2}}, bool t = {{1}}> {{
+    y = Loop (m, t, x) <body = b (int64 i, bool k, float[1] v) => (bool l, float[1] w) {{
+        l = Identity (k)
+        u = If (c) <then_branch = yes () => (bool p) {{ p = Identity (k) }}, else_branch = no () => (bool{0} q) {{
+            z = Constant <value = float[1] {{0.5}}> () a = Add (v, z) q = Cast <to = 9> (a) }}>
+        f = Cast <to = 1> (u) w = Add (v, f) }}> }}"""
+
+
+def test_outputs_of_branches_are_declared_as_they_are() -> None:
+    """ONNX Runtime 1.6 to 1.8 do not load the branch as it is, at opset 13."""
+    result, log = fit(LOOP.format(""), "true_shapes")
+    (branch,) = [body.body for body in bodies(result) if body.body.name == "no"]
+    assert [dim.dim_value for dim in branch.output[0].type.tensor_type.shape.dim] == [1]
+    assert [note.code for note in log.notes] == ["shape-declared"]
+    assert not fit(LOOP.format("[1]"), "true_shapes")[1].notes
 
 
 @pytest.mark.parametrize(("scale", "readers"), [("v", 2), ("s", 2), ("v", 1)])

@@ -249,7 +249,7 @@ def test_an_empty_row_bounds_nothing() -> None:
         (),
         False,
     )
-    assert len(set(FORMS)) == 23
+    assert len(set(FORMS)) == 24
     assert len(set(PREDICATES)) == len(PREDICATES)
 
 

@@ -1,0 +1,51 @@
+"""Declares the outputs of graphs and branches with as many axes as they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnx_migrate.engine.steps.decompose_model import body_scopes
+from onnx_migrate.facts.node_inference import inferred_output
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.value_types import ValueType
+from onnx_migrate.model.graphs import may_hold_graphs
+from onnx_migrate.model.model import Model
+from onnx_migrate.standard.opsets import body_opsets
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["declare_true_shapes"]
+
+
+def declare_true_shapes(model: Model) -> list[str]:
+    """Declare outputs that have another number of axes than they are declared with as they are; return their names.
+
+    ONNX Runtime up to 1.11 fails on such an output of a branch in a loop, and 1.4 on one of the model.
+    """
+    written = []
+    for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
+        for scope in top.nested() if opset is not None else ():
+            for value, shape in _wrong(scope, opset or 0):
+                tensor = value.type.tensor_type
+                tensor.ClearField("shape")
+                for size in shape:
+                    tensor.shape.dim.add(dim_value=size)
+                scope.record_type(value.name, ValueType(tensor.elem_type, shape))
+                written.append(value.name)
+    return written
+
+
+def _wrong(scope: Scope, opset: int) -> Iterator[tuple[onnx.ValueInfoProto, tuple[int | None, ...]]]:
+    """Yield the outputs of a body that are declared with another number of axes than follows from their nodes, with their dims."""
+    if not isinstance(scope.body, onnx.GraphProto):
+        return
+    declared = {value.name: value for value in scope.body.output if value.type.tensor_type.HasField("shape")}
+    for node in scope.body.node:
+        if not is_onnx(node.domain) or may_hold_graphs(node.domain, node.op_type):
+            continue
+        for name in filter(declared.get, node.output):
+            found = inferred_output(scope, node, name, opset)
+            dims = len(declared[name].type.tensor_type.shape.dim)
+            if found is not None and found.shape is not None and len(found.shape) != dims:
+                yield declared[name], found.shape
