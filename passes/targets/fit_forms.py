@@ -82,7 +82,7 @@ _FORMS: Mapping[str, _Form] = {
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
     "lowercase_labels": _Form(write_lowercase_labels, frozenset(("Einsum",)), True),
-    "vectors_apart": _Form(write_vectors_apart, frozenset(("Add", "LayerNormalization", "PRelu"))),
+    "vectors_apart": _Form(write_vectors_apart, frozenset(("Add", "Gather", "LayerNormalization", "PRelu"))),
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "gelu_halved_first": _Form(halve_gelu_first, frozenset(("Mul",))),

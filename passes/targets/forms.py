@@ -334,15 +334,18 @@ def write_vectors_apart(rw: LoweringRewriter) -> str | None:
     """Let a node that changes vectors of the model read its own copy of one that others read, too; return None.
 
     Where OpenCV 4.7 to 4.14 read a constant vector for a PRelu, from 4.8 on for a LayerNormalization, from 4.10 on as the bias of
-    a MatMul, it has two axes for all nodes, and those that take it for a row fail.
+    a MatMul, it has two axes for all nodes, and those that take it for a row fail. So has a shared index of a Gather in 4.8.
     """
     node = rw.node
     if node.op_type == "Add" and not any(
         made is not None and made.op_type == "MatMul" for made in map(rw.producer, node.input)
     ):
         return None
+    if node.op_type == "Gather" and rw.rank(rw.input(0)) == 1:
+        return None  # of a shape: no data
+    rank = 0 if node.op_type == "Gather" else 1
     for at, name in enumerate(node.input):
-        known = rw.known(name) if rw.rank(name) == 1 and len(rw.readers(name)) > 1 else None
+        known = rw.known(name) if rw.rank(name) == rank and len(rw.readers(name)) > 1 else None
         if known is not None:
             tensor = onnx.numpy_helper.from_array(
                 known, rw.fresh("own")

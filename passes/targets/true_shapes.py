@@ -37,7 +37,7 @@ def declare_true_shapes(model: Model) -> list[str]:
 
 
 def _wrong(scope: Scope, opset: int) -> Iterator[tuple[onnx.ValueInfoProto, tuple[int | None, ...]]]:
-    """Yield the outputs of a body that are declared with another number of axes than follows from their nodes, with their dims."""
+    """Yield the outputs of a body that are declared with another number of axes than they have, with their true dims."""
     if not isinstance(scope.body, onnx.GraphProto):
         return
     declared = {value.name: value for value in scope.body.output if value.type.tensor_type.HasField("shape")}

@@ -52,14 +52,15 @@ def operator_knowledge(
 ) -> OperatorKnowledge:
     """Return how the operators of a model are known, from the number of nodes by domain and operator, and their forms.
 
-    Where forms were measured, only a node of a form that was right is known, or none of a form that failed. A Constant counts as
+    Where forms were measured, a node is known whose form was right and did not fail in another place. A Constant counts as
     known: where a target does not have it, it becomes an initializer.
     """
     nodes = {
         key: count for key, count in nodes.items() if key not in (("", "Constant"), ("ai.onnx", "Constant"))
     }
     if target.boxes is not None:
-        counts, state = _unmeasured(target.boxes, nodes, forms), Knowledge.MEASURED
+        counts = _unmeasured(target.boxes, nodes, forms) or _in_boxes(target.failing, nodes, forms)
+        state = Knowledge.MEASURED
     else:
         found = {key: target.knowledge(*key) for key in nodes}
         counts = {key: nodes[key] for key, own in found.items() if own is Knowledge.UNKNOWN}

@@ -374,6 +374,7 @@ def test_labels_whose_order_is_that_of_the_result_are_refused() -> None:
 
 
 VECTORS = """17 (float[1,2,3] x) => (float[1,2,3] y) <float[3] v = {{1., 2., 3.}}, float[3] w = {{1., 1., 1.}},
+    int64 i = {{1}}, int64[1] e = {{1}},
     float[3,3] m = {{1., 2., 3., 4., 5., 6., 7., 8., 9.}}> {{ a = Add (x, v) {0} y = Sub (b, v) }}"""
 
 
@@ -386,11 +387,15 @@ VECTORS = """17 (float[1,2,3] x) => (float[1,2,3] y) <float[3] v = {{1., 2., 3.}
         ("b = PRelu (a, w)", 0),
         ("c = MatMul (a, m) b = Add (c, v)", 1),
         ("b = Mul (a, v)", 0),
+        (
+            "c = Gather <axis = 1> (a, i) d = Gather <axis = 1> (x, i) b = Unsqueeze (c, e)",
+            1,
+        ),  # two, and the shared one goes
     ],
 )
 def test_nodes_that_change_vectors_read_their_own(node: str, copies: int) -> None:
     result, _ = fit(VECTORS.format(node), "vectors_apart")
-    assert len(result.graph.initializer) == 3 + copies
+    assert len(result.graph.initializer) == 5 + copies
 
 
 BRANCH = """12 (float[2,3] x, bool c) => (float[n,m] y) {{ y = If (c) <
