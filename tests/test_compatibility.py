@@ -275,6 +275,11 @@ COUNTS = "17 (int64[2,4] x) => (int64 y) <int64 c = {8}> { {0} y = Div (m, {1}) 
 NORMAL = """12 (float[2,3,4,4] x) => (float[2,3,4,4] y) <float[3] s = {1, 1, 1}, float[3] m = {0, 0, 0}> {
     {0} = BatchNormalization (x, s, m, m, s) }"""
 LOGS = "{1} (float[2,3] x) => (float[2] y) <int64[1] a = {{1}}> {{ y = {0} <keepdims = 0{2}> (x{3}) }}"
+JOINED = """13 (float[b,2,4] x, int64[b,2] n) => (float[b,10] y) {
+    f = Flatten (x) c = Cast <to = 1> (n) y = Concat <axis = 1> (f, c) }"""
+TWICE = "14 (float[2,3,4] x) => (float[n,m,k] y) {{ t = Transpose <perm = [{0}]> (x) y = Transpose <perm = [{1}]> (t) }}"
+EMPTY = """14 (float[2,3] x) => (int64 y) <int64[0] e = {}, int64 z = {1}> {
+    s = Shape (x) n = Gather (s, z) y = Reshape (n, e) }"""
 
 
 @pytest.mark.parametrize(
@@ -291,6 +296,12 @@ LOGS = "{1} (float[2,3] x) => (float[2] y) <int64[1] a = {{1}}> {{ y = {0} <keep
         (NORMAL.replace("{0}", "y, a, b, c, d"), "onnxruntime==1.8", Support.NOT_KNOWN),
         (NORMAL.replace("{0}", "y, a, b, c, d"), "onnxruntime==1.10", Support.AS_IS),
         (NORMAL.replace("{0}", "y"), "onnxruntime==1.8", Support.AS_IS),
+        (JOINED, "opencv==4.9", Support.NOT_KNOWN),
+        (JOINED, "opencv==5.0", Support.AS_IS),
+        (TWICE.format("1,0,2", "1,0,2"), "onnxruntime==1.10", Support.NOT_KNOWN),
+        (TWICE.format("1,0,2", "1,0,2"), "onnxruntime==1.12", Support.AS_IS),
+        (EMPTY, "openvino==2023.1", Support.NOT_KNOWN),
+        (EMPTY, "openvino==2026.4", Support.AS_IS),
         (LOGS.format("ReduceLogSumExp", 17, ", axes = [1]", ""), "openvino==2026.4", Support.AFTER),
         (LOGS.format("ReduceLogSumExp", 18, "", ", a"), "openvino==2026.4", Support.AS_IS),
         (LOGS.format("ReduceL1", 17, ", axes = [1]", ""), "openvino==2025.4", Support.AFTER),
