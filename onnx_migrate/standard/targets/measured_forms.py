@@ -3,8 +3,8 @@
 They lie beside the table of a runtime in NAME.forms.jsonl, which `python -m benchmarks.runtime_operators` writes: first the list
 of the releases, then a line for each box: its operator, the numbers of its releases, and the values that each fact of a form may
 have in it (`facts.node_form`). A box holds forms that were right, and none that failed.
-NAME.failing.jsonl has boxes of those that failed, and none that was right: alone, of a runtime that runs nearly all forms, or beside
-the others, for what fails behind some nodes only.
+NAME.failing.jsonl has boxes of those that failed, and none that was right: alone, of a runtime that runs nearly all forms, or
+beside the others, for what fails behind some nodes only.
 """
 
 from __future__ import annotations

@@ -41,6 +41,22 @@ def test_the_boxes_of_a_release_hold_until_the_next_that_was_measured() -> None:
 @pytest.mark.parametrize(
     ("facts", "inside"),
     [
+        ({"inputs": "x,c", "after": "Div"}, True),
+        ({"inputs": "x,i", "after": "Constant,Div,Identity"}, True),
+        ({"inputs": "x,i", "after": "Constant,Mul"}, False),
+        ({"inputs": "x,x", "after": "Div"}, False),
+    ],
+)
+def test_a_constant_fails_wherever_it_stands(facts: dict[str, str], inside: bool) -> None:
+    box = {"inputs": frozenset(("x,c",)), "after": frozenset(("Div",))}
+
+    assert holds(box, facts, failing=True) is inside
+    assert holds(box, facts) is (inside and "i" not in facts["inputs"])
+
+
+@pytest.mark.parametrize(
+    ("facts", "inside"),
+    [
         ({"rank": "3", "dims": "1n"}, True),
         ({"rank": "4"}, True),
         ({"rank": "4", "size": "7"}, True),
@@ -61,7 +77,8 @@ def test_a_form_is_in_a_box_if_each_fact_is(facts: dict[str, str], inside: bool)
 def target(monkeypatch: pytest.MonkeyPatch) -> Target:
     (found,) = resolve(["opencv==4.8"])
     monkeypatch.setattr(
-        "onnx_migrate.standard.targets.target.shipped_forms", lambda name, *ending: parse_forms(TEXT)
+        "onnx_migrate.standard.targets.target.shipped_forms",
+        lambda name, *ending: None if ending else parse_forms(TEXT),
     )
     return replace(found)
 
