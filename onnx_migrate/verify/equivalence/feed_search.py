@@ -16,7 +16,7 @@ from onnx_migrate.verify.compare.informative import is_informative, uninformativ
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.refusals import corrected
-from onnx_migrate.verify.inputs.sizes import size_choices
+from onnx_migrate.verify.inputs.sizes import BATCHES, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
@@ -45,7 +45,8 @@ class Extent:
 
     Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
     recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
-    input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one first.
+    input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one
+    first, and `batches` the sizes of an open batch that are tried, likewise.
     `ended` says of steps that ended a process before how they did; they are left out.
     """
 
@@ -54,6 +55,7 @@ class Extent:
     thorough: bool = False
     once_more: bool = False
     distributions: tuple[str, ...] = _DISTRIBUTIONS
+    batches: tuple[int, ...] = BATCHES
     ended: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -70,7 +72,8 @@ class FeedSearch:
     ) -> None:
         self._model: Evaluator | None = model
         self._original, self._extent = original, extent
-        self._choices = [RandomInputs(original, result, choice, seed) for choice in size_choices(original)]
+        choices = size_choices(original, extent.batches)
+        self._choices = [RandomInputs(original, result, choice, seed) for choice in choices]
         self._source: RandomInputs | None = None
         """What inputs are drawn from, at the sizes that were found; None for the user's."""
         self._draw = 0
@@ -128,10 +131,9 @@ class FeedSearch:
                 self._try_or_note(distribution)
 
     def draw_again(self, draw: int) -> None:
-        """Run the distributions with other values, at the sizes that were found; of an expensive model the first alone."""
+        """Run the first distribution with other values, at the sizes that were found."""
         self._draw = draw
-        for distribution in self._extent.distributions[: 1 if self.expensive else None]:
-            self._try_or_note(distribution)
+        self._try_or_note(self._extent.distributions[0])
 
     def generate_more(self, needed: Iterable[str]) -> None:
         """Run further distributions, while time is left, until two feeds make every output vary that can.

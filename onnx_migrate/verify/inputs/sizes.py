@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,6 +14,7 @@ from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
 
 __all__ = [
+    "BATCHES",
     "CHANNELS",
     "ODD_LENGTH",
     "SizeChoice",
@@ -25,7 +26,9 @@ __all__ = [
 ]
 
 
-_BATCHES = (2, 1, 3)
+BATCHES = (2, 1, 3)
+"""Two first, so that what mixes the samples of a batch is seen."""
+
 _IMAGES = (
     (64, 96),
     (48, 96),
@@ -65,7 +68,7 @@ class SizeChoice:
     rank: int
 
 
-def size_choices(model: onnx.ModelProto) -> list[SizeChoice]:
+def size_choices(model: onnx.ModelProto, batches: Sequence[int] = BATCHES) -> list[SizeChoice]:
     """Return the choices to try, likeliest first, at most 64; one where the model leaves nothing open."""
     inputs = [value.type.tensor_type for value in fed_inputs(model.graph)]
     ranked = all(kind.HasField("shape") for kind in inputs)
@@ -75,7 +78,7 @@ def size_choices(model: onnx.ModelProto) -> list[SizeChoice]:
         for axis, dim in enumerate(kind.shape.dim)
         if _is_open(dim)
     ]
-    batches = _BATCHES if any(axis == 0 for axis, _ in open_dims) or not ranked else _BATCHES[:1]
+    batches = batches if any(axis == 0 for axis, _ in open_dims) or not ranked else batches[:1]
     images = (
         _IMAGES if any(rank >= 4 and axis >= 2 for axis, rank in open_dims) or not ranked else _IMAGES[:1]
     )

@@ -65,6 +65,10 @@ _JUMPING = 4.0
 """How many times that at most where the original decides by numbers: it may be off by a jump, which is no rounding."""
 
 
+_FEW = 4
+"""On how many feeds a result is tried of which others are compared on all: those first on which results were off."""
+
+
 @dataclass(frozen=True)
 class Closeness:
     """What comparing found.
@@ -123,8 +127,9 @@ def closeness(
 
     These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. With `most` it runs in the configuration alone in which a result was off last, neither causes
-    nor jumps are looked for, and the comparison ends at the first output that is off by more than so many times what is allowed.
+    optimisation, unless `strictly`. With `most` it runs on a few feeds, in the configuration alone in which a result was off last,
+    neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many times what
+    is allowed.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
@@ -132,7 +137,7 @@ def closeness(
         mark("original: running")
         reference = reference_of(original, result, settings, draws)
         mark("result: running")
-        measured = _Measured(reference, result, kind, settings, migrated, 1.0 if most is None else most)
+        measured = _Measured(reference, result, kind, settings, migrated, most)
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
     halves = kind == TensorProto.FLOAT16 and not migrated
@@ -178,11 +183,11 @@ class _Measured:
         kind: int,
         settings: Settings,
         migrated: bool,
-        most: float,
+        most: float | None,
     ) -> None:
-        """`most` is how many times what is allowed an output may be off before nothing more is run."""
+        """`most` is how many times what is allowed an output may be off before nothing more is run, on a few feeds."""
         self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
-        self._kind, self._enough = kind, most
+        self._kind, self._enough, self._few = kind, 1.0 if most is None else most, most is not None
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
         self.decides = decides(reference.graph)
@@ -211,7 +216,7 @@ class _Measured:
         """
         reference, self.runs, self.way = self._reference, {}, way
         model = open_model(self._result, way)
-        for place in reference.order if way == STRICT or self.decides else reference.first:
+        for place in self._places(way):
             run = in_float(model.run(fed(reference.feeds[place].inputs, self._result.model)))
             self.runs[place] = run
             errors = {name: error_on(reference, place, name, run) for name in reference.outputs[0]}
@@ -227,6 +232,11 @@ class _Measured:
                 reference.is_off_on(place, way)
                 return False
         return True
+
+    def _places(self, way: str) -> list[int]:
+        reference = self._reference
+        places = reference.order if way == STRICT or self.decides else reference.first
+        return places[: _FEW if self._few else None]
 
     def _add(self, name: str, error: float, floor: float | None) -> None:
         self.errors[name] = max(error, self.errors.get(name, 0.0))

@@ -36,6 +36,10 @@ _DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
 """Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
 
 
+_BATCHES = (1, 2, 3)
+"""One sample first: rounding is that of each, and a run of two takes twice as long."""
+
+
 @dataclass
 class Reference:
     """What an original computes on some inputs."""
@@ -68,8 +72,8 @@ class Reference:
 
     @property
     def first(self) -> list[int]:
-        """The places of the feeds of the first draw, and of that on which a result was off last."""
-        return [place for place in self.order if place < self.once or place == self.order[0]]
+        """The places of the first feeds"""
+        return self.order[:2]
 
     def inner_on(self, place: int) -> dict[str, Any]:
         """Return what is kept of inner values on the feed at a place, to be added to; of other feeds nothing is kept then."""
@@ -96,7 +100,7 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
     key = (original.structure or b"", shapes, draws)
     if key not in _references:
         model = open_model(original, STRICT)
-        extent = Extent(distributions=_DISTRIBUTIONS)
+        extent = Extent(distributions=_DISTRIBUTIONS, batches=_BATCHES)
         reference = Reference(original, [], [])
         search = FeedSearch(model, original.model, result.model, settings.seed, extent)
         if settings.feeds is None:
