@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, MATRIX, RANGES, RECURRENT, Closeness
+from onnx_migrate.verify.precision.groups import NARROWED
 from onnx_migrate.verify.precision.jumps import decides
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
@@ -45,7 +45,10 @@ _SLOW = 2
 """After how many rounds with such results islands no longer grow: the whole model is one then, of which parts are given back."""
 
 _TRIES = 12
-"""How often it is tried to give nodes of an island back."""
+"""How often it is tried to keep of loops and branches the nodes inside them alone."""
+
+_GROUPS = 32
+"""Of how many groups of nodes, about as many in each, it is found out which need not be kept."""
 
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 """How many times inputs are drawn, and for a model that decides by its numbers."""
@@ -172,19 +175,33 @@ class _Search:
                 if tries and tried(kept[-1] - {place} | _places(_inside(step, but=products))):
                     break
         # Of a branch that no input takes nothing would be known.
-        given_back = [step for step in self._graph.steps if not step.is_a("If")]
-        order = [place for step in _inside(*given_back) for place in _places([step])]
-        order = [place for place in order if place in kept[-1] and place not in needed]
-        groups = deque([order[: len(order) // 2], order[len(order) // 2 :]])
-        while groups and tries:
-            group = groups.popleft()
-            if group and not tried(kept[-1] - set(group)) and len(group) > 1:
-                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
+        order = [
+            place
+            for step in self._graph.steps
+            if not step.inner
+            for place in _places([step])
+            if place in kept[-1] and place not in needed
+        ]
+        length = max(1, -(-len(order) // _GROUPS))
+        groups = [order[start : start + length] for start in range(0, len(order), length)]
+        for narrow in self._narrowed(original, kept[-1] - set(order), groups, most):
+            kept.append(kept[-1].difference(*(groups[place] for place in narrow)))
         for smaller in reversed(kept[1:]):
             closeness = self._compared(original, smaller)
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=smaller, closeness=closeness)
         return found
+
+    def _narrowed(
+        self, original: Runnable, islands: Islands, groups: list[list[tuple[BodyKey, str]]], most: float
+    ) -> list[frozenset[int]]:
+        """Return which groups need not be kept beside `islands`, as far as a run shows that rounds their values."""
+        with Prover(self._settings) as prover:
+            result = prover.runnable(self._convert(islands))
+            names = [[name for _, name in group] for group in groups]
+            given = original, result, self._kind, self._settings.for_child, self._draws, names, most
+            ending = self._settings.call(NARROWED, *given)
+        return ending.value if isinstance(ending, process.Returned) else []
 
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets those of all nodes."""

@@ -7,7 +7,7 @@ the original is with its weights and inputs rounded alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +49,7 @@ __all__ = [
     "RECURRENT",
     "RUNS",
     "Closeness",
+    "Measured",
     "closeness",
     "number_ranges",
     "run_optimised",
@@ -66,7 +67,10 @@ _JUMPING = 4.0
 
 
 _FEW = 4
-"""On how many feeds a result is tried of which others are compared on all: those first on which results were off."""
+"""On how many feeds a result is tried that is compared on all if it is chosen: those first on which results were off."""
+
+_FEWER = 2
+"""On how many one runs as ONNX Runtime runs it, which rounds less often, unless the original decides by numbers."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +131,9 @@ def closeness(
 
     These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. With `most` it runs on a few feeds, in the configuration alone in which a result was off last,
-    neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many times what
-    is allowed.
+    optimisation, unless `strictly`. With `most` it runs on a few feeds, in the configuration alone in which a result was off
+    last, neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many
+    times what is allowed.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
@@ -137,7 +141,7 @@ def closeness(
         mark("original: running")
         reference = reference_of(original, result, settings, draws)
         mark("result: running")
-        measured = _Measured(reference, result, kind, settings, migrated, most)
+        measured = Measured(reference, result, kind, settings, migrated, most)
     except EvaluationError as error:
         return Closeness(reason=f"it does not {error.failed_to}: {error}")
     halves = kind == TensorProto.FLOAT16 and not migrated
@@ -173,7 +177,7 @@ def closeness(
     return replace(found, causes=causes_of(reference, result, at, limit, measured.way))
 
 
-class _Measured:
+class Measured:
     """How far the outputs of a result are off, run in one way after the other, and how far they may be."""
 
     def __init__(
@@ -210,14 +214,18 @@ class _Measured:
         return tuple(output for name, output in self.outputs.items() if name not in self.beyond)
 
     def run(self, way: str) -> bool:
+        """Load the result in a configuration, and compare. Raises EvaluationError where it does not load or run."""
+        model = open_model(self._result, way)
+        return self.compare(lambda inputs: model.run(fed(inputs, self._result.model)), way)
+
+    def compare(self, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]], way: str = STRICT) -> bool:
         """Run on all inputs, or up to the first on which a result that is searched for leaves the original; return whether none.
 
-        Raises EvaluationError where it does not load or run.
+        Raises EvaluationError where it does not run.
         """
         reference, self.runs, self.way = self._reference, {}, way
-        model = open_model(self._result, way)
         for place in self._places(way):
-            run = in_float(model.run(fed(reference.feeds[place].inputs, self._result.model)))
+            run = in_float(run_on(reference.feeds[place].inputs))
             self.runs[place] = run
             errors = {name: error_on(reference, place, name, run) for name in reference.outputs[0]}
             floors: Mapping[str, float] = {}
@@ -234,9 +242,10 @@ class _Measured:
         return True
 
     def _places(self, way: str) -> list[int]:
-        reference = self._reference
-        places = reference.order if way == STRICT or self.decides else reference.first
-        return places[: _FEW if self._few else None]
+        order = self._reference.order
+        if self._few:
+            return order[:_FEW]
+        return order if way == STRICT or self.decides else order[:_FEWER]
 
     def _add(self, name: str, error: float, floor: float | None) -> None:
         self.errors[name] = max(error, self.errors.get(name, 0.0))

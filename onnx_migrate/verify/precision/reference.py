@@ -53,8 +53,6 @@ class Reference:
     """The places of feeds, those first on which a result was off last."""
     way: str = STRICT
     """The configuration in which a result was off last."""
-    once: int = 0
-    """How many feeds the first draw has."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
 
     def add(self, feed: Feed, outputs: dict[str, Any]) -> None:
@@ -69,11 +67,6 @@ class Reference:
         self.way = way
         self.order.remove(place)
         self.order.insert(0, place)
-
-    @property
-    def first(self) -> list[int]:
-        """The places of the first feeds"""
-        return self.order[:2]
 
     def inner_on(self, place: int) -> dict[str, Any]:
         """Return what is kept of inner values on the feed at a place, to be added to; of other feeds nothing is kept then."""
@@ -108,7 +101,6 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
         else:
             search.use(settings.feeds)
             draws = 1
-        reference.once = len(search.feeds)
         for draw in range(1, draws):
             search.draw_again(draw)
         for feed, outputs in zip(search.feeds, search.outputs, strict=True):

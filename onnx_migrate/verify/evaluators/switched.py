@@ -1,0 +1,95 @@
+"""An original whose groups of nodes compute in a narrow type or not, by inputs: one session stands for many results.
+
+To load a result takes longer than to run it, and a search for the nodes that must keep their type tries many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
+from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.names import Names
+from onnx_migrate.verify.evaluators.interface import Runnable
+
+__all__ = ["switched"]
+
+
+def switched(
+    original: Runnable, result: Runnable, kind: int, groups: Sequence[Sequence[str]]
+) -> tuple[Runnable, list[str]]:
+    """Return the original with values rounded as they are in `result`, and for each group of nodes an input that prevents it.
+
+    Groups are named by the first outputs of their nodes, of the main graph. What a node of a group reads and makes is not rounded
+    while the group's input, a boolean, is true. Where and Cast need opset 9.
+    """
+    model = original.proto()
+    frame = frames_of(model, TypeTable(model))[0]
+    values = frames_of(result.model, TypeTable(result.model))[0].values
+    narrow = {name for name, value in values.items() if value.dtype == kind}
+    names = Names(model)
+    switches = [names.fresh(f"keep_{place}") for place in range(len(groups))]
+    by_output = {name: switch for switch, group in zip(switches, groups, strict=True) for name in group}
+    writer = _Rounding(frame, kind, narrow, names, by_output)
+    writer.write()
+    for switch in switches:
+        model.graph.input.append(onnx.helper.make_tensor_value_info(switch, TensorProto.BOOL, []))
+    return original.with_structure(model), switches
+
+
+class _Rounding:
+    """Writes what rounds the values of the main graph."""
+
+    def __init__(
+        self, frame: Frame, kind: int, narrow: set[str], names: Names, switches: Mapping[str, str]
+    ) -> None:
+        self._frame, self._kind, self._narrow, self._names = frame, kind, narrow, names
+        self._switches = {step: switches.get(step.node.output[0]) for step in frame.steps}
+        self._nodes: list[onnx.NodeProto] = []
+        self._read: dict[tuple[Value, str | None], str] = {}
+
+    def write(self) -> None:
+        for step in self._frame.steps:
+            computes = any(value is not None and value.name in self._narrow for value in step.outputs)
+            for place, value in enumerate(step.inputs if computes else ()):
+                if value is not None and value.frame is self._frame and self._is_rounded(value, step):
+                    step.node.input[place] = self._rounded(value, self._switches[step])
+            self._nodes.append(step.node)
+            for place, value in enumerate(step.outputs):
+                if value is not None and value.dtype == TensorProto.FLOAT and value.name in self._narrow:
+                    step.node.output[place] = wide = self._names.fresh(f"{value.name}_wide")
+                    self._round(wide, value.name, self._switches[step])
+        del self._frame.body.node[:]
+        self._frame.body.node.extend(self._nodes)
+
+    def _is_rounded(self, value: Value, step: Step) -> bool:
+        """Return whether a node that computes in the narrow type rounds what it reads, as that is not rounded where it is made."""
+        if value.dtype != TensorProto.FLOAT:
+            return False
+        if value.tensor is not None:
+            return value.name in self._narrow
+        maker = value.maker
+        return (
+            maker is None
+            or value.name not in self._narrow
+            or self._switches[maker] not in (None, self._switches[step])
+        )
+
+    def _rounded(self, value: Value, switch: str | None) -> str:
+        if (value, switch) not in self._read:
+            self._read[value, switch] = self._names.fresh(f"{value.name}_read")
+            self._round(value.name, self._read[value, switch], switch)
+        return self._read[value, switch]
+
+    def _round(self, source: str, target: str, switch: str | None) -> None:
+        narrow = self._names.fresh(f"{target}_narrow")
+        rounded = self._names.fresh(f"{target}_rounded") if switch else target
+        self._nodes += [
+            onnx.helper.make_node("Cast", [source], [narrow], to=self._kind),
+            onnx.helper.make_node("Cast", [narrow], [rounded], to=TensorProto.FLOAT),
+        ]
+        if switch:
+            self._nodes.append(onnx.helper.make_node("Where", [switch, source, rounded], [target]))

@@ -1,0 +1,71 @@
+"""Which groups of an original's nodes can compute in the narrow type, tried in one session."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators.switched import switched
+from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
+from onnx_migrate.verify.precision.closeness import Measured
+from onnx_migrate.verify.precision.reference import reference_of
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["NARROWED", "narrowed"]
+
+_TRIES = 24
+"""How often it is tried to let more groups compute in the narrow type."""
+
+NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
+"""What runs in the child process."""
+
+
+def narrowed(
+    original: Runnable,
+    result: Runnable,
+    kind: int,
+    settings: Settings,
+    draws: int,
+    groups: Sequence[Sequence[str]],
+    most: float,
+) -> list[frozenset[int]]:
+    """Return the groups that can compute in the narrow type of `result`, by their places, in sets of which each is larger.
+
+    Halves of all groups are tried, and halves of these where one is off by more than `most` times what is allowed. Values are
+    rounded as `result` does, inside of loops and branches alone they are not, and nothing is fused: what is found has to be
+    converted and compared. Returns nothing where the original does not run so.
+    """
+    if is_random(original.model):
+        original, result = with_fixed_numbers(original), with_fixed_numbers(result)
+    found: list[frozenset[int]] = []
+    try:
+        reference = reference_of(original, result, settings, draws)
+        runnable, switches = switched(original, result, kind, groups)
+        model = open_model(runnable, UNOPTIMIZED)
+    except EvaluationError:
+        return found
+
+    def agrees(narrow: frozenset[int]) -> bool:
+        kept = {switch: np.array(place not in narrow) for place, switch in enumerate(switches)}
+        measured = Measured(reference, result, kind, settings, False, most)
+        return measured.compare(lambda inputs: model.run({**inputs, **kept}))
+
+    places = range(len(groups))
+    halves = deque([places[: len(places) // 2], places[len(places) // 2 :]])
+    for _ in range(_TRIES):
+        half = halves.popleft() if halves else range(0)
+        if not half:
+            continue
+        narrow = frozenset(half).union(*found[-1:])
+        try:
+            within = agrees(narrow)
+        except EvaluationError:
+            within = False
+        if within:
+            found.append(narrow)
+        elif len(half) > 1:
+            halves += [half[: len(half) // 2], half[len(half) // 2 :]]
+    return found
