@@ -186,10 +186,11 @@ class _Search:
         groups = [order[start : start + length] for start in range(0, len(order), length)]
         for narrow in self._narrowed(original, kept[-1] - set(order), groups, most):
             kept.append(kept[-1].difference(*(groups[place] for place in narrow)))
-        for smaller in reversed(kept[1:]):
-            closeness = self._compared(original, smaller)
+        while len(kept) > 1:
+            closeness = self._compared(original, kept[-1])
             if closeness.agrees and not closeness.reason:
-                return replace(found, islands=smaller, closeness=closeness)
+                return replace(found, islands=kept[-1], closeness=closeness)
+            del kept[-(len(kept) // 2) :]
         return found
 
     def _narrowed(

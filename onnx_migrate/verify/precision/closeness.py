@@ -66,11 +66,11 @@ _JUMPING = 4.0
 """How many times that at most where the original decides by numbers: it may be off by a jump, which is no rounding."""
 
 
-_FEW = 4
+_FEW = 3
 """On how many feeds a result is tried that is compared on all if it is chosen: those first on which results were off."""
 
 _FEWER = 2
-"""On how many one runs as ONNX Runtime runs it, which rounds less often, unless the original decides by numbers."""
+"""On how many one runs as ONNX Runtime runs it, which rounds less often."""
 
 
 @dataclass(frozen=True)
@@ -243,9 +243,7 @@ class Measured:
 
     def _places(self, way: str) -> list[int]:
         order = self._reference.order
-        if self._few:
-            return order[:_FEW]
-        return order if way == STRICT or self.decides else order[:_FEWER]
+        return order[:_FEW] if self._few else order if way == STRICT else order[:_FEWER]
 
     def _add(self, name: str, error: float, floor: float | None) -> None:
         self.errors[name] = max(error, self.errors.get(name, 0.0))

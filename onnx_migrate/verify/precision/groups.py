@@ -16,7 +16,7 @@ from onnx_migrate.verify.settings import Settings
 
 __all__ = ["NARROWED", "narrowed"]
 
-_TRIES = 24
+_TRIES = 16
 """How often it is tried to let more groups compute in the narrow type."""
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
