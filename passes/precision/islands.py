@@ -175,13 +175,9 @@ class _Search:
                 if tries and tried(kept[-1] - {place} | _places(_inside(step, but=products))):
                     break
         # Of a branch that no input takes nothing would be known.
-        order = [
-            place
-            for step in self._graph.steps
-            if not step.inner
-            for place in _places([step])
-            if place in kept[-1] and place not in needed
-        ]
+        given_back = [step for step in self._graph.steps if not step.is_a("If")]
+        order = [place for step in _inside(*given_back) for place in _places([step])]
+        order = [place for place in order if place in kept[-1] and place not in needed]
         length = max(1, -(-len(order) // _GROUPS))
         groups = [order[start : start + length] for start in range(0, len(order), length)]
         for narrow in self._narrowed(original, kept[-1] - set(order), groups, most):
@@ -196,11 +192,10 @@ class _Search:
     def _narrowed(
         self, original: Runnable, islands: Islands, groups: list[list[tuple[BodyKey, str]]], most: float
     ) -> list[frozenset[int]]:
-        """Return which groups need not be kept beside `islands`, as far as a run shows that rounds their values."""
+        """Return which groups need not be kept beside `islands`, as far as a model shows that rounds their values."""
         with Prover(self._settings) as prover:
             result = prover.runnable(self._convert(islands))
-            names = [[name for _, name in group] for group in groups]
-            given = original, result, self._kind, self._settings.for_child, self._draws, names, most
+            given = original, result, self._kind, self._settings.for_child, self._draws, groups, most
             ending = self._settings.call(NARROWED, *given)
         return ending.value if isinstance(ending, process.Returned) else []
 

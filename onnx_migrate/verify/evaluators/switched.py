@@ -12,6 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
 
@@ -19,35 +20,47 @@ __all__ = ["switched"]
 
 
 def switched(
-    original: Runnable, result: Runnable, kind: int, groups: Sequence[Sequence[str]]
+    original: Runnable, result: Runnable, kind: int, groups: Sequence[Sequence[tuple[BodyKey, str]]]
 ) -> tuple[Runnable, list[str]]:
     """Return the original with values rounded as they are in `result`, and for each group of nodes an input that prevents it.
 
-    Groups are named by the first outputs of their nodes, of the main graph. What a node of a group reads and makes is not rounded
-    while the group's input, a boolean, is true.
+    The nodes of groups are named by their bodies and first outputs. What a node of a group reads and makes is not rounded while
+    the group's input, a boolean, is true.
     """
     model = original.proto()
-    frame = frames_of(model, TypeTable(model))[0]
-    values = frames_of(result.model, TypeTable(result.model))[0].values
-    narrow = {name for name, value in values.items() if value.dtype == kind}
-    names = Names(model)
+    frames, names = frames_of(model, TypeTable(model)), Names(model)
+    narrow = {
+        name
+        for made in frames_of(result.model, TypeTable(result.model))
+        for name, value in made.values.items()
+        if value.dtype == kind or _widens(value, kind)
+    }
     switches = [names.fresh(f"keep_{place}") for place in range(len(groups))]
-    by_output = {name: switch for switch, group in zip(switches, groups, strict=True) for name in group}
-    writer = _Rounding(frame, kind, narrow, names, by_output)
-    writer.write()
+    by_place = {place: switch for switch, group in zip(switches, groups, strict=True) for place in group}
+    by_step = {
+        step: by_place.get((frame.key, step.node.output[0])) for frame in frames for step in frame.steps
+    }
+    for frame in reversed(frames):  # a body is copied with those inside it
+        _Rounding(frame, kind, narrow, names, by_step).write()
     for switch in switches:
         model.graph.input.append(onnx.helper.make_tensor_value_info(switch, TensorProto.BOOL, []))
     return original.with_structure(model), switches
 
 
+def _widens(value: Value, kind: int) -> bool:
+    """Return whether a Cast makes a value of one of a type, as an output that keeps its own."""
+    given = value.maker.inputs[0] if value.maker is not None and value.maker.is_a("Cast") else None
+    return given is not None and given.dtype == kind
+
+
 class _Rounding:
-    """Writes what rounds the values of the main graph."""
+    """Writes what rounds the values of one body."""
 
     def __init__(
-        self, frame: Frame, kind: int, narrow: set[str], names: Names, switches: Mapping[str, str]
+        self, frame: Frame, kind: int, narrow: set[str], names: Names, switches: Mapping[Step, str | None]
     ) -> None:
-        self._frame, self._kind, self._narrow, self._names = frame, kind, narrow, names
-        self._switches = {step: switches.get(step.node.output[0]) for step in frame.steps}
+        self._frame, self._kind, self._narrow = frame, kind, narrow
+        self._names, self._switches = names, switches
         self._nodes: list[onnx.NodeProto] = []
         self._read: dict[tuple[Value, str | None], str] = {}
 
@@ -55,7 +68,7 @@ class _Rounding:
         for step in self._frame.steps:
             computes = any(value is not None and value.name in self._narrow for value in step.outputs)
             for place, value in enumerate(step.inputs if computes else ()):
-                if value is not None and value.frame is self._frame and self._is_rounded(value, step):
+                if value is not None and self._is_rounded(value, step):
                     step.node.input[place] = self._rounded(value, self._switches[step])
             self._nodes.append(step.node)
             for place, value in enumerate(step.outputs):
@@ -97,8 +110,15 @@ class _Rounding:
         # A Where of one boolean takes four times as long as two Casts (ONNX Runtime 1.32).
         kept = self._names.fresh(f"{target}_kept")
         same = onnx.helper.make_node("Identity", [source], [kept])
-        branches = {"then_branch": _branch([same], kept), "else_branch": _branch(casts, rounded)}
-        self._nodes.append(onnx.helper.make_node("If", [switch], [target], **branches))
+        self._nodes.append(
+            onnx.helper.make_node(
+                "If",
+                [switch],
+                [target],
+                then_branch=_branch([same], kept),
+                else_branch=_branch(casts, rounded),
+            )
+        )
 
 
 def _branch(nodes: list[onnx.NodeProto], output: str) -> onnx.GraphProto:

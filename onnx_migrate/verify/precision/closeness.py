@@ -70,7 +70,7 @@ _FEW = 3
 """On how many feeds a result is tried that is compared on all if it is chosen: those first on which results were off."""
 
 _FEWER = 2
-"""On how many one runs as ONNX Runtime runs it, which rounds less often."""
+"""On how many generated ones a result runs as ONNX Runtime runs it, which rounds less often."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Measured:
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
         self.decides = decides(reference.graph)
-        """Whether the original decides by numbers. All feeds then run as ONNX Runtime runs them, else those of the first draw."""
+        """Whether the original decides by numbers."""
         self._most = _JUMPING * self._rounding if self.decides and not migrated else float("inf")
         self._rounded: Evaluator | None = None
         self.errors: dict[str, float] = {}
@@ -243,7 +243,9 @@ class Measured:
 
     def _places(self, way: str) -> list[int]:
         order = self._reference.order
-        return order[:_FEW] if self._few else order if way == STRICT else order[:_FEWER]
+        if self._few:
+            return order[:_FEW]
+        return order if way == STRICT or self._settings.feeds is not None else order[:_FEWER]
 
     def _add(self, name: str, error: float, floor: float | None) -> None:
         self.errors[name] = max(error, self.errors.get(name, 0.0))

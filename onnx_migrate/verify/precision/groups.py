@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.switched import switched
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
@@ -29,14 +30,14 @@ def narrowed(
     kind: int,
     settings: Settings,
     draws: int,
-    groups: Sequence[Sequence[str]],
+    groups: Sequence[Sequence[tuple[BodyKey, str]]],
     most: float,
 ) -> list[frozenset[int]]:
     """Return the groups that can compute in the narrow type of `result`, by their places, in sets of which each is larger.
 
     Halves of all groups are tried, and halves of these where one is off by more than `most` times what is allowed. Values are
-    rounded as `result` does, inside of loops and branches alone they are not, and nothing is fused: what is found has to be
-    converted and compared. Returns nothing where the original does not run so.
+    rounded nearly as `result` does, on a few inputs: what is found has to be converted and compared. Returns nothing where the
+    original does not run so.
     """
     if is_random(original.model):
         original, result = with_fixed_numbers(original), with_fixed_numbers(result)
@@ -53,12 +54,13 @@ def narrowed(
         measured = Measured(reference, result, kind, settings, False, most)
         return measured.compare(lambda inputs: model.run({**inputs, **kept}))
 
-    places = range(len(groups))
+    places, tries = range(len(groups)), 0
     halves = deque([places[: len(places) // 2], places[len(places) // 2 :]])
-    for _ in range(_TRIES):
-        half = halves.popleft() if halves else range(0)
+    while halves and tries < _TRIES:
+        half = halves.popleft()
         if not half:
             continue
+        tries += 1
         narrow = frozenset(half).union(*found[-1:])
         try:
             within = agrees(narrow)

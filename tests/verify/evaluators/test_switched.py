@@ -1,0 +1,67 @@
+"""One session with switches computes the same bits as each of the results that it stands for."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from onnx_migrate import files
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.verify import Runnable
+from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, open_model
+from onnx_migrate.verify.evaluators.switched import switched
+from tests.harness import model, random_feeds
+
+W = "float[4,4] w = {" + ", ".join(f"{value:.4f}" for value in np.linspace(-1, 1, 16)) + "}"
+
+# Products alone, as others join what is kept beside them where that saves a Cast.
+CHAIN = f"""17 (float[4,4] x) => (float[4,4] y) <{W}> {{
+    a = MatMul (x, w)  b = MatMul (a, a)  c = MatMul (b, w)  d = MatMul (c, b)  e = MatMul (d, w)  y = MatMul (e, w) }}"""
+
+LOOP = f"""17 (float[4,4] x, int64 n) => (float[4,4] y) <{W}> {{
+    a = MatMul (x, w)  go = Constant<value = bool {{1}}> ()
+    y = Loop (n, go, a) <body = g (int64 i, bool c, float[4,4] s) => (bool k, float[4,4] t) {{
+        k = Identity (c)  p = MatMul (s, w)  q = Mul (p, a)  t = Tanh (q) }}> }}"""
+
+
+def _strictly(proto: str, kept: list[str]) -> Runnable:
+    result = make_pass("precision", kind="fp16", keep=tuple(kept)).run(Model(model(proto)), ChangeLog())
+    return Runnable(structure=files.inline(result).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("source", "groups"),
+    [
+        pytest.param(CHAIN, [[("a", ())], [("b", ()), ("c", ())], [("d", ()), ("e", ())]], id="main graph"),
+        pytest.param(LOOP, [[("a", ())], [("p", (2, "body", 0)), ("q", (2, "body", 0))]], id="in a loop"),
+    ],
+)
+def test_switches_stand_for_what_is_kept(
+    source: str, groups: list[list[tuple[str, tuple[int | str, ...]]]]
+) -> None:
+    named = source
+    for name in {name for group in groups for name, _ in group}:
+        named = named.replace(f" {name} = ", f" [{name}] {name} = ")
+    original = Runnable(structure=model(named).SerializeToString())
+    places = [[(key, name) for name, key in group] for group in groups]
+    narrow = _strictly(named, [])
+    runnable, switches = switched(original, narrow, TensorProto.FLOAT16, places)
+    one = open_model(runnable, UNOPTIMIZED)
+    feeds = random_feeds(model(named))
+    if "n" in feeds:
+        feeds["n"] = np.array(3)
+
+    outputs = set()
+    for kept in product([False, True], repeat=len(groups)):
+        flags = {switch: np.array(flag) for switch, flag in zip(switches, kept, strict=True)}
+        names = [name for group, flag in zip(groups, kept, strict=True) if flag for name, _ in group]
+        expected = open_model(_strictly(named, names), STRICT).run(feeds)["y"]
+        given = one.run({**feeds, **flags})["y"].astype(np.float16).astype(np.float32)
+        np.testing.assert_array_equal(given, expected.astype(np.float16).astype(np.float32))
+        outputs.add(expected.tobytes())
+    assert len(outputs) > 1  # the switches matter
