@@ -35,9 +35,11 @@ _ZEROS = "zeros"
 _DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
 """Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
 
-
 _BATCHES = (1, 2, 3)
 """One sample first: rounding is that of each, and a run of two takes twice as long."""
+
+_LARGE = 1 << 20
+"""Numbers of an input, as of an image, of which one draw is as telling as several of a smaller one."""
 
 
 @dataclass
@@ -54,13 +56,6 @@ class Reference:
     way: str = STRICT
     """The configuration in which a result was off last."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
-
-    def add(self, feed: Feed, outputs: dict[str, Any]) -> None:
-        """Add what the original computes on further inputs, unless these are known."""
-        if not any(_alike(feed, other) for other in self.feeds):
-            self.order.append(len(self.feeds))
-            self.feeds.append(feed)
-            self.outputs.append(in_float(outputs))
 
     def is_off_on(self, place: int, way: str) -> None:
         """Let the feed at a place, and a configuration, be run first: the next result is off there, too, most likely."""
@@ -93,30 +88,22 @@ def reference_of(original: Runnable, result: Runnable, settings: Settings, draws
     key = (original.structure or b"", shapes, draws)
     if key not in _references:
         model = open_model(original, STRICT)
-        extent = Extent(distributions=_DISTRIBUTIONS, batches=_BATCHES)
-        reference = Reference(original, [], [])
+        extent = Extent(distributions=_DISTRIBUTIONS, batches=_BATCHES, thorough=True)
         search = FeedSearch(model, original.model, result.model, settings.seed, extent)
         if settings.feeds is None:
             search.generate()
         else:
             search.use(settings.feeds)
-            draws = 1
-        for draw in range(1, draws):
-            search.draw_again(draw)
-        for feed, outputs in zip(search.feeds, search.outputs, strict=True):
-            reference.add(feed, outputs)
+        arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
+        if settings.feeds is None and sum(array.size for array in arrays) <= _LARGE:
+            for draw in range(1, draws):
+                search.draw_again(draw)
+        outputs = [in_float(run) for run in search.outputs]
+        reference = Reference(original, search.feeds, outputs, order=list(range(len(outputs))))
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
         _references[key] = reference
     return _references[key]
-
-
-def _alike(feed: Feed, other: Feed) -> bool:
-    """Return whether two feeds are the same numbers, as zeros of two draws are."""
-    return feed.name == other.name == _ZEROS and all(
-        isinstance(value, np.ndarray) and np.array_equal(value, other.inputs[name])
-        for name, value in feed.inputs.items()
-    )
 
 
 def recorded(reference: Reference, made: set[str] | None) -> list[str]:
