@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto
 
 from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable
@@ -29,8 +31,10 @@ LOOP = f"""17 (float[4,4] x, int64 n) => (float[4,4] y) <{W}> {{
         k = Identity (c)  p = MatMul (s, w)  q = Mul (p, a)  t = Tanh (q) }}> }}"""
 
 
-def _strictly(proto: str, kept: list[str]) -> Runnable:
-    result = make_pass("precision", kind="fp16", keep=tuple(kept)).run(Model(model(proto)), ChangeLog())
+def _strictly(proto: onnx.ModelProto, kept: list[str]) -> Runnable:
+    result = make_pass("precision", kind="fp16", keep=tuple(kept)).run(
+        Model(onnx.ModelProto.FromString(proto.SerializeToString())), ChangeLog()
+    )
     return Runnable(structure=files.inline(result).SerializeToString())
 
 
@@ -44,15 +48,15 @@ def _strictly(proto: str, kept: list[str]) -> Runnable:
 def test_switches_stand_for_what_is_kept(
     source: str, groups: list[list[tuple[str, tuple[int | str, ...]]]]
 ) -> None:
-    named = source
-    for name in {name for group in groups for name, _ in group}:
-        named = named.replace(f" {name} = ", f" [{name}] {name} = ")
-    original = Runnable(structure=model(named).SerializeToString())
+    named = model(source)
+    for node in all_nodes(named):
+        node.name = node.output[0]
+    original = Runnable(structure=named.SerializeToString())
     places = [[(key, name) for name, key in group] for group in groups]
     narrow = _strictly(named, [])
     runnable, switches = switched(original, narrow, TensorProto.FLOAT16, places)
     one = open_model(runnable, UNOPTIMIZED)
-    feeds = random_feeds(model(named))
+    feeds = random_feeds(named)
     if "n" in feeds:
         feeds["n"] = np.array(3)
 
