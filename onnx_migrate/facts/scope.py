@@ -211,7 +211,7 @@ class Scope:
         """Include a node that was written after the scope was created in the lookups of constants and of names read."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
-        self._reads.update(node.input)
+        self._reads.update(node.input[:])
 
     def is_read(self, name: str) -> bool:
         """Return whether a node of the body or of its sub-graphs reads a value, or it is an output of one of these.

@@ -31,7 +31,7 @@ __all__ = ["Driver", "Visitor"]
 _GRADES = list(Exactness)
 """From the best to the worst."""
 
-_operator, _inputs = attrgetter("op_type"), attrgetter("input")
+_operator = attrgetter("op_type")
 
 
 class Visitor(ABC):
@@ -132,7 +132,7 @@ class Driver:
         if not rewriters:
             return False
         done = _Work(node, rewriters)
-        inputs, read = rewriters[0].inputs, list(node.input)
+        inputs, read = rewriters[0].inputs, node.input[:]
         if inputs != read or done.removed:
             kept = () if done.removed else read
             self.dead_values.update([name for name in inputs if name and name not in kept])
@@ -163,7 +163,7 @@ class Driver:
                 exactness=_GRADES[done.grade],
                 serialised_helpers=tuple([item.SerializeToString() for item in helpers]),
                 serialised_constants=constant_summaries(
-                    scope, chain(inputs, read, *map(_inputs, helpers)), scope.constant_summaries
+                    scope, chain(inputs, read, *[item.input[:] for item in helpers]), scope.constant_summaries
                 ),
             )
         )

@@ -72,9 +72,9 @@ class Rewriter(NodeView):
         """The reason that the report shows if `note` was not called."""
         self.facts: list[object] = []
         """The values that `record_fact` recorded, which the driver puts into the log."""
-        self.inputs = list(node.input)
+        self.inputs = node.input[:]
         """The inputs that the node had before this rewriting."""
-        self.first_output = next(filter(None, node.output), "")
+        self.first_output = next(filter(None, node.output[:]), "")
         """The first output that the node had before any rewriting, which identifies it in the log's facts."""
         self._base = node.name or self.first_output or node.op_type
         self.exactness: Exactness | None = None
@@ -95,7 +95,7 @@ class Rewriter(NodeView):
     def drop(self, *names: str) -> None:
         """Remove attributes, whatever they hold."""
         attributes = self.node.attribute
-        found = [index for index, attribute in enumerate(attributes) if attribute.name in names]
+        found = [index for index, attribute in enumerate(attributes[:]) if attribute.name in names]
         for index in reversed(found):
             del attributes[index]
 
@@ -114,9 +114,11 @@ class Rewriter(NodeView):
     def set_input(self, index: int, value: str) -> None:
         """Connect an input; missing inputs before it are left out (""), and left-out inputs at the end are cut off."""
         inputs = self.node.input
-        while len(inputs) <= index:
-            inputs.append("")
-        inputs[index] = value
+        missing = index - len(inputs)
+        if missing < 0:
+            inputs[index] = value
+        else:
+            inputs.extend([*[""] * missing, value])
         while inputs and not inputs[-1]:
             del inputs[-1]
 

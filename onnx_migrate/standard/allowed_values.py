@@ -155,7 +155,7 @@ def value_violation(node: NodeProto, version: int) -> str | None:
     restricted = _restricted(node.domain, node.op_type)
     if not restricted:
         return None
-    for attribute in node.attribute:
+    for attribute in node.attribute[:]:
         if attribute.name not in restricted or attribute.ref_attr_name:
             continue
         if attribute.type == AttributeProto.INT:

@@ -256,7 +256,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     """
     if form.deprecated:
         return f"{form.name} was removed from the standard in version {form.since_version}"
-    inputs = list(node.input)
+    inputs = node.input[:]
     count = len(inputs)
     while count and not inputs[count - 1]:
         count -= 1
@@ -275,7 +275,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
         return None
     known, required = form.attributes, form.required_attributes
     present = 0
-    for attribute in node.attribute:
+    for attribute in node.attribute[:]:
         name = attribute.name
         kind = known.get(name)
         if kind is None:
