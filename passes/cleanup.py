@@ -19,6 +19,7 @@ from onnx_migrate.model.graphs import (
     names_read,
     names_read_by_each,
     output_names,
+    outputs_of_each,
 )
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -27,7 +28,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Cleanup"]
 
-_name, _outputs = attrgetter("name"), attrgetter("output")
+_name = attrgetter("name")
 
 
 @register_pass
@@ -61,7 +62,7 @@ class Cleanup(Pass):
         """
         read = {*output_names(body), *filter(None, chain.from_iterable(names_read_by_each(body.node)))}
         live = list(body.node)
-        if not read.issuperset(filter(None, chain.from_iterable(map(_outputs, body.node)))):
+        if not read.issuperset(filter(None, chain.from_iterable(outputs_of_each(body.node)))):
             read, live = set(output_names(body)), []
             for node in reversed(body.node):
                 made = list(node.output)

@@ -18,6 +18,7 @@ from onnx_migrate.model.graphs import (
     FunctionKey,
     function_key,
     function_path,
+    inputs_of_each,
     nested_bodies,
     output_names,
     subgraph_path,
@@ -221,7 +222,7 @@ class Scope:
         if not self._reads_body:
             for _, body in nested_bodies(self.body):
                 self._reads.update(output_names(body))
-                self._reads.update(chain.from_iterable(node.input for node in body.node))
+                self._reads.update(chain.from_iterable(inputs_of_each(body.node)))
             self._reads_body = True
         return name in self._reads
 

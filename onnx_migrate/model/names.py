@@ -7,12 +7,12 @@ from operator import attrgetter
 
 import onnx
 
-from onnx_migrate.model.graphs import bodies, initializer_names
+from onnx_migrate.model.graphs import bodies, initializer_names, inputs_of_each, outputs_of_each
 
 __all__ = ["Names"]
 
 
-_name, _inputs, _outputs = attrgetter("name"), attrgetter("input"), attrgetter("output")
+_name = attrgetter("name")
 
 
 class Names:
@@ -51,6 +51,6 @@ def _names(proto: onnx.ModelProto) -> set[str]:
         else:
             found.update(body.input)
         found.update(map(_name, body.node))
-        found.update(chain.from_iterable(map(_inputs, body.node)))
-        found.update(chain.from_iterable(map(_outputs, body.node)))
+        found.update(chain.from_iterable(inputs_of_each(body.node)))
+        found.update(chain.from_iterable(outputs_of_each(body.node)))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from onnx import AttributeProto, TensorProto
 from onnx_migrate.model.tensor_fields import ATTRIBUTE, MODEL, TENSOR, MessageType
 
 __all__ = ["numbers", "tensors"]
+
+_whole = itemgetter(slice(None))
 
 _WITHOUT_TENSORS = frozenset(
     getattr(AttributeProto, name) for name in ("FLOAT", "INT", "STRING", "FLOATS", "INTS", "STRINGS")
@@ -41,7 +43,8 @@ def _collect(message: Any, message_type: MessageType, found: list[TensorProto]) 
         if len(kind.tensor_fields) == 1:  # the attributes of all nodes are one sequence: there are many nodes
             (only,) = kind.tensor_fields.values()
             if only.repeated:
-                inner, kind = chain.from_iterable(map(attrgetter(only.name), inner)), only.message_type
+                lists = map(_whole, map(attrgetter(only.name), inner))
+                inner, kind = chain.from_iterable(lists), only.message_type
         if kind is TENSOR:
             found.extend(inner)
             continue

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 
 import onnx
 
 from onnx_migrate.errors import InvalidModel, Where
-from onnx_migrate.model.graphs import Body, LocatedBody, bodies, names_read, names_read_by_each, node_label
+from onnx_migrate.model.graphs import (
+    Body,
+    LocatedBody,
+    bodies,
+    names_read,
+    names_read_by_each,
+    node_label,
+    outputs_of_each,
+)
 
 __all__ = ["sort_model"]
 
@@ -30,7 +37,7 @@ def _sort(located: LocatedBody) -> bool:
     """Sort one body in place; return whether it had to be."""
     nodes = located.body.node
     producer: dict[str, int] = {}
-    for index, made in enumerate(map(attrgetter("output"), nodes)):
+    for index, made in enumerate(outputs_of_each(nodes)):
         for name in made:
             if name and producer.setdefault(name, index) != index:
                 node = nodes[index]

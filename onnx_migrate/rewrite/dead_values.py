@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import onnx
 
-from onnx_migrate.model.graphs import Body, names_read, nested_bodies, output_names
+from onnx_migrate.model.graphs import Body, inputs_of_each, names_read, nested_bodies, output_names
 
 __all__ = ["remove_dead_values"]
-
-_inputs = attrgetter("input")
 
 
 def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
@@ -47,7 +44,7 @@ class _BodyUses:
             self.reads.update(output_names(inner))
             if isinstance(inner, onnx.GraphProto):
                 self.reads.update(value.name for value in inner.input)
-            self.reads.update(chain.from_iterable(map(_inputs, inner.node)))
+            self.reads.update(chain.from_iterable(inputs_of_each(inner.node)))
 
     @cached_property
     def producers(self) -> dict[str, list[tuple[Body, onnx.NodeProto | None]]]:

@@ -57,7 +57,7 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
 
     `untyped` allows attributes without a type, which IR version 1 has.
     """
-    attributes = node.attribute
+    attributes = node.attribute[:]
     if len(attributes) > 1:
         names = [attribute.name for attribute in attributes]
         if len(set(names)) < len(names):

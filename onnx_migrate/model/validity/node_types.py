@@ -133,8 +133,8 @@ class _Typing:
                 for attribute, place, graph in subgraphs(node):
                     self._inner(graph, subgraph_path(path, node, attribute, place), types, ())
                 continue
-            names = list(node.output)
-            inputs, outputs = tuple(map(known, node.input)), tuple(map(known, names))
+            names = node.output[:]
+            inputs, outputs = tuple(map(known, node.input[:])), tuple(map(known, names))
             if operator in _TYPED:
                 outputs = self._typed(node, path, inputs, outputs)
             elif node.attribute and operator in ("If", "Loop", "Scan", "SequenceMap"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence, Set
 from itertools import chain
-from operator import attrgetter
 
 import onnx
 
@@ -16,8 +15,10 @@ from onnx_migrate.model.graphs import (
     called,
     function_key,
     function_path,
+    inputs_of_each,
     nested_nodes,
     node_label,
+    outputs_of_each,
 )
 from onnx_migrate.model.validity.functions import callees_first
 
@@ -61,7 +62,7 @@ def require_size(proto: onnx.ModelProto, name: str) -> None:
 def _require_size_of_nodes(proto: onnx.ModelProto, name: str) -> None:
     for located in bodies(proto):
         nodes = located.body.node
-        lists = chain(map(attrgetter("input"), nodes), map(attrgetter("output"), nodes))
+        lists = chain(inputs_of_each(nodes), outputs_of_each(nodes))
         if max(map(len, lists), default=0) <= _MOST_OF_NODE:
             continue
         for node in nodes:

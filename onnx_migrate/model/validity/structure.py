@@ -83,7 +83,7 @@ class _Check:
         if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
             return
         for node in body.node:
-            attributes = node.attribute
+            attributes = node.attribute[:]
             kinds = {attribute.type for attribute in attributes} if attributes else _NONE
             if self._contents and (kinds or node.op_type == "Constant"):
                 problem = attribute_fault(node, untyped=self._untyped)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import onnx
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import Body, output_names
+from onnx_migrate.model.graphs import Body, inputs_of_each, output_names, outputs_of_each
 from onnx_migrate.model.validity.fault import Fault, where_of
 
 __all__ = ["Definitions", "definitions", "value_faults"]
 
 
-_inputs, _outputs, _operator = attrgetter("input"), attrgetter("output"), attrgetter("domain", "op_type")
+_operator = attrgetter("domain", "op_type")
 
 
 class Definitions(NamedTuple):
@@ -45,8 +45,8 @@ def definitions(body: Body) -> Definitions:
         constants += [sparse.values.name for sparse in body.sparse_initializer]
     else:
         inputs = list(body.input)
-    produced = list(chain.from_iterable(map(_outputs, body.node)))
-    read = set(chain.from_iterable(map(_inputs, body.node)))
+    produced = list(chain.from_iterable(outputs_of_each(body.node)))
+    read = set(chain.from_iterable(inputs_of_each(body.node)))
     operators = set(map(_operator, body.node))
     names = frozenset((*inputs, *constants, *produced)) - {""}
     return Definitions(inputs, constants, produced, names, read - {""}, operators)
