@@ -15,6 +15,7 @@ from onnx_migrate.model.graphs import (
     names_read_by_each,
     nested_nodes,
     node_label,
+    operators_of,
     output_names,
 )
 from onnx_migrate.model.model import Model
@@ -91,7 +92,9 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
 def _places(graph: onnx.GraphProto, values: Collection[str]) -> set[int]:
     """Return the places of the nodes of a sorted graph that compute these values, and of all that need them."""
     gone, found = set(values), set()
-    for at, (node, read) in enumerate(zip(graph.node, names_read_by_each(graph.node), strict=True)):
+    for at, (node, read) in enumerate(
+        zip(graph.node, names_read_by_each(graph.node, operators_of(graph.node)), strict=True)
+    ):
         if not gone.isdisjoint(read) or not gone.isdisjoint(node.output):
             found.add(at)
             gone.update(filter(None, node.output))

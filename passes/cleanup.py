@@ -14,6 +14,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import (
     Body,
+    LocatedBody,
     bodies,
     initializer_names,
     names_read,
@@ -45,7 +46,7 @@ class Cleanup(Pass):
         names = Names(model.proto)
         found, removed = list(bodies(model.proto)), False
         for located in reversed(found):  # what is dead inside may be all that reads a value outside
-            removed |= self._remove_dead(located.body, located.path, log)
+            removed |= self._remove_dead(located, log)
         for located in bodies(model.proto) if removed else found:
             body, path = located.body, located.path
             self._rename_duplicates(body, path, names, log)
@@ -55,12 +56,14 @@ class Cleanup(Pass):
         note_unused_imports(self.name, drop_unused_imports(model.proto), log)
         return model
 
-    def _remove_dead(self, body: Body, path: str, log: ChangeLog) -> bool:
+    def _remove_dead(self, located: LocatedBody, log: ChangeLog) -> bool:
         """Keep a node if an output or a node after it reads it: in topological order every reader comes after.
 
         Where something reads every output, nothing is dead. Return whether any node was removed.
         """
-        read = {*output_names(body), *filter(None, chain.from_iterable(names_read_by_each(body.node)))}
+        body, path = located.body, located.path
+        each = names_read_by_each(body.node, located.operators)
+        read = {*output_names(body), *filter(None, chain.from_iterable(each))}
         live = list(body.node)
         if not read.issuperset(filter(None, chain.from_iterable(outputs_of_each(body.node)))):
             read, live = set(output_names(body)), []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import ClassVar, Literal
@@ -150,9 +149,10 @@ class MigrateOpset(Pass):
         found: dict[str, int] = {}
         for located in bodies_of(proto):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
-            for (domain, operator), count in Counter(map(_operator, located.body.node)).items():
+            for domain, operator in located.operators:
                 node = onnx.NodeProto(domain=domain, op_type=operator)
                 if opset is not None and is_runtime_operator(node, opset):
+                    count = list(map(_operator, located.body.node)).count((domain, operator))
                     found[operator] = found.get(operator, 0) + count
         for operator, count in sorted(found.items()):
             log.note(

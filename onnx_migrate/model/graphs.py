@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter, itemgetter
 
@@ -40,6 +40,7 @@ __all__ = [
     "nested_bodies",
     "nested_nodes",
     "node_label",
+    "operators_of",
     "output_names",
     "outputs_of_each",
     "producers",
@@ -61,7 +62,7 @@ FunctionKey = tuple[str, str, str]
 """A local function's domain, name and overload."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocatedBody:
     """A body and its position in the model."""
 
@@ -71,6 +72,11 @@ class LocatedBody:
     key: BodyKey
     owner: onnx.ModelProto | onnx.FunctionProto
     """Whose opset imports hold in the body: the model's, or those of the function that it is or that contains it."""
+
+    @cached_property
+    def operators(self) -> set[tuple[str, str]]:
+        """The domain and operator of each node when this is first asked, which is before nodes with sub-graphs are added."""
+        return operators_of(self.body.node)
 
 
 _operator, _inputs, _outputs = attrgetter("domain", "op_type"), attrgetter("input"), attrgetter("output")
@@ -152,15 +158,22 @@ def bodies(proto: onnx.ModelProto) -> Iterator[LocatedBody]:
 def _located(
     body: Body, path: str, key: BodyKey, owner: onnx.ModelProto | onnx.FunctionProto
 ) -> Iterator[LocatedBody]:
-    yield LocatedBody(body, path, key, owner)
-    for index, node, attribute, place, graph in directly_inside(body):
+    located = LocatedBody(body, path, key, owner)
+    yield located
+    for index, node, attribute, place, graph in _inside(body, located.operators):
         inner = subgraph_path(path, node, attribute, place)
         yield from _located(graph, inner, (*key, index, attribute, place), owner)
 
 
 def directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
     """Yield the sub-graphs of a body's nodes, each with its node and that one's index; not those inside sub-graphs."""
-    holders = _holders(body.node)
+    return _inside(body, operators_of(body.node))
+
+
+def _inside(
+    body: Body, operators: Iterable[tuple[str, str]]
+) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
+    holders = _holders(operators)
     if not holders:
         return
     for index, operator in enumerate(map(_operator, body.node)):
@@ -170,9 +183,14 @@ def directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int,
                 yield index, node, attribute, place, graph
 
 
-def _holders(nodes: Iterable[onnx.NodeProto]) -> set[tuple[str, str]]:
-    """Return which operators of these nodes may hold graphs; for most bodies none, so that their nodes are not searched."""
-    return {operator for operator in set(map(_operator, nodes)) if may_hold_graphs(*operator)}
+def operators_of(nodes: Iterable[onnx.NodeProto]) -> set[tuple[str, str]]:
+    """Return the domain and operator of each of these nodes, without those of sub-graphs."""
+    return set(map(_operator, nodes))
+
+
+def _holders(operators: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return which operators may hold graphs; for most bodies none, so that their nodes are not searched."""
+    return {operator for operator in operators if may_hold_graphs(*operator)}
 
 
 def nested_bodies(body: Body) -> Iterator[tuple[BodyKey, Body]]:
@@ -195,7 +213,7 @@ def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 
 def nested_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yield these nodes in order, each followed by the nodes of its sub-graphs."""
-    holders = _holders(nodes)
+    holders = _holders(operators_of(nodes))
     if not holders:
         yield from nodes
         return
@@ -236,9 +254,14 @@ def outputs_of_each(nodes: Iterable[onnx.NodeProto]) -> Iterator[list[str]]:
     return map(_whole, map(_outputs, nodes))
 
 
-def names_read_by_each(nodes: Sequence[onnx.NodeProto]) -> Iterator[list[str]]:
-    """Yield for each node what `names_read` returns, and maybe "" for an input that is left out; quicker for many nodes."""
-    return map(names_read, nodes) if _holders(nodes) else inputs_of_each(nodes)
+def names_read_by_each(
+    nodes: Sequence[onnx.NodeProto], operators: Iterable[tuple[str, str]]
+) -> Iterator[list[str]]:
+    """Yield for each node what `names_read` returns, and maybe "" for an input that is left out; quicker for many nodes.
+
+    `operators` has the domain and operator of each node, and maybe others.
+    """
+    return map(names_read, nodes) if _holders(operators) else inputs_of_each(nodes)
 
 
 def values_read(graph: onnx.GraphProto, ir_version: int) -> set[str]:
@@ -246,7 +269,7 @@ def values_read(graph: onnx.GraphProto, ir_version: int) -> set[str]:
 
     A caller does so who may override an initializer: one that is an input too, from the IR version on that has others.
     """
-    read = set(chain.from_iterable(names_read_by_each(graph.node)))
+    read = set(chain.from_iterable(names_read_by_each(graph.node, operators_of(graph.node))))
     listed = graph.input if ir_version >= IrFeature.UNLISTED.since else ()
     return read | {value.name for value in chain(listed, graph.output)}
 
@@ -283,7 +306,7 @@ def stored_weights(proto: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, .
         if isinstance(body, onnx.GraphProto):
             yield from ((tensor,) for tensor in body.initializer)
             yield from ((sparse.values, sparse.indices) for sparse in body.sparse_initializer)
-        for node in body.node:
+        for node in body.node if any(name == "Constant" for _, name in located.operators) else ():
             if node.op_type == "Constant" and is_onnx(node.domain):
                 for attribute in node.attribute:
                     if attribute.name == "value":

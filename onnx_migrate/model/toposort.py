@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
 
@@ -47,15 +47,15 @@ def _sort(located: LocatedBody) -> bool:
                     code="not-ssa",
                     where=where,
                 )
-    if _is_sorted(nodes, producer):
+    if _is_sorted(names_read_by_each(nodes, located.operators), producer):
         return False
     needs = [[producer[name] for name in names_read(node) if name in producer] for node in nodes]
     _reorder(located.body, needs, located.path)
     return True
 
 
-def _is_sorted(nodes: Sequence[onnx.NodeProto], producer: Mapping[str, int]) -> bool:
-    for index, names in enumerate(names_read_by_each(nodes)):
+def _is_sorted(read: Iterable[Sequence[str]], producer: Mapping[str, int]) -> bool:
+    for index, names in enumerate(read):
         for name in names:
             if producer.get(name, -1) >= index:
                 return False

@@ -117,7 +117,7 @@ def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
         known = imports[id(owner)]
         if owner is proto and proto.ir_version < _FIRST_WITH_IMPORTS:
             continue
-        used = {node.domain for node in located.body.node}
+        used = {domain for domain, _ in located.operators}
         missing = {domain for domain in used if ("" if is_onnx(domain) else domain) not in known}
         for node in located.body.node if missing else ():
             if node.domain in missing:

@@ -119,6 +119,7 @@ class _Finder:
         body, path = located.body, located.path
         if isinstance(body, onnx.GraphProto):
             self._graph(body, path)
+        types = any(_may_hold_types(*operator) for operator in located.operators)
         for node in body.node:
             if node.metadata_props:
                 self._add(IrFeature.METADATA, _where(path, node))
@@ -126,7 +127,7 @@ class _Finder:
                 self._add(IrFeature.DEVICES, _where(path, node))
             if node.overload:
                 self._add(IrFeature.OVERLOADS, _where(path, node))
-            if node.attribute and _may_hold_types(node.domain, node.op_type):
+            if types and node.attribute and _may_hold_types(node.domain, node.op_type):
                 where = _where(path, node)
                 known = is_onnx(node.domain)
                 for attribute in node.attribute:

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from itertools import chain
-from operator import attrgetter
 from typing import NamedTuple
 
 import onnx
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import Body, inputs_of_each, output_names, outputs_of_each
+from onnx_migrate.model.graphs import Body, inputs_of_each, operators_of, output_names, outputs_of_each
 from onnx_migrate.model.validity.fault import Fault, where_of
 
 __all__ = ["Definitions", "definitions", "value_faults"]
-
-
-_operator = attrgetter("domain", "op_type")
 
 
 class Definitions(NamedTuple):
@@ -47,7 +43,7 @@ def definitions(body: Body) -> Definitions:
         inputs = list(body.input)
     produced = list(chain.from_iterable(outputs_of_each(body.node)))
     read = set(chain.from_iterable(inputs_of_each(body.node)))
-    operators = set(map(_operator, body.node))
+    operators = operators_of(body.node)
     names = frozenset((*inputs, *constants, *produced)) - {""}
     return Definitions(inputs, constants, produced, names, read - {""}, operators)
 
