@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from onnx_migrate.messages import printable
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
@@ -34,8 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(NamedTuple):
     """The place of a node in a model: its graph or function, its name, its operator, and the operator's versions.
 
     `scope` is the path from the main graph ("graph"), through the sub-graphs of named nodes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import onnx
@@ -46,10 +47,15 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
             return model
-        values = {value.name: value for value in (*inferred.value_info, *inferred.input, *inferred.output)}
+        ends = {value.name: value for value in (*inferred.input, *inferred.output)}
+
+        @cache
+        def inner() -> dict[str, onnx.ValueInfoProto]:
+            return {value.name: value for value in inferred.value_info}
 
         def found(name: str) -> Dims | None:
-            return dims_of(values[name]) if name in values else None
+            value = ends.get(name) or inner().get(name)
+            return None if value is None else dims_of(value)
 
         outputs = [value for value in graph.output if contradict(dims_of(value), found(value.name))]
         idle = {value.name for value in graph.value_info if contradict(dims_of(value), found(value.name))}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import onnx
@@ -58,7 +57,7 @@ def decompose_or_leave(
         whole = model.copy() if may_stay is not None else model
         fitted = decompose_model(model, asked, log, pass_name, **how)
         refused = {
-            replace(item.error.where or Where(), from_version=None, to_version=None)
+            (item.error.where or Where())._replace(from_version=None, to_version=None)
             for item in fitted.refusals
         }
         if not refused or refused <= left or may_stay is None or not may_stay(refused):

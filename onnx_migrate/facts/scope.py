@@ -63,7 +63,9 @@ class Scope:
     _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
     _resolved: dict[str, TensorProto | onnx.NodeProto | None] = field(default_factory=dict, repr=False)
     """What the outputs of Identity nodes stand for, so that a chain of them is followed once."""
-    _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, repr=False)
+    _shared: dict[tuple[str | np.dtype[Any], tuple[int, ...], bytes], str] = field(
+        default_factory=dict, repr=False
+    )
     _reads: set[str] = field(default_factory=set, repr=False)
     _reads_body: bool = field(default=False, repr=False)
     constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
@@ -150,7 +152,7 @@ class Scope:
         It becomes an initializer of a graph. In a function, which has none, and before IR version 4 it becomes a
         Constant node.
         """
-        key = (array.dtype.str, array.shape, array.tobytes())
+        key = (array.dtype, array.shape, array.tobytes())
         if key in self._shared:
             return self._shared[key]
         self._shared[key] = name = self.names.fresh(hint)

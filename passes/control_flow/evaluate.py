@@ -173,7 +173,7 @@ class Evaluator:
     def inside(self, node: onnx.NodeProto, attribute: str) -> Iterator[None]:
         """Let refusals say that they are in a sub-graph of a node."""
         outer = self.where
-        self.where = replace(outer, scope=subgraph_path(outer.scope, node, attribute, 0))
+        self.where = outer._replace(scope=subgraph_path(outer.scope, node, attribute, 0))
         try:
             yield
         finally:

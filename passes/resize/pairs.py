@@ -171,6 +171,6 @@ def join_pair(rw: Rewriter, small: onnx.NodeProto, origin: ResizeOrigin, nearest
         nearest_mode=nearest_mode,
     )
     rw.node.name = origin.name
-    rw.where = replace(rw.where, node=origin.name or rw.first_output)
+    rw.where = rw.where._replace(node=origin.name or rw.first_output)
     rw.record_fact(replace(origin, split=(), split_scales=""))
     rw.supersede(*origin.split)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -204,7 +203,7 @@ def _times(count: int) -> str:
 
 def _node(change: Change) -> str:
     """Return the node of a change, as in "'clip1' (Clip-6 → Clip-13)"."""
-    return str(replace(change.where, operator=change.operators, from_version=None, to_version=None))
+    return str(change.where._replace(operator=change.operators, from_version=None, to_version=None))
 
 
 def _some(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain
 
 import onnx
@@ -55,8 +55,13 @@ def require_size(proto: onnx.ModelProto, name: str) -> None:
                     code="too-large",
                     hint=WHERE_FROM,
                 )
-    if proto.ByteSize() > 2 * _MOST_OF_NODE:
+    # Each input or output takes two bytes or more, and a node has the bytes of its sub-graphs too.
+    if any(node.ByteSize() > 2 * _MOST_OF_NODE for node in _own_nodes(proto)):
         _require_size_of_nodes(proto, name)
+
+
+def _own_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    return chain(proto.graph.node, *(function.node for function in proto.functions))
 
 
 def _require_size_of_nodes(proto: onnx.ModelProto, name: str) -> None:
