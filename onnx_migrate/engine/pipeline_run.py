@@ -194,7 +194,7 @@ class PipelineRun:
     def _is_exact(self) -> bool:
         """Return whether all passes are this package's, and all changes of the segment are bit for bit exact."""
         changes = self._log.changes[self._first_change :]
-        return self._own and all(change.exactness is Exactness.EXACT for change in changes)
+        return self._own and {change.exactness for change in changes} <= {Exactness.EXACT}
 
     def _run(self, item: Pass) -> None:
         """Run one pass and check what it must keep and what it ensures."""

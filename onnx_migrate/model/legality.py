@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from operator import attrgetter
 
 import onnx
 
@@ -11,11 +12,13 @@ from onnx_migrate.errors import IllegalModel, Where
 from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key, node_label
 from onnx_migrate.model.validity.fault import Fault, Problem
 from onnx_migrate.model.validity.node_types import type_faults
-from onnx_migrate.standard.allowed_values import value_violation
+from onnx_migrate.standard.allowed_values import restricted_attributes, value_violation
 from onnx_migrate.standard.opsets import imported, onnx_opset
-from onnx_migrate.standard.schema import same_domain, schema_violation, signature_at
+from onnx_migrate.standard.schema import Signature, same_domain, schema_violation, signature_at
 
 __all__ = ["check_legal", "node_faults"]
+
+_operator = attrgetter("domain", "op_type")
 
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
@@ -35,26 +38,30 @@ def node_faults(proto: onnx.ModelProto, domain: str = "") -> Iterator[Fault]:
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
         opset = _opset(located, proto.ir_version, domain)
-        for node in located.body.node:
-            if not same_domain(node.domain, domain) or (functions and called(node) in functions):
+        nodes, asked = located.body.node, [key for key in located.operators if same_domain(key[0], domain)]
+        forms = {key: None if opset is None else signature_at(*key, opset) for key in asked}
+        restricted = {key for key in asked if restricted_attributes(*key)}
+        for node, key in zip(nodes, map(_operator, nodes), strict=True):
+            if key not in forms or (functions and called(node) in functions):
                 continue
-            problem = _problem(node, opset, domain)
+            problem = _problem(node, forms[key], opset, domain, values=key in restricted)
             if problem:
                 where = Where(located.path, node_label(node), node.op_type, opset)
                 yield Fault(problem.code, problem.reason, where)
 
 
-def _problem(node: onnx.NodeProto, opset: int | None, domain: str) -> Problem | None:
+def _problem(
+    node: onnx.NodeProto, form: Signature | None, opset: int | None, domain: str, *, values: bool
+) -> Problem | None:
     if opset is None:
         reason = f"is in a graph or function that does not import {domain or 'ai.onnx'}"
         return Problem(code="domain-not-imported", reason=reason)
-    form = signature_at(node.domain, node.op_type, opset)
     if form is None:
         return Problem(code="invalid-node", reason=f"is not an operator of opset {opset}")
     complaint = schema_violation(node, form)
     if complaint:
         return Problem(code="invalid-node", reason=complaint)
-    complaint = value_violation(node, opset)
+    complaint = value_violation(node, opset) if values else None
     return Problem(code="no-such-value", reason=complaint) if complaint else None
 
 

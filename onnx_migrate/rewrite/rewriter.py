@@ -101,8 +101,7 @@ class Rewriter(NodeView):
 
     def set(self, name: str, value: Any) -> None:
         """Set an attribute; its type follows from the Python value, as in onnx.helper.make_attribute."""
-        if self.node.attribute:
-            self.drop(name)
+        self.drop(name)
         _add_attribute(self.node, name, value)
 
     def rename(self, operator: str, domain: str | None = None) -> None:
@@ -135,14 +134,15 @@ class Rewriter(NodeView):
             return
         import numpy as np
 
-        plain = TensorProto.FLOAT if attribute.type in _REAL else TensorProto.INT64
+        kind = attribute.type
+        plain = TensorProto.FLOAT if kind in _REAL else TensorProto.INT64
         dtype = self.dtype(like) if like else plain
         if dtype is None and self.onnx_opset < 15:
             dtype = self.need_dtype(like)
-        if attribute.ref_attr_name and attribute.type in _CONSTANT_FORMS and self.onnx_opset >= 12:
+        if attribute.ref_attr_name and kind in _CONSTANT_FORMS and self.onnx_opset >= 12:
             value = self.before("Constant", [], hint=name)
-            form = _CONSTANT_FORMS[attribute.type]
-            reference = self.preceding[-1].attribute.add(name=form, type=attribute.type)
+            form = _CONSTANT_FORMS[kind]
+            reference = self.preceding[-1].attribute.add(name=form, type=kind)
             reference.ref_attr_name = attribute.ref_attr_name
             if dtype not in (plain, None):
                 value = self.before("Cast", [value], hint=name, to=dtype)

@@ -14,7 +14,14 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
-__all__ = ["READ_BY_RUNTIME", "UNCHECKED", "allowed_values", "runtime_reading", "value_violation"]
+__all__ = [
+    "READ_BY_RUNTIME",
+    "UNCHECKED",
+    "allowed_values",
+    "restricted_attributes",
+    "runtime_reading",
+    "value_violation",
+]
 
 _AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _DIRECTION = ("forward", "reverse", "bidirectional")
@@ -139,7 +146,8 @@ def allowed_values(domain: str, operator: str, attribute: str, version: int) -> 
 
 
 @schema_cache
-def _restricted(domain: str, operator: str) -> frozenset[str]:
+def restricted_attributes(domain: str, operator: str) -> frozenset[str]:
+    """Return the attributes of an operator that may not have every value, by any of its versions."""
     name = "" if is_onnx(domain) else domain
     found = {key[2] for key in _VALUES if key[:2] == (name, operator)}
     if not name and defs.has(operator):
@@ -152,7 +160,7 @@ def _restricted(domain: str, operator: str) -> frozenset[str]:
 
 def value_violation(node: NodeProto, version: int) -> str | None:
     """Return how an attribute's value is not allowed at an opset, as a message without subject; None if all are."""
-    restricted = _restricted(node.domain, node.op_type)
+    restricted = restricted_attributes(node.domain, node.op_type)
     if not restricted:
         return None
     for attribute in node.attribute[:]:

@@ -107,7 +107,10 @@ def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
             raise Malformed(f"the invalid field number {number}", begin)
         value = at
         if wire_type == BYTES:
-            length, value = decode_varint(data, at, end)
+            if at < end and data[at] < 0x80:
+                length, value = data[at], at + 1
+            else:
+                length, value = decode_varint(data, at, end)
             at = value + length
         elif wire_type == VARINT:
             _, at = decode_varint(data, at, end)

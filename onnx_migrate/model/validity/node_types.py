@@ -20,7 +20,7 @@ from onnx_migrate.model.graphs import Body, function_path, output_names, subgrap
 from onnx_migrate.model.validity.fault import Fault, where_of
 from onnx_migrate.standard.element_types import CONSTANT_TYPES, TYPE_ATTRIBUTES
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.schema import CONTROL_FLOW, is_onnx, signature_at
 from onnx_migrate.standard.type_constraints import judge
 
 __all__ = ["constant_faults", "constant_type", "type_faults", "type_text"]
@@ -36,6 +36,7 @@ _DEFAULT_TYPE = {
     "RandomUniform": TensorProto.FLOAT,
 }
 _LIKE_INPUT = frozenset(("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"))
+_WITH_BODIES = frozenset((*CONTROL_FLOW, "SequenceMap"))
 _TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant"))
 """Operators of ai.onnx whose output has the type that an attribute says."""
 
@@ -137,7 +138,7 @@ class _Typing:
             inputs, outputs = tuple(map(known, node.input[:])), tuple(map(known, names))
             if operator in _TYPED:
                 outputs = self._typed(node, path, inputs, outputs)
-            elif node.attribute and operator in ("If", "Loop", "Scan", "SequenceMap"):
+            elif operator in _WITH_BODIES and node.attribute:
                 outputs = self._control_flow(node, path, types, inputs, outputs)
             complaint, derived = judge(domain, operator, version, inputs, outputs)
             if complaint:
