@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import ClassVar
@@ -159,7 +160,7 @@ class Driver:
                 ),
                 opset=onnx_version,
                 emitted=tuple(map(_operator, helpers)) if several else tuple(done.emitted),
-                reason="; ".join(dict.fromkeys(done.reasons)),
+                reason=_joined(tuple(done.reasons)),
                 exactness=_GRADES[done.grade],
                 serialised_helpers=tuple([item.SerializeToString() for item in helpers]),
                 serialised_constants=constant_summaries(
@@ -208,23 +209,25 @@ class Driver:
 class _Work:
     """What the rewriters of a node did, all of them together."""
 
+    removed = False
+    """Whether the node itself is dropped."""
+    noted = False
+    """Whether a rewriter gave a reason of its own."""
+    grade = 0
+    """The index in _GRADES of the worst exactness."""
+    replaced = False
+    """Whether a formula made the node one of another operator."""
+
     def __init__(self, node: onnx.NodeProto, rewriters: list[Rewriter]) -> None:
-        self.removed = False
-        """Whether the node itself is dropped."""
-        self.noted = False
-        """Whether a rewriter gave a reason of its own."""
-        self.grade = 0
-        """The index in _GRADES of the worst exactness."""
         self.emitted: list[str] = []
         """The operators of the nodes that were written beside it."""
         self.reasons: list[str] = []
         """Why the node itself was rewritten; those of the nodes beside it, or of what it became, follow from that."""
-        self.replaced = False
-        """Whether a formula made the node one of another operator."""
         for rewriter in rewriters:
-            self.noted |= bool(rewriter.reasons)
-            for beside in filter(None, (rewriter.preceding, rewriter.following)):
-                self.emitted.extend(map(_operator, beside))
+            if rewriter.reasons:
+                self.noted = True
+            if rewriter.preceding or rewriter.following:
+                self.emitted.extend(map(_operator, [*rewriter.preceding, *rewriter.following]))
             if rewriter.exactness is not None and rewriter.exactness is not Exactness.EXACT:
                 self.grade = max(self.grade, _GRADES.index(rewriter.exactness))
             if rewriter.node is node:
@@ -232,6 +235,12 @@ class _Work:
                 if not self.replaced:
                     self.reasons.extend(rewriter.reasons or (rewriter.default_reason,))
                 self.replaced |= rewriter.replaced
+
+
+@lru_cache(maxsize=256)
+def _joined(reasons: tuple[str, ...]) -> str:
+    """Return the reasons as one text, each once; many nodes have the same."""
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _since_version(domain: str, operator: str, opset: int) -> int:

@@ -82,7 +82,7 @@ def _read(rw: Rewriter, value: str, what: str, dtype: int, *, code: str) -> npt.
     if rw.dtype(value) not in (dtype, None):
         given, required = (TensorProto.DataType.Name(item) for item in (rw.need_dtype(value), dtype))
         rw.refuse(f"its {what} have the type {given}", code=code, hint=f"the standard requires {required}")
-    check_count(rw, value, what, code=code)
+    _check_shape(rw, rw.shape(value) if found is None else found.shape, what, code)
     return None if found is None else found.reshape(-1)
 
 
@@ -131,7 +131,10 @@ def check_count(rw: Rewriter, value: str, what: str, *, code: str) -> None:
     One is required for every resized axis, of a roi a start and an end.
     """
     known = rw.constant_value(value)
-    shape = rw.shape(value) if known is None else known.shape
+    _check_shape(rw, rw.shape(value) if known is None else known.shape, what, code)
+
+
+def _check_shape(rw: Rewriter, shape: tuple[int | None, ...] | None, what: str, code: str) -> None:
     axes = rw.attribute("axes")
     rank = len(axes.ints) if axes is not None and axes.ints else rw.rank(rw.input(0))
     if shape is None or rank is None or None in shape:
