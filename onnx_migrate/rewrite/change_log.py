@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import onnx
 from onnx import AttributeProto, TensorProto, helper
@@ -27,16 +27,8 @@ class Exactness(str, Enum):
     ASSUMED = "assumed"
 
 
-@dataclass(frozen=True)
-class Change:
-    """One node, before and after a pass.
-
-    `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
-    beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
-    `serialised_after` is None when other nodes replaced the node, also where one of several has its name and place.
-    `serialised_helpers` are the helper nodes in the result, `serialised_constants` the constants that all these nodes
-    read (see `constant_summaries`).
-    """
+class _Nodes(NamedTuple):
+    """The fields of a `Change`: a named tuple, as a migration makes one for each node."""
 
     pass_name: str
     where: Where
@@ -51,6 +43,17 @@ class Change:
     """The opset of the nodes after the pass, by which the versions of helper nodes follow; 0 where there are none."""
     serialised_helpers: tuple[bytes, ...] = ()
     serialised_constants: tuple[bytes, ...] = ()
+
+
+class Change(_Nodes):
+    """One node, before and after a pass.
+
+    `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
+    beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
+    `serialised_after` is None when other nodes replaced the node, also where one of several has its name and place.
+    `serialised_helpers` are the helper nodes in the result, `serialised_constants` the constants that all these nodes
+    read (see `constant_summaries`).
+    """
 
     @cached_property
     def before(self) -> onnx.NodeProto:
