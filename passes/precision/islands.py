@@ -59,6 +59,9 @@ _SURELY = 0.7
 _PRODUCTS = (MATRIX | RECURRENT, MATRIX, RECURRENT)
 """Operators that change where all others keep their type: of those inside of a loop or branch the search sees no values."""
 
+_AGAIN = 3
+"""How often that is found out: each time on the inputs, too, on which the result of the last time was off."""
+
 Islands = frozenset[tuple[BodyKey, str]]
 """Nodes by their bodies and first outputs."""
 
@@ -153,9 +156,10 @@ class _Search:
         return found
 
     def _smaller(self, original: Runnable, found: Found, needed: Islands) -> Found:
-        """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then halves, and halves of these.
+        """Give back nodes but the `needed` ones: a loop or branch for the nodes inside it, then groups of nodes.
 
-        Each is tried in the configuration that is off most; what remains is compared in all of them, and for jumps.
+        Loops are tried in the configuration that is off most, groups in one session; what remains is compared in all
+        configurations, and for jumps.
         """
         tries, kept = _TRIES, [found.islands]
         most = max(_SURELY, found.closeness.excess)
@@ -180,8 +184,17 @@ class _Search:
         order = [place for place in order if place in kept[-1] and place not in needed]
         length = max(1, -(-len(order) // _GROUPS))
         groups = [order[start : start + length] for start in range(0, len(order), length)]
-        for narrow in self._narrowed(original, kept[-1] - set(order), groups, most):
-            kept.append(kept[-1].difference(*(groups[place] for place in narrow)))
+        smaller: list[Islands] = []
+        for _ in range(_AGAIN):
+            last = smaller[-1:]
+            narrow = self._narrowed(original, kept[-1] - set(order), groups, most)
+            smaller = [kept[-1].difference(*(groups[place] for place in places)) for places in narrow]
+            if not smaller or smaller[-1:] == last:
+                break
+            closeness = self._compared(original, smaller[-1])
+            if closeness.agrees and not closeness.reason:
+                return replace(found, islands=smaller[-1], closeness=closeness)
+        kept += smaller[:-1]
         while len(kept) > 1:
             closeness = self._compared(original, kept[-1])
             if closeness.agrees and not closeness.reason:

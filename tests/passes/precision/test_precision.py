@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_migrate.passes.precision import islands
 
 import onnx_migrate
 from onnx_migrate import files
@@ -734,16 +735,35 @@ def test_a_long_chain_of_numbers_that_overflow_stays_float32() -> None:
     assert types(result)["a"] == F16
 
 
+ADDING_UP = f"""17 (float[2,64] a0) => (float[2,64] y) <float up = {{1.5}}, float down = {{0.66650390625}},
+    float half = {{0.5}}> {{
+    b = Mul (a0, half)
+    {"".join(f"a{at + 1} = Mul (a{at}, {('up', 'down')[at % 2]}) " for at in range(30))}
+    y = Sub (a30, b) }}"""
+
+
 def test_where_rounding_adds_up_parts_of_the_model_stay_float32() -> None:
     """No node makes the error alone: each adds its rounding, and the difference makes all of them twice as large."""
-    steps = "".join(f"a{at + 1} = Mul (a{at}, {('up', 'down')[at % 2]}) " for at in range(30))
-    result = check(
-        f"""17 (float[2,64] a0) => (float[2,64] y) <float up = {{1.5}}, float down = {{0.66650390625}},
-        float half = {{0.5}}> {{ b = Mul (a0, half) {steps} y = Sub (a30, b) }}""",
-        settings=SEARCH,
-    )
+    result = check(ADDING_UP, settings=SEARCH)
     narrow = [name for name, kind in types(result).items() if kind == F16 and name.startswith("a")]
     assert len(narrow) >= 8
+
+
+def test_groups_are_searched_again_where_the_result_is_off_on_other_inputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first search finds that no node need be kept, which the comparison contradicts."""
+    search, found = islands._Search._narrowed, []
+
+    def narrowed(self: Any, original: Any, kept: Any, groups: Any, most: float) -> list[frozenset[int]]:
+        found.append(search(self, original, kept, groups, most) if found else [frozenset(range(len(groups)))])
+        return found[-1]
+
+    monkeypatch.setattr(islands._Search, "_narrowed", narrowed)
+    result = check(ADDING_UP, settings=SEARCH)
+    assert len(found) == 2
+    narrow = [name for name, kind in types(result).items() if kind == F16 and name.startswith("a")]
+    assert 8 <= len(narrow) < 30
 
 
 def test_integers_that_are_given_back_leave_no_narrow_model() -> None:
