@@ -9,6 +9,7 @@ import onnx
 from onnx_migrate.engine.steps.decompose_model import body_scopes
 from onnx_migrate.facts.node_inference import inferred_output
 from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.shapes import set_dims
 from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.model.graphs import may_hold_graphs
 from onnx_migrate.model.model import Model
@@ -27,11 +28,8 @@ def declare_true_shapes(model: Model) -> list[str]:
     for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
         for scope in top.nested() if opset is not None else ():
             for value, shape in _wrong(scope, opset or 0):
-                tensor = value.type.tensor_type
-                tensor.ClearField("shape")
-                for size in shape:
-                    tensor.shape.dim.add(dim_value=size)
-                scope.record_type(value.name, ValueType(tensor.elem_type, shape))
+                set_dims(value, shape)
+                scope.record_type(value.name, ValueType(value.type.tensor_type.elem_type, shape))
                 written.append(value.name)
     return written
 

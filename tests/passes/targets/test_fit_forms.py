@@ -307,6 +307,13 @@ def test_outputs_of_branches_are_declared_as_they_are() -> None:
     assert not fit(LOOP.format("[1]"), "true_shapes")[1].notes
 
 
+def test_an_output_without_axes_is_declared_so() -> None:
+    result, _ = fit("11 (float[2] x) => (float[1] y) { y = ReduceSum <keepdims = 0> (x) }", "true_shapes")
+    declared = result.graph.output[0].type.tensor_type
+    assert declared.HasField("shape")
+    assert not declared.shape.dim
+
+
 @pytest.mark.parametrize(("scale", "readers"), [("v", 2), ("s", 2), ("v", 1)])
 def test_each_node_reads_a_dequantize_linear_of_its_own(scale: str, readers: int) -> None:
     other = "Add (a, b)" if readers == 2 else "Relu (a)"
