@@ -50,6 +50,9 @@ _TRIES = 12
 _GROUPS = 32
 """Of how many groups of nodes, about as many in each, it is found out which need not be kept."""
 
+_AGAIN = 3
+"""How often that is found out: each time on the inputs, too, on which the result of the last time was off."""
+
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 """How many times inputs are drawn, and for a model that decides by its numbers."""
 
@@ -58,9 +61,6 @@ _SURELY = 0.7
 
 _PRODUCTS = (MATRIX | RECURRENT, MATRIX, RECURRENT)
 """Operators that change where all others keep their type: of those inside of a loop or branch the search sees no values."""
-
-_AGAIN = 3
-"""How often that is found out: each time on the inputs, too, on which the result of the last time was off."""
 
 Islands = frozenset[tuple[BodyKey, str]]
 """Nodes by their bodies and first outputs."""
@@ -195,7 +195,7 @@ class _Search:
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=smaller[-1], closeness=closeness)
         kept += smaller[:-1]
-        while len(kept) > 1:
+        while len(kept) > 1:  # bisection, as each is smaller than the one before
             closeness = self._compared(original, kept[-1])
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=kept[-1], closeness=closeness)

@@ -347,9 +347,8 @@ def write_vectors_apart(rw: LoweringRewriter) -> str | None:
     for at, name in enumerate(node.input):
         known = rw.known(name) if rw.rank(name) == rank and len(rw.readers(name)) > 1 else None
         if known is not None:
-            tensor = onnx.numpy_helper.from_array(
-                known, rw.fresh("own")
-            )  # equal ones of `constant` are shared
+            # Not by `constant`, which shares equal ones.
+            tensor = onnx.numpy_helper.from_array(known, rw.fresh("own"))
             rw.scope.add_tensor(tensor)
             rw.set_input(at, tensor.name)
             rw.note("it reads a copy of a vector that other nodes read")

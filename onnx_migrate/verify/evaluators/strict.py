@@ -33,6 +33,7 @@ __all__ = [
     "names_type",
     "narrowest",
     "rounded_weights",
+    "rounding",
     "strict",
 ]
 
@@ -192,6 +193,14 @@ class _Wrapping:
         self._nodes.append(onnx.NodeProto(op_type="Cast", input=[source], output=[target], attribute=[to]))
 
 
+def rounding(source: str, narrow: str, target: str, kind: int) -> list[onnx.NodeProto]:
+    """Return nodes that round a float32 value to an element type and back, by way of the value `narrow`."""
+    return [
+        onnx.helper.make_node("Cast", [source], [narrow], to=kind),
+        onnx.helper.make_node("Cast", [narrow], [target], to=TensorProto.FLOAT),
+    ]
+
+
 def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable:
     """Return the original with the numbers rounded to `kind` that the result stores in it, and with rounded inputs.
 
@@ -210,10 +219,7 @@ def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable
             is_input or (value.tensor is not None and value.name in narrow)
         ):
             narrowed, rounded = names.fresh(f"{value.name}_narrow"), names.fresh(f"{value.name}_rounded")
-            nodes += [
-                onnx.helper.make_node("Cast", [value.name], [narrowed], narrowed, to=kind),
-                onnx.helper.make_node("Cast", [narrowed], [rounded], rounded, to=TensorProto.FLOAT),
-            ]
+            nodes += rounding(value.name, narrowed, rounded, kind)
             for step, place in value.readers:
                 step.node.input[place] = rounded
     constants = [step.node for step in frame.steps if step.is_a("Constant")]

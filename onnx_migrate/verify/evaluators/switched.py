@@ -15,6 +15,7 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
+from onnx_migrate.verify.evaluators.strict import rounding
 
 __all__ = ["switched"]
 
@@ -100,10 +101,7 @@ class _Rounding:
     def _round(self, source: str, target: str, switch: str | None) -> None:
         narrow = self._names.fresh(f"{target}_narrow")
         rounded = self._names.fresh(f"{target}_rounded") if switch else target
-        casts = [
-            onnx.helper.make_node("Cast", [source], [narrow], to=self._kind),
-            onnx.helper.make_node("Cast", [narrow], [rounded], to=TensorProto.FLOAT),
-        ]
+        casts = rounding(source, narrow, rounded, self._kind)
         if not switch:
             self._nodes += casts
             return
