@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import ClassVar, Literal
 
 import onnx
@@ -15,7 +14,7 @@ from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies as bodies_of
-from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
+from onnx_migrate.model.graphs import function_path, nested_nodes, node_label, operator_of
 from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -42,7 +41,6 @@ __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
 Newer = Literal["refuse", "keep", "lower"]
 
-_operator = attrgetter("domain", "op_type")
 
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 """Attribute values that the standard has removed and ONNX Runtime still accepts at any opset."""
@@ -152,7 +150,7 @@ class MigrateOpset(Pass):
             for domain, operator in located.operators:
                 node = onnx.NodeProto(domain=domain, op_type=operator)
                 if opset is not None and is_runtime_operator(node, opset):
-                    count = list(map(_operator, located.body.node)).count((domain, operator))
+                    count = list(map(operator_of, located.body.node)).count((domain, operator))
                     found[operator] = found.get(operator, 0) + count
         for operator, count in sorted(found.items()):
             log.note(

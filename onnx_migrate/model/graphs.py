@@ -40,6 +40,7 @@ __all__ = [
     "nested_bodies",
     "nested_nodes",
     "node_label",
+    "operator_of",
     "operators_of",
     "output_names",
     "outputs_of_each",
@@ -79,7 +80,10 @@ class LocatedBody:
         return operators_of(self.body.node)
 
 
-_operator, _inputs, _outputs = attrgetter("domain", "op_type"), attrgetter("input"), attrgetter("output")
+operator_of = attrgetter("domain", "op_type")
+"""Returns the domain and operator of a node."""
+
+_inputs, _outputs = attrgetter("input"), attrgetter("output")
 _whole = itemgetter(slice(None))
 
 _NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()
@@ -176,7 +180,7 @@ def _inside(
     holders = _holders(operators)
     if not holders:
         return
-    for index, operator in enumerate(map(_operator, body.node)):
+    for index, operator in enumerate(map(operator_of, body.node)):
         if operator in holders:
             node = body.node[index]
             for attribute, place, graph in _graphs(node):
@@ -185,7 +189,7 @@ def _inside(
 
 def operators_of(nodes: Iterable[onnx.NodeProto]) -> set[tuple[str, str]]:
     """Return the domain and operator of each of these nodes, without those of sub-graphs."""
-    return set(map(_operator, nodes))
+    return set(map(operator_of, nodes))
 
 
 def _holders(operators: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:

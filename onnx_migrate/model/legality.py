@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from operator import attrgetter
 
 import onnx
 
 from onnx_migrate.errors import IllegalModel, Where
-from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key, node_label
+from onnx_migrate.model.graphs import LocatedBody, bodies, called, function_key, node_label, operator_of
 from onnx_migrate.model.validity.fault import Fault, Problem
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.standard.allowed_values import restricted_attributes, value_violation
@@ -17,8 +16,6 @@ from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import Signature, same_domain, schema_violation, signature_at
 
 __all__ = ["check_legal", "node_faults"]
-
-_operator = attrgetter("domain", "op_type")
 
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
@@ -41,7 +38,7 @@ def node_faults(proto: onnx.ModelProto, domain: str = "") -> Iterator[Fault]:
         nodes, asked = located.body.node, [key for key in located.operators if same_domain(key[0], domain)]
         forms = {key: None if opset is None else signature_at(*key, opset) for key in asked}
         restricted = {key for key in asked if restricted_attributes(*key)}
-        for node, key in zip(nodes, map(_operator, nodes), strict=True):
+        for node, key in zip(nodes, map(operator_of, nodes), strict=True):
             if key not in forms or (functions and called(node) in functions):
                 continue
             problem = _problem(node, forms[key], opset, domain, values=key in restricted)

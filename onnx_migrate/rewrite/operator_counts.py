@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import attrgetter
 
 import onnx
 
-from onnx_migrate.model.graphs import function_key, may_hold_graphs, subgraphs
+from onnx_migrate.model.graphs import function_key, may_hold_graphs, operator_of, subgraphs
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["PassEffect", "nodes_by_operator", "operator_counts", "operator_name", "record_effect"]
-
-
-_key = attrgetter("domain", "op_type")
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ def _counted(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
     ]
     while pending:
         nodes = pending.pop()
-        found = Counter(map(_key, nodes))
+        found = Counter(map(operator_of, nodes))
         counts.update(found)
         holders = {key for key in found if may_hold_graphs(*key)}
         if holders:

@@ -16,7 +16,7 @@ import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import Body, function_path, output_names, subgraph_path, subgraphs
+from onnx_migrate.model.graphs import Body, function_path, operator_of, output_names, subgraph_path, subgraphs
 from onnx_migrate.model.validity.fault import Fault, where_of
 from onnx_migrate.standard.element_types import CONSTANT_TYPES, TYPE_ATTRIBUTES
 from onnx_migrate.standard.opsets import onnx_opset
@@ -42,7 +42,7 @@ _TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant")
 
 Types = MutableMapping[str, str | None]
 
-_name, _operator = attrgetter("name"), attrgetter("domain", "op_type")
+_name = attrgetter("name")
 
 
 def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
@@ -125,7 +125,7 @@ class _Typing:
         if isinstance(body, onnx.GraphProto):
             self._declared(body, path, types, given)
         versions, known = self._versions, types.get
-        for node, key in zip(body.node, map(_operator, body.node), strict=True):
+        for node, key in zip(body.node, map(operator_of, body.node), strict=True):
             domain, operator = key
             if key not in versions:
                 versions[key] = self._version(domain, operator)
