@@ -60,7 +60,7 @@ def operator_knowledge(
     }
     if target.boxes is not None:
         counts = _unmeasured(target.boxes, nodes, forms) or _in_boxes(target.failing, nodes, forms)
-        state = Knowledge.MEASURED
+        state = Knowledge.READ if target.table.built_from else Knowledge.MEASURED
     else:
         found = {key: target.knowledge(*key) for key in nodes}
         counts = {key: nodes[key] for key, own in found.items() if own is Knowledge.UNKNOWN}

@@ -10,10 +10,11 @@ from functools import cache
 from importlib.resources import files
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.messages import did_you_mean
 from onnx_migrate.safe_open import read_at_most
 from onnx_migrate.standard.targets.names import check_names
-from onnx_migrate.standard.targets.releases import plain
-from onnx_migrate.standard.targets.rows import Bundle, MeasuredRows, Table
+from onnx_migrate.standard.targets.releases import key, plain
+from onnx_migrate.standard.targets.rows import Bundle, MeasuredRows, ReleaseRow, Table
 from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row
 
 if sys.version_info >= (3, 11):
@@ -58,9 +59,35 @@ def parse_table(data: bytes, file: str, measured: bytes = b"") -> Table:
         table = read_row(Table, parsed(data, file), file, file=file, digest=digest)
         beside = f"{file[:-5]}{_MEASURED}"
         more = read_row(MeasuredRows, parsed(measured, beside), beside)
-        return replace(table, operators=table.operators + more.operators)
+        table = replace(table, operators=table.operators + more.operators)
+        return _with_rows_of(table) if table.built_from else table
     except WrongRow as error:
         raise UsageError(str(error), code="bad-target-file", hint=error.hint) from error
+
+
+def _with_rows_of(table: Table) -> Table:
+    """Return a table with the rows of the runtime that its own is built from; what ran in that one is read here, not measured."""
+    if table.built_from not in known_names():
+        raise WrongRow(
+            f"{table.file}: built_from = {table.built_from!r} is no runtime that has a table",
+            did_you_mean(table.built_from, known_names()) or "`inspect --for all` lists them",
+            placed=True,
+        )
+    since = table.releases[0].since
+    if table.releases != (ReleaseRow(since=since),):
+        raise WrongRow(
+            f"{table.file}: with built_from there is one [[release]], which has the key from and no other",
+            "rows on operators and faults may be added",
+            placed=True,
+        )
+    other, first = shipped(table.built_from), key(since)
+    return replace(
+        table,
+        releases=tuple(replace(row, measured=False) for row in other.releases if key(row.since) >= first),
+        operators=table.operators + tuple(replace(row, measured=False) for row in other.operators),
+        faults=table.faults + other.faults,
+        digest=hashlib.sha256((table.digest + other.digest).encode()).hexdigest(),
+    )
 
 
 @cache

@@ -335,6 +335,9 @@ class Table:
     """Oldest first."""
     operators: tuple[OperatorSupport, ...] = toml_key(name="operator", default=())
     faults: tuple[FaultRow, ...] = toml_key(name="fault", default=())
+    built_from: str = ""
+    """The runtime from whose source it is built, with the same numbers of releases: it has the rows of that one, from the release
+    of its one row on, as what was read."""
     aliases: tuple[str, ...] = ()
     bundles: tuple[Bundle, ...] = toml_key(name="bundle", default=())
     packages: tuple[str, ...] = ()

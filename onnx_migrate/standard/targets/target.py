@@ -68,18 +68,20 @@ class Target:
 
         Where they were, nothing else says that a node runs: of a row that was read, not every form may.
         """
-        found = shipped_forms(self.table.name) if self._is_shipped else None
+        found = shipped_forms(self._forms_of)
         return found.of(self.number) if found else None
 
     @cached_property
     def failing(self) -> Mapping[str, Sequence[Box]]:
         """The boxes of the forms that failed in it although it has their operators, by operator."""
-        found = shipped_forms(self.table.name, FAILING) if self._is_shipped else None
+        found = shipped_forms(self._forms_of, FAILING)
         return found.of(self.number) if found else {}
 
     @property
-    def _is_shipped(self) -> bool:
-        return self.table.file == f"{self.table.name}.toml"
+    def _forms_of(self) -> str:
+        """The runtime whose forms are this one's, "" for a user's own."""
+        own = self.table.name if self.table.file == f"{self.table.name}.toml" else ""
+        return self.table.built_from or own
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,11 +80,30 @@ def test_the_page_has_every_key_that_a_file_can_have() -> None:
     rows = (Table, ReleaseRow, OperatorSupport, FaultRow, Bundle)
     arrays = {"release", "operator", "fault", "bundle"}
     keys = {name for row in rows for name in keys_of(row)} - arrays - {"file", "digest"}
-    files = example() + example(1)
+    files = example() + example(1) + example(3)
 
     assert len(keys) > 30
     assert {key for key in keys if not re.search(rf"^{key} =", files, re.M)} == {"lacking"}
     assert "lacking = true" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("shipped", [True, False])
+def test_what_is_built_from_a_runtime_has_its_rows_as_what_was_read(shipped: bool, tmp_path: Path) -> None:
+    path = tmp_path / "mychip-ort.toml"
+    path.write_text(example(3), encoding="utf-8")
+    name = "onnxruntime-web" if shipped else str(path)
+    for release in ("1.16", "1.20.1", "1.30"):
+        own, other = (resolve([f"{one}=={release}"]).members[0] for one in (name, "onnxruntime"))
+
+        assert own.row == replace(other.row, measured=False)
+        assert other.measured
+        assert own.rows_of("", "DeformConv") == other.rows_of("", "DeformConv")
+        assert (own.boxes, own.failing) == (other.boxes, other.failing)
+        assert own.table.faults == other.table.faults
+        assert own.knowledge("com.microsoft", "GroupQueryAttention") is not Knowledge.MEASURED
+    assert "TreeEnsemble" in resolve([f"{name}==1.20.1"]).members[0].row.source
+    with pytest.raises(UsageError, match=r"1\.7"):
+        resolve([f"{name}==1.7"])
 
 
 def test_the_rows_of_a_program_are_added_to_the_table() -> None:
@@ -178,6 +198,8 @@ ROW = "[[release]]\nopset = 13\n"
         ("", "the key name is missing"),
         ("name = 'My Chip'\n" + ROW, "name must be of lower case letters"),
         ("name = 'a'", "there is no [[release]]"),
+        ("name = 'a'\nbuilt_from = 'onnxruntme'\n" + ROW, "is no runtime that has a table (did you mean onnxruntime?)"),
+        ("name = 'a'\nbuilt_from = 'onnxruntime'\n" + ROW, "there is one [[release]], which has the key from and no other"),
         ("name = 'a'\nrelase = 1\n" + ROW, "unknown key 'relase' (did you mean release?)"),
         ("name = 'a'\nnewer = 'maybe'\n" + ROW, "newer must be one of refused, tried, not 'maybe'"),
         ("name = 'a'\noperators = 'all'\n" + ROW, "operators must be one of listed, any, unknown, not 'all'"),
