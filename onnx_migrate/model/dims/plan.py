@@ -178,7 +178,7 @@ def plans_for_batch(plan: DimPlan, interface: Interface, symbol: str) -> Iterato
     The batch is the length that the first axes of the inputs have in common, or 1 if they differ. In each input it is
     the first axis of that length: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. Where an input has both,
     or only one axis at all (a length of each item, or a number for all of them), the other way is tried too. None are
-    yielded if the first axes are open already. Raises UsageError if no input has a batch.
+    yielded if the first axes are open already, named or not. Raises UsageError if no input has a batch.
     """
     for axes in _batch_axes(interface, symbol):
         yield plan.with_batch(axes, interface, symbol)
@@ -191,15 +191,13 @@ def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[in
     options: list[list[int | None]] = []
     for port in ranked:
         shape = port.shape or ()
-        axes = [
-            axis for axis, size in enumerate(shape[:2]) if size == batch and not isinstance(shape[0], str)
-        ]
+        axes = [axis for axis, size in enumerate(shape[:2]) if size == batch and isinstance(shape[0], int)]
         found: list[int | None] = list(axes)
         if len(ranked) > 1 and (not axes or axes[0] or len(shape) == 1):
             found.append(None)
         options.append(found or [None])
     if all(axes == [None] for axes in options):
-        if any(isinstance(port.shape[0], str) for port in ranked if port.shape):
+        if any(not isinstance(port.shape[0], int) for port in ranked if port.shape):
             return
         raise UsageError(
             f"no input has an axis of length {batch} that could be the batch",

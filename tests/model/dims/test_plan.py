@@ -14,7 +14,7 @@ def interface(*shapes: tuple[int | str | None, ...]) -> Interface:
     return Interface(ports, (Port("y", "float", (1, 4)),))
 
 
-def batches(*shapes: tuple[int | str, ...]) -> list[dict[str, dict[int, str]]]:
+def batches(*shapes: tuple[int | str | None, ...]) -> list[dict[str, dict[int, str]]]:
     return [plan.axes for plan in plans_for_batch(DimPlan(), interface(*shapes), "N")]
 
 
@@ -48,6 +48,8 @@ def test_the_batch_is_looked_for_on_the_likeliest_axis_first() -> None:
     assert {"x0": {0: "N"}} in batches((1, 16), (1,))
     assert batches(("M", 76, 32, 1)) == []
     assert batches(("M", 1)) == []
+    assert batches((None, 14)) == batches((None, 1)) == []
+    assert batches((1, 16), (None, 1)) == [{"x0": {0: "N"}}]
     with pytest.raises(UsageError):
         batches((7, 3), (5, 2))
 
