@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import onnx
 from onnx import AttributeProto, TensorProto
@@ -49,7 +50,7 @@ class Step:
     outputs: list[Value | None] = field(default_factory=list, repr=False)
     inner: list[tuple[str, Frame]] = field(default_factory=list)
 
-    @property
+    @cached_property
     def domain(self) -> str:
         """The node's domain, "" for ai.onnx."""
         return "" if is_onnx(self.node.domain) else self.node.domain

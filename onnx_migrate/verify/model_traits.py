@@ -36,6 +36,7 @@ __all__ = [
     "needed_nodes",
     "random_outputs",
     "with_fixed_numbers",
+    "without_draws",
 ]
 
 
@@ -143,6 +144,11 @@ def is_random_node(node: NodeProto) -> bool:
     if node.op_type == "Dropout":
         return len(node.input) > 2 and node.input[2] != ""
     return node.op_type in _RANDOM
+
+
+def without_draws(*runnables: Runnable) -> tuple[Runnable, ...]:
+    """Return models with fixed numbers in place of random ones if the first of them draws any."""
+    return tuple(map(with_fixed_numbers, runnables)) if is_random(runnables[0].model) else runnables
 
 
 def with_fixed_numbers(runnable: Runnable) -> Runnable:

@@ -27,6 +27,7 @@ from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART
 from onnx_migrate.verify.equivalence.parts import PARTS, Chain
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
+from onnx_migrate.verify.evaluators.external_data import can_read_in_place
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
@@ -225,7 +226,7 @@ class Prover:
         if self._original is not None and self._original[0] is model:
             return self._original[1]
         given = model.as_given
-        if model.weights.memory:
+        if model.weights.memory and (given is not None or not can_read_in_place(model.proto, model.weights)):
             folder = self._temporary.enter_context(TemporaryFolder())
             path = Path(folder, "model.onnx")
             if given is not None:

@@ -44,14 +44,14 @@ _PATIENCE = 3
 _SLOW = 2
 """After how many rounds with such results islands no longer grow: the whole model is one then, of which parts are given back."""
 
-_TRIES = 12
+_LOOP_TRIES = 12
 """How often it is tried to keep of loops and branches the nodes inside them alone."""
 
 _GROUPS = 32
 """Of how many groups of nodes, about as many in each, it is found out which need not be kept."""
 
 _AGAIN = 3
-"""How often that is found out: each time on the inputs, too, on which the result of the last time was off."""
+"""How often that is found out, if the result of the last time was off on other inputs: each time on these, too."""
 
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 """How many times inputs are drawn, and for a model that decides by its numbers."""
@@ -161,7 +161,7 @@ class _Search:
         Loops are tried in the configuration that is off most, groups in one session; what remains is compared in all
         configurations, and for jumps.
         """
-        tries, kept = _TRIES, [found.islands]
+        tries, kept = _LOOP_TRIES, [found.islands]
         most = max(_SURELY, found.closeness.excess)
 
         def tried(islands: Islands) -> bool:
@@ -185,18 +185,20 @@ class _Search:
         length = max(1, -(-len(order) // _GROUPS))
         groups = [order[start : start + length] for start in range(0, len(order), length)]
         smaller: list[Islands] = []
-        for _ in range(_AGAIN):
+        for _ in range(_AGAIN if groups else 0):
             last = smaller[-1:]
             narrow = self._narrowed(original, kept[-1] - set(order), groups, most)
             smaller = [kept[-1].difference(*(groups[place] for place in places)) for places in narrow]
             if not smaller or smaller[-1:] == last:
                 break
-            closeness = self._compared(original, smaller[-1])
+            closeness = self._compared(original, smaller[-1], named=False)
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=smaller[-1], closeness=closeness)
+            if not closeness.on_others:
+                break
         kept += smaller[:-1]
         while len(kept) > 1:  # bisection, as each is smaller than the one before
-            closeness = self._compared(original, kept[-1])
+            closeness = self._compared(original, kept[-1], named=False)
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=kept[-1], closeness=closeness)
             del kept[-(len(kept) // 2) :]
@@ -226,21 +228,26 @@ class _Search:
         ]
         return _places(other for step in near for other in (step, *_readers(step)))
 
-    def _compared(self, original: Runnable, islands: Islands, most: float | None = None) -> Closeness:
-        """Convert and compare; with `most` up to the first output that is off by more than so many times what is allowed."""
+    def _compared(
+        self, original: Runnable, islands: Islands, most: float | None = None, *, named: bool = True
+    ) -> Closeness:
+        """Convert and compare; with `most` up to the first output that is off by more than so many times what is allowed.
+
+        `named` says that causes are to be named.
+        """
         with Prover(self._settings) as prover:
             converted = self._convert(islands)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
                 return Closeness()
-            return self._compared_with(original, prover.runnable(converted), islands, most)
+            return self._compared_with(original, prover.runnable(converted), islands, most, named)
 
     def _compared_with(
-        self, original: Runnable, result: Runnable, islands: Islands, most: float | None
+        self, original: Runnable, result: Runnable, islands: Islands, most: float | None, named: bool
     ) -> Closeness:
         """Compare in a child process; without optimisation if that ends the process of the original, too."""
         given = original, result, self._kind, self._settings.for_child, self._draws, False
-        ending = self._settings.call(CLOSENESS, *given, self._strictly, most)
+        ending = self._settings.call(CLOSENESS, *given, self._strictly, most, named)
         if isinstance(ending, process.Returned):
             found: Closeness = ending.value
             return found
@@ -248,7 +255,7 @@ class _Search:
             return Closeness(reason=interruption(ending))
         if not runs_optimised(original, original, self._settings):
             self._strictly = True
-            return self._compared_with(original, result, islands, most)
+            return self._compared_with(original, result, islands, most, named)
         if self._crashing is None:
             self._crashing = crashing_nodes(
                 self._graph, lambda steps: self._runs(original, islands | _places(steps))

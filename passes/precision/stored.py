@@ -88,11 +88,18 @@ class StoredNumbers:
     def _from_file(self, tensor: TensorProto) -> _Converted:
         if self.folder is None:
             self.folder = TemporaryFolder()
-        path, extent = Path(self.folder.path, "weights"), Extent(self.target)
+        path, payload = Path(self.folder.path, "weights"), self.weights.payload(tensor)
+        if payload.length <= _CHUNK:
+            data, extent = self._changed(floats(payload.read(), tensor.data_type))
+            with path.open("ab") as file:
+                start = file.tell()
+                file.write(data)
+            return _Converted(FilePayload(path, start, len(data)), extent)
+        extent = Extent(self.target)
         waiting: deque[Future[tuple[bytes, Extent]]] = deque()
         with path.open("ab") as file, ThreadPoolExecutor(_THREADS) as pool:
             start = file.tell()
-            pieces = pieces_of(self.weights.payload(tensor), _CHUNK)
+            pieces = pieces_of(payload, _CHUNK)
             while True:
                 for piece in islice(pieces, _WAITING - len(waiting)):
                     waiting.append(pool.submit(self._changed, floats(piece, tensor.data_type)))

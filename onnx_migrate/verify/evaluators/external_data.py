@@ -16,9 +16,10 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.model.graphs import nested_bodies
 from onnx_migrate.model.payloads import FilePayload
 from onnx_migrate.model.tensors import tensors
+from onnx_migrate.model.weights import Weights, mark_external
 from onnx_migrate.verify.evaluators.interface import Runnable
 
-__all__ = ["open_external_data"]
+__all__ = ["can_read_in_place", "open_external_data"]
 
 _DESCRIPTORS = "proc/self/fd"
 
@@ -58,9 +59,10 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
     with ExitStack() as stack:
         opened = {path: stack.enter_context(each.open()).fileno() for path, each in files.items()}
         for tensor, payload in found:
-            for entry in tensor.external_data:
-                if entry.key == "location" and isinstance(payload, FilePayload):
-                    entry.value = f"{_DESCRIPTORS}/{opened[payload.path]}"
+            if isinstance(payload, FilePayload):
+                del tensor.external_data[:]
+                location = f"{_DESCRIPTORS}/{opened[payload.path]}"
+                mark_external(tensor, location, payload.offset, payload.length)
         try:
             yield proto.SerializeToString(), "/"
         except Exception as error:  # pybind raises a dozen unrelated kinds
@@ -73,6 +75,12 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
                     hint="load the model again",
                 ) from error
             raise
+
+
+def can_read_in_place(proto: ModelProto, weights: Weights) -> bool:
+    """Return whether ONNX Runtime can be given what `weights` keeps for a model where it lies, in files without a location."""
+    kept = {payload.path if isinstance(payload, FilePayload) else None for payload in weights.memory}
+    return None not in kept and not _any_in_subgraphs(proto) and _can_hold(len(kept) + 1)
 
 
 def _any_in_subgraphs(proto: ModelProto) -> bool:

@@ -50,19 +50,22 @@ _DOMAIN = "com.microsoft"
 _WORDS = (
     b"MatMulNBits",
     b"MultiHeadAttention",
-    b"AveragePool",
     b"SkipLayerNormalization",
     b"GatherBlockQuantized",
     b"QLinear",
     b"DFT",
     b"STFT",
 )
+_POOLS = (b"AveragePool", b"DequantizeLinear")
+"""Both are in a model whose pools of dequantised values are written."""
 
 
 def as_meant(runnable: Runnable, *, optimize: bool) -> tuple[Runnable, tuple[str, ...]]:
     """Return a model as it is to be loaded, itself if it has no such node, and notes on what was changed."""
     structure = runnable.structure
-    if structure is not None and not any(word in structure for word in _WORDS):
+    if structure is not None and not (
+        any(word in structure for word in _WORDS) or all(word in structure for word in _POOLS)
+    ):
         return runnable, ()
     model = runnable.proto()
     changed, notes = write_as_meant(model, optimize=optimize)

@@ -18,6 +18,7 @@ from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.names import Names
+from onnx_migrate.model.tensors import numbers
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
@@ -29,6 +30,7 @@ __all__ = [
     "LOADERS",
     "NARROW",
     "STRICT",
+    "is_exact",
     "is_narrow",
     "names_type",
     "narrowest",
@@ -54,6 +56,14 @@ NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 _AS_WRITTEN = ("Cast", "CastLike", "Constant", "ConstantOfShape", "If", "Loop", "Scan")
 """Operators that round by themselves, or that compute nothing."""
+
+_EXACT = (
+    "Abs", "Clip", "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
+    "GlobalMaxPool", "Identity", "Max", "MaxPool", "Min", "Neg", "ReduceMax", "ReduceMin", "Relu", "Reshape",
+    "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze",
+    "Where",
+)  # fmt: skip
+"""Operators that give nothing but numbers that they read, 0, or these with another sign: all of a narrow type if those are."""
 
 
 def is_narrow(model: onnx.ModelProto) -> bool:
@@ -100,6 +110,11 @@ def strict(runnable: Runnable, *, coarse: bool = False) -> Runnable:
     return runnable.with_structure(model)
 
 
+def is_exact(step: Step) -> bool:
+    """Return whether there is nothing to round in what a node makes if all that it reads is rounded."""
+    return step.is_a(*_EXACT) and not (step.is_a("Clip") and step.version < _CLIP_BY_INPUTS)
+
+
 class _Wrapping:
     """Writes the Casts of one body. A value of a body around it is cast here, where it is read."""
 
@@ -108,6 +123,7 @@ class _Wrapping:
         self._frame, self._names, self._coarse = frame, names, coarse
         self._nodes: list[onnx.NodeProto] = []
         self._wide: dict[Value, str] = {}
+        self._sparse = {sparse.values.name for sparse in frame.body.sparse_initializer}
         self._bounds: tuple[str, ...] = ()
         """The constants of coarse rounding, once they are written: the bounds, and how often what rounding adds is added."""
 
@@ -115,17 +131,25 @@ class _Wrapping:
         for step in self._frame.steps:
             if self._coarse and self._rounds_computed(step):
                 self._round(step.node.input[0], step.node.output[0], TensorProto.FLOAT16)
-            elif step.is_a(*_AS_WRITTEN) or not self._is_narrow(step):
-                self._nodes.append(step.node)
-            else:
+            elif self._is_wrapped(step):
                 self._wrap(step)
+            else:
+                self._nodes.append(step.node)
         del self._frame.body.node[:]
         self._frame.body.node.extend(self._nodes)
 
     @staticmethod
-    def _is_narrow(step: Step) -> bool:
+    def _is_wrapped(step: Step) -> bool:
+        if step.is_a(*_AS_WRITTEN):
+            return False
         values = [value for value in (*step.inputs, *step.outputs) if value is not None]
         return any(value.dtype in NARROW for value in values) and not any(value.container for value in values)
+
+    def _is_read_narrow(self, value: Value) -> bool:
+        """Return whether anything but nodes of this body that compute in float32 reads a value."""
+        return value.is_output or any(
+            step.frame is not self._frame or not self._is_wrapped(step) for step, _ in value.readers
+        )
 
     @staticmethod
     def _rounds_computed(step: Step) -> bool:
@@ -139,6 +163,9 @@ class _Wrapping:
 
     def _wrap(self, step: Step) -> None:
         node = step.node
+        exact = is_exact(step) and all(
+            value is None or value.dtype != TensorProto.FLOAT for value in step.inputs
+        )
         for place, value in enumerate(step.inputs):
             if value is not None and value.dtype in NARROW:
                 node.input[place] = self._widened(value)
@@ -151,7 +178,12 @@ class _Wrapping:
             if value is not None and value.dtype in NARROW:
                 wide = self._names.fresh(f"{value.name}_wide")
                 node.output[place] = wide
-                self._round(wide, value.name, value.dtype)
+                if not exact:
+                    self._round(wide, value.name, value.dtype)
+                    continue
+                self._wide[value] = wide
+                if self._is_read_narrow(value):
+                    self._cast(wide, value.name, value.dtype)
 
     def _round(self, wide: str, name: str, kind: int) -> None:
         """Round to a type; coarsely, that is to `r + 7 * (r - wide)`, where r is the rounded number."""
@@ -184,8 +216,15 @@ class _Wrapping:
 
     def _widened(self, value: Value) -> str:
         if value not in self._wide:
-            self._wide[value] = self._names.fresh(f"{value.name}_widened")
-            self._cast(value.name, self._wide[value], TensorProto.FLOAT)
+            self._wide[value] = wide = self._names.fresh(f"{value.name}_widened")
+            tensor = None if value.name in self._sparse else value.tensor
+            if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+                self._cast(value.name, wide, TensorProto.FLOAT)
+            else:
+                held = numbers(onnx.numpy_helper.to_array(tensor)).astype("<f4").tobytes()
+                stored = TensorProto(data_type=TensorProto.FLOAT, dims=tensor.dims, raw_data=held)
+                given = onnx.AttributeProto(name="value", type=onnx.AttributeProto.TENSOR, t=stored)
+                self._nodes.append(onnx.NodeProto(op_type="Constant", output=[wide], attribute=[given]))
         return self._wide[value]
 
     def _cast(self, source: str, target: str, kind: int) -> None:

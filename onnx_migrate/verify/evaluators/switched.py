@@ -15,7 +15,7 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
-from onnx_migrate.verify.evaluators.strict import rounding
+from onnx_migrate.verify.evaluators.strict import is_exact, rounding
 
 __all__ = ["switched"]
 
@@ -72,12 +72,17 @@ class _Rounding:
                 if value is not None and self._is_rounded(value, step):
                     step.node.input[place] = self._rounded(value, self._switches[step])
             self._nodes.append(step.node)
+            if is_exact(step) and not any(map(self._is_wide_constant, step.inputs)):
+                continue
             for place, value in enumerate(step.outputs):
                 if value is not None and value.dtype == TensorProto.FLOAT and value.name in self._narrow:
                     step.node.output[place] = wide = self._names.fresh(f"{value.name}_wide")
                     self._round(wide, value.name, self._switches[step])
         del self._frame.body.node[:]
         self._frame.body.node.extend(self._nodes)
+
+    def _is_wide_constant(self, value: Value | None) -> bool:
+        return value is not None and value.tensor is not None and value.name not in self._narrow
 
     def _is_rounded(self, value: Value, step: Step) -> bool:
         """Return whether a node that computes in the narrow type rounds what it reads, not being rounded where it is made."""

@@ -10,7 +10,7 @@ import numpy as np
 from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, wide
-from onnx_migrate.verify.precision.reference import Reference, recorded
+from onnx_migrate.verify.precision.reference import FEWEST, Reference, recorded
 
 __all__ = ["causes_of", "inner_errors", "originals"]
 
@@ -20,8 +20,8 @@ _EPSILON = 2.0**-11
 _AMPLIFIES = 4.0
 """How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
 
-_FIRST, _MOST = 200, 2000
-"""How many inner values are recorded in the first run, and in one at most."""
+_MOST = 2000
+"""How many inner values are recorded in one run at most."""
 
 _BYTES = 1 << 28
 """What those of a later run may take, and what is kept of the original's."""
@@ -76,9 +76,10 @@ def originals(
     if known := [name for name in names if name in kept]:
         yield known, kept
     names = [name for name in names if name not in kept]
-    count, start, held = _FIRST, 0, _bytes_of(kept)
+    start, held = 0, _bytes_of(kept)
     while start < len(names):
-        some, start = names[start : start + count], start + count
+        some = names[start : start + reference.at_once]
+        start += len(some)
         try:
             run = open_model(reference.runnable, STRICT, some).run(reference.feeds[feed].inputs)
         except (EvaluationError, MemoryError):
@@ -88,7 +89,7 @@ def originals(
         if held + size <= _BYTES:
             kept.update((name, run[name]) for name in some)
             held += size
-        count = int(min(max(_BYTES * len(some) // max(size, 1), _FIRST), _MOST))
+        reference.at_once = min(max(_BYTES * len(some) // max(size, 1), FEWEST), _MOST)
 
 
 def _bytes_of(values: Mapping[str, Any]) -> int:

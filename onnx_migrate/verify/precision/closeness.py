@@ -29,10 +29,10 @@ from onnx_migrate.verify.evaluators import (
     open_model,
 )
 from onnx_migrate.verify.evaluators.strict import is_narrow, rounded_weights
-from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
+from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.causes import causes_of, originals
 from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
-from onnx_migrate.verify.precision.jumps import decides, jump
+from onnx_migrate.verify.precision.jumps import SURELY, decides, jump
 from onnx_migrate.verify.precision.reference import (
     Reference,
     error_on,
@@ -90,6 +90,8 @@ class Closeness:
     fails: bool = False
     """Whether that is what ONNX Runtime says, and `causes` are all nodes of the form that it has no kernel of."""
     beyond: tuple[str, ...] = ()
+    on_others: bool = False
+    """Whether it is off by rounding alone, on inputs on which no result was tried that is compared on a few."""
 
     @property
     def agrees(self) -> bool:
@@ -126,6 +128,7 @@ def closeness(
     migrated: bool = False,
     strictly: bool = False,
     most: float | None = None,
+    named: bool = True,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
@@ -133,10 +136,10 @@ def closeness(
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
     optimisation, unless `strictly`. With `most` it runs on a few feeds, in the configuration alone in which a result was off
     last, neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many
-    times what is allowed.
+    times what is allowed. Causes are looked for where they are to be `named`; and jumps where an output is within its limit
+    everywhere, or off by more than rounding makes it.
     """
-    if is_random(original.model):
-        original, result = with_fixed_numbers(original), with_fixed_numbers(result)
+    original, result = without_draws(original, result)
     try:
         mark("original: running")
         reference = reference_of(original, result, settings, draws)
@@ -148,15 +151,18 @@ def closeness(
     ways = (STRICT, UNOPTIMIZED, OPTIMIZED) if halves and not strictly else (STRICT,)
     if most is not None:
         ways = (reference.way,)
+    rounded: dict[str, float] = {}
     try:
         for way in sorted(ways, key=lambda way: way != reference.way):
             within = measured.run(way)
-            if way == STRICT and halves and measured.decides and most is None:
-                jumping = jump(reference, result, measured.errors)
-                if jumping is not None:
-                    return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
+            rounded = dict(measured.errors) if way == STRICT else rounded
             if not within:
                 break
+        may_jump = within or (measured.way == STRICT and max(rounded.values(), default=0.0) > SURELY)
+        if halves and measured.decides and may_jump and most is None:
+            jumping = jump(reference, result, rounded)
+            if jumping is not None:
+                return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
     except EvaluationError as error:
         if measured.way == STRICT or not _runs(reference, measured.way):
             return Closeness(reason=f"it does not {error.failed_to}: {error}")
@@ -168,8 +174,8 @@ def closeness(
         outputs = tuple(
             replace(output, limit=output.error) if output.name in tolerated else output for output in outputs
         )
-    found = Closeness(outputs, beyond=tuple(measured.beyond))
-    if found.agrees or kind == TensorProto.FLOAT or most is not None:
+    found = Closeness(outputs, beyond=tuple(measured.beyond), on_others=measured.on_others)
+    if found.agrees or kind == TensorProto.FLOAT or most is not None or not named:
         return found
     worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
     at = max(runs, key=lambda place: error_on(reference, place, worst.name, runs[place]))
@@ -207,6 +213,8 @@ class Measured:
         """The configuration in which the result ran last."""
         self.runs: dict[int, dict[str, Any]] = {}
         """What it gave there, by the places of feeds."""
+        self.on_others = False
+        """Whether it was off, every value rounded, on a feed that was not among the first few."""
 
     @property
     def compared(self) -> tuple[RoundedOutput, ...]:
@@ -237,6 +245,7 @@ class Measured:
             for name, error in errors.items():
                 self._add(name, error, floors.get(name))
             if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
+                self.on_others = way == STRICT and place not in reference.order[:_FEW]
                 reference.is_off_on(place, way)
                 return False
         return True
@@ -346,8 +355,7 @@ def number_ranges(
 
     The third is whether the largest is above `large` and may be larger on other inputs, as that of a mask is not.
     """
-    if is_random(original.model):
-        original = with_fixed_numbers(original)
+    (original,) = without_draws(original)
     try:
         reference = reference_of(original, original, settings, draws)
     except EvaluationError:

@@ -10,14 +10,14 @@ import numpy as np
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.switched import switched
-from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
+from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.closeness import Measured
 from onnx_migrate.verify.precision.reference import reference_of
 from onnx_migrate.verify.settings import Settings
 
 __all__ = ["NARROWED", "narrowed"]
 
-_TRIES = 16
+_GROUP_TRIES = 16
 """How often it is tried to let more groups compute in the narrow type."""
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
@@ -39,8 +39,7 @@ def narrowed(
     rounded nearly as `result` does, on a few inputs: what is found has to be converted and compared. Returns nothing where the
     original does not run so.
     """
-    if is_random(original.model):
-        original, result = with_fixed_numbers(original), with_fixed_numbers(result)
+    original, result = without_draws(original, result)
     found: list[frozenset[int]] = []
     try:
         reference = reference_of(original, result, settings, draws)
@@ -56,7 +55,7 @@ def narrowed(
 
     places, tries = range(len(groups)), 0
     halves = deque([places[: len(places) // 2], places[len(places) // 2 :]])
-    while halves and tries < _TRIES:
+    while halves and tries < _GROUP_TRIES:
         half = halves.popleft()
         if not half:
             continue

@@ -20,7 +20,7 @@ from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
 from onnx_migrate.verify.precision.reference import Reference, error_on, recorded
 
-__all__ = ["decides", "jump"]
+__all__ = ["SURELY", "decides", "jump"]
 
 _DECIDING = frozenset(
     {
@@ -36,7 +36,7 @@ _LARGER = 24.0
 _SMALLEST = 2 * ROUNDING[TensorProto.FLOAT16]
 """The share of an output's largest magnitude up to which it is no jump."""
 
-_SURELY = 2 * _SMALLEST
+SURELY = 2 * _SMALLEST
 """The share from which on it is one without roundings that are larger."""
 
 
@@ -83,7 +83,7 @@ def jump(
 
 def _is_jump(coarse: float, fine: float) -> bool:
     """Return whether an output jumps; one that is infinite or NaN as it is, and was not, overflows."""
-    return fine < math.inf and coarse > _SMALLEST and (coarse > _LARGER * fine or fine > _SURELY)
+    return fine < math.inf and coarse > _SMALLEST and (coarse > _LARGER * fine or fine > SURELY)
 
 
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:

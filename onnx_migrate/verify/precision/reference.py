@@ -22,6 +22,7 @@ from onnx_migrate.verify.precision.errors import error_of, in_float
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
+    "FEWEST",
     "Reference",
     "error_on",
     "floors_of_narrow",
@@ -41,6 +42,9 @@ _BATCHES = (1, 2, 3)
 _LARGE = 1 << 20
 """Numbers of an input, as of an image, of which one draw is as telling as several of a smaller one."""
 
+FEWEST = 200
+"""How many inner values are recorded in one run at least: so many in the first one."""
+
 
 @dataclass
 class Reference:
@@ -55,6 +59,8 @@ class Reference:
     """The places of feeds, those first on which a result was off last."""
     way: str = STRICT
     """The configuration in which a result was off last."""
+    at_once: int = FEWEST
+    """How many inner values should not take too much memory."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
 
     def is_off_on(self, place: int, way: str) -> None:

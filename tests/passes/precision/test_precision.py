@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, UNOPTIMIZED, EvaluationError, open_model
 from onnx_migrate.verify.evaluators.strict import is_narrow
+from onnx_migrate.verify.precision import closeness
 from onnx_migrate.verify.precision.errors import error_of
+from onnx_migrate.verify.prover import Prover
 from tests.harness import loads, model, random_feeds, run
 from tests.steps import operators
 
@@ -749,10 +752,17 @@ def test_where_rounding_adds_up_parts_of_the_model_stay_float32() -> None:
     assert len(narrow) >= 8
 
 
+@pytest.mark.parametrize("on_others", [True, False])
 def test_groups_are_searched_again_where_the_result_is_off_on_other_inputs(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, on_others: bool
 ) -> None:
-    """The first search finds that no node need be kept, which the comparison contradicts."""
+    """The first search finds that no node need be kept, which the comparison contradicts; on the same inputs it would again."""
+    compared = islands._Search._compared
+
+    def elsewhere(*given: Any, **named: Any) -> Any:
+        return replace(compared(*given, **named), on_others=on_others)
+
+    monkeypatch.setattr(islands._Search, "_compared", elsewhere)
     search, tried = islands._Search._narrowed, []
 
     def narrowed(self: Any, original: Any, kept: Any, groups: Any, most: float) -> list[frozenset[int]]:
@@ -763,7 +773,7 @@ def test_groups_are_searched_again_where_the_result_is_off_on_other_inputs(
     monkeypatch.setattr(islands._Search, "_narrowed", narrowed)
     result = check(ADDING_UP, settings=SEARCH)
     assert len(tried) == 2
-    assert tried[0] == tried[1]
+    assert (tried[0] == tried[1]) == on_others
     narrow = [name for name, kind in types(result).items() if kind == F16 and name.startswith("a")]
     assert 8 <= len(narrow) < 30
 
@@ -778,3 +788,41 @@ def test_integers_that_are_given_back_leave_no_narrow_model() -> None:
     )
     assert is_narrow(result)
     assert [note.severity for note in log.notes if note.code == "precision-error"] == ["warning", "info"]
+
+
+def test_without_islands_no_groups_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        islands._Search, "_narrowed", lambda *given: pytest.fail("nothing is to be given back")
+    )
+    text = f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Relu(a) }}"
+    assert types(check(text, settings=SEARCH))["a"] == F16
+
+
+def test_jumps_are_looked_for_where_outputs_are_within_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is off by little is no jump, and the result is converted again."""
+    errors: list[float] = []
+    monkeypatch.setattr(
+        closeness, "jump", lambda reference, result, found: errors.append(max(found.values()))
+    )
+    text = ADDING_UP.replace("float[2,64] y)", "float[2,64] y, int64[2] k)").replace(
+        "b = Mul", "k = ArgMax<axis = 1, keepdims = 0> (a0)  b = Mul"
+    )
+    check(text, settings=SEARCH)
+    assert errors
+    assert max(errors) <= 5e-3
+
+
+def test_large_weights_of_a_result_are_not_copied_to_be_run(tmp_path: Path) -> None:
+    proto = model("17 (float[2,64] x) => (float[2,64] y) { y = MatMul(x, w) }")
+    weights = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64)
+    proto.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    onnx.save(proto, tmp_path / "m.onnx")
+    result = make_pass("precision", kind="fp16").run(files.load(tmp_path / "m.onnx"), ChangeLog())
+    feeds = {"x": np.ones((2, 64), np.float32)}
+    expected = open_model(Runnable(structure=files.inline(result).SerializeToString()), STRICT).run(feeds)
+    with Prover(Settings()) as prover:
+        runnable = prover.runnable(result)
+        given = open_model(runnable, STRICT).run(feeds)
+
+    assert runnable.weights is result.weights
+    np.testing.assert_array_equal(given["y"], expected["y"])
