@@ -813,9 +813,10 @@ def test_jumps_are_looked_for_where_outputs_are_within_their_limits(monkeypatch:
 
 
 def test_large_weights_of_a_result_are_not_copied_to_be_run(tmp_path: Path) -> None:
-    proto = model("17 (float[2,64] x) => (float[2,64] y) { y = MatMul(x, w) }")
+    proto = model("17 (float[2,64] x) => (float[2,64] y) { a = MatMul(x, w)  y = MatMul(a, v) }")
     weights = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64)
     proto.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    proto.graph.initializer.append(numpy_helper.from_array(weights[::-1], "v"))
     onnx.save(proto, tmp_path / "m.onnx")
     result = make_pass("precision", kind="fp16").run(files.load(tmp_path / "m.onnx"), ChangeLog())
     feeds = {"x": np.ones((2, 64), np.float32)}
