@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -124,6 +125,11 @@ class RoundedOutput:
         return self.error / self.limit
 
     def __str__(self) -> str:
+        if math.isinf(self.error):
+            return (
+                f"output {self.name!r}, every value rounded, has another shape than the original's, or NaN or infinite numbers"
+                " in other places"
+            )
         return (
             f"output {self.name!r}, every value rounded, is off by {self.error:.2g} of its largest magnitude;"
             f" {self.limit:.2g} is allowed"

@@ -15,6 +15,7 @@ from onnx_migrate.verdicts import (
     FirstDifference,
     Histogram,
     Kind,
+    RoundedOutput,
     Trial,
     Verdict,
 )
@@ -208,3 +209,12 @@ def test_as_one_line_empty_ranges_are_left_out() -> None:
 )
 def test_an_element_has_its_index_and_both_values(element: Element, text: str) -> None:
     assert str(element) == text
+
+
+def test_an_output_of_another_shape_is_not_off_by_infinity():
+    assert str(RoundedOutput("y", 0.25, 0.005)).endswith(
+        "is off by 0.25 of its largest magnitude; 0.005 is allowed"
+    )
+    assert str(RoundedOutput("y", float("inf"), 0.005)).endswith(
+        "has another shape than the original's, or NaN or infinite numbers in other places"
+    )
