@@ -1,4 +1,4 @@
-"""Declares the outputs of graphs and branches with as many axes as they have."""
+"""Declares the outputs of graphs and bodies with as many axes as they have."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ __all__ = ["declare_true_shapes"]
 def declare_true_shapes(model: Model) -> list[str]:
     """Declare outputs that have another number of axes than they are declared with as they are; return their names.
 
-    ONNX Runtime up to 1.11 fails on such an output of a branch in a loop, and 1.4 on one of the model.
+    ONNX Runtime up to 1.11 fails on such an output of a branch in a loop, and 1.4 on one of the model. Up to 1.16 it fails on an
+    output of a Scan's body of which it cannot tell how many axes it has.
     """
     written = []
     for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
@@ -35,9 +36,16 @@ def declare_true_shapes(model: Model) -> list[str]:
 
 
 def _wrong(scope: Scope, opset: int) -> Iterator[tuple[onnx.ValueInfoProto, tuple[int | None, ...]]]:
-    """Yield the outputs of a body that are declared with another number of axes than they have, with their true dims."""
+    """Yield the outputs of a body that are not declared with as many axes as they have, with their true dims."""
     if not isinstance(scope.body, onnx.GraphProto):
         return
+    scanned = scope.parent is not None and scope.parent.body.node[int(scope.key[-3])].op_type == "Scan"
+    for value in scope.body.output if scanned else ():
+        known = scope.value_type(value.name)
+        told = value.type.tensor_type.HasField("shape") or known.container
+        if known.shape is not None and known.dtype is not None and not told:
+            value.type.tensor_type.elem_type = known.dtype
+            yield value, known.shape
     declared = {value.name: value for value in scope.body.output if value.type.tensor_type.HasField("shape")}
     for node in scope.body.node:
         if not is_onnx(node.domain) or may_hold_graphs(node.domain, node.op_type):

@@ -307,6 +307,17 @@ def test_outputs_of_branches_are_declared_as_they_are() -> None:
     assert not fit(LOOP.format("[1]"), "true_shapes")[1].notes
 
 
+def test_the_outputs_of_a_body_of_scan_are_declared() -> None:
+    """ONNX Runtime 1.3 to 1.16 run the body of an OnnxScript export only so: its Slice has computed ends."""
+    source = """17 (float[n, 4] x) => (float[n, 3] y) { y = Scan <num_scan_inputs = 1, body = b (float[4] v) => (w) {
+        start = Constant <value_ints = [1]> () end = Shape (v) w = Slice (v, start, end) }> (x) }"""
+    result, log = fit(source, "true_shapes")
+    (body,) = [item.body for item in bodies(result) if item.body.name == "b"]
+    declared = body.output[0].type.tensor_type
+    assert (declared.elem_type, len(declared.shape.dim)) == (onnx.TensorProto.FLOAT, 1)
+    assert [note.code for note in log.notes] == ["shape-declared"]
+
+
 def test_an_output_without_axes_is_declared_so() -> None:
     result, _ = fit("11 (float[2] x) => (float[1] y) { y = ReduceSum <keepdims = 0> (x) }", "true_shapes")
     declared = result.graph.output[0].type.tensor_type
