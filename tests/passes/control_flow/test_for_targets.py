@@ -60,3 +60,15 @@ def test_what_is_lacking_goes_also_where_the_rest_stays(migrated) -> None:  # ty
     assert found["Loop"] == 1
     assert not found["If"]
     assert len(kept) == 1
+
+
+@pytest.mark.parametrize(("options", "loops"), [({}, 1), ({"fix_values": "n=2"}, 0)])
+def test_mnn_gets_a_loop_where_it_cannot_be_unrolled(options: dict[str, str], loops: int) -> None:
+    """MNN 3.6 runs vital-model-chars2vec, whose loops have computed numbers of rounds, and fails the node tests of Loop."""
+    source = model(header("float[2] x, int64 n", "float[2] w") + f"{{ {LOOP.replace(', v)', ', x)')} }}")
+    result = onnx_migrate.migrate(source, runtime="mnn==3.6", simplify=False, **options)  # type: ignore[arg-type]
+    assert [node.op_type for node in all_nodes(result.model)].count("Loop") == loops
+    codes = {note.code for note in result.report.notes}
+    assert (
+        codes >= {"control-flow-kept", "operators-not-known"} if loops else "control-flow-kept" not in codes
+    )
