@@ -42,7 +42,10 @@ ANY_SHAPE = ("opencv", "ncnn")
 """The runtimes without scalars and vectors."""
 
 _RULED_OUT = ("onnxruntime", "openvino")
-"""The runtimes that run nearly all forms of their operators: of these the forms that failed are written."""
+"""The runtimes that run nearly all forms of their operators: of these the forms that failed are written, too."""
+
+_NEARLY_ALL = {"onnxruntime": "1.17"}
+"""The release from which on nothing but the forms that failed is written of a runtime."""
 
 _ENOUGH = 0.2
 """The share of the cases from which on what they say of limits counts."""
@@ -102,10 +105,14 @@ def write_forms(
             version: {name: one for name, one in own.items() if newest.get(name, one)[1] != "wrong"}
             for version, own in kept.items()
         }
+    failing = into.name.endswith(FAILING)
     releases = before.releases if before else tuple(versions)
+    last = _NEARLY_ALL.get(runtime)
+    if last and not failing and not before:
+        releases = (*(release for release in releases if key(release) < key(last)), last)
     alike_ones: dict[str, list[int]] = {}
     for at, release in enumerate(releases):
-        own = kept.get(versions.get(release, ""), {})
+        own = kept.get(versions.get(release, ""), {}) if failing or release != last else {}
         found = samples(cases, own, folder)
 
         def ends(
@@ -114,7 +121,7 @@ def write_forms(
             return run(runtime, version, part, names).ended
 
         fit = partial(_added, before.boxes[at], cases, own) if before else None
-        known = learned(found, own, folder, ends, ruled_out=runtime in _RULED_OUT, fit=fit)
+        known = learned(found, own, folder, ends, ruled_out=failing, fit=fit)
         for operator, own_boxes in sorted(known.items()):
             for box in own_boxes:
                 plain = {name: sorted(taken) for name, taken in sorted(box.items())}
@@ -284,8 +291,8 @@ def main() -> None:
         if not given.forms_only and not given.add:
             path = TABLES / f"{runtime}.operators.toml"
             path.write_text(text(rows(measured(runtime, cases))), encoding="utf-8")
-        ending = FAILING if runtime in _RULED_OUT else ENDING
-        write_forms(runtime, cases, TABLES / f"{runtime}{ending}", add=given.add)
+        for ending in (ENDING, FAILING) if runtime in _RULED_OUT else (ENDING,):
+            write_forms(runtime, cases, TABLES / f"{runtime}{ending}", add=given.add)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,11 @@ from onnx_migrate.compatibility import (
 )
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
+from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.json_form import json_of
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.standard.targets import Target, Targets, milestones, resolve, shipped, tables
+from onnx_migrate.standard.targets import Target, Targets, holds, milestones, resolve, shipped, tables
 from tests.harness import model
 from tests.support.paths import FIXTURES
 from tests.support.targets import targets_of
@@ -245,14 +246,9 @@ _CHOSEN = (
 def test_openvino_is_not_said_to_run_values_of_open_rank_nor_an_stft_of_open_dims(node: str) -> None:
     """OpenVINO 2026.4.1 compiles none of these (benchmarks/operator_forms.py)."""
     graph = f"g (float[N,M,1] x) => (float[] y) <int64 step = {{8}}, float[1] window = {{1.0}}, int64 i = {{1}}> {{ {node} }}"
-    open_dims, fixed = (
-        CompatibilityChecker(files.load(model(f'<ir_version: 8, opset_import: ["": 17]> {text}'))).advise(
-            next(iter(resolve(["openvino==2026.4"])))
-        )
-        for text in (graph, graph.replace("N,M,1", "1,16,1"))
-    )
-    assert open_dims.standing is Support.NOT_KNOWN, open_dims
-    assert fixed.standing is Support.AS_IS or node != "y = Squeeze (x)"
+    source = files.load(model(f'<ir_version: 8, opset_import: ["": 17]> {graph}'))
+    found = CompatibilityChecker(source).advise(next(iter(resolve(["openvino==2026.4"]))))
+    assert found.standing is Support.NOT_KNOWN, found
 
 
 @pytest.mark.parametrize(
@@ -274,7 +270,7 @@ LAST = """12 (float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3] c = {1, 2,
 COUNTS = "17 (int64[2,4] x) => (int64 y) <int64 c = {8}> { {0} y = Div (m, {1}) }"
 NORMAL = """12 (float[2,3,4,4] x) => (float[2,3,4,4] y) <float[3] s = {1, 1, 1}, float[3] m = {0, 0, 0}> {
     {0} = BatchNormalization (x, s, m, m, s) }"""
-LOGS = "{1} (float[2,3] x) => (float[2] y) <int64[1] a = {{1}}> {{ y = {0} <keepdims = 0{2}> (x{3}) }}"
+LOGS = "{1} (float[3,2,2] x) => (float[3,1,2] y) <int64[1] a = {{1}}> {{ y = {0} <keepdims = 1{2}> (x{3}) }}"
 JOINED = """13 (float[b,2,4] x, int64[b,2] n) => (float[b,10] y) {
     f = Flatten (x) c = Cast <to = 1> (n) y = Concat <axis = 1> (f, c) }"""
 TWICE = "14 (float[2,3,4] x) => (float[n,m,k] y) {{ t = Transpose <perm = [{0}]> (x) y = Transpose <perm = [{1}]> (t) }}"
@@ -292,7 +288,6 @@ EMPTY = """14 (float[2,3] x) => (int64 y) <int64[0] e = {}, int64 z = {1}> {
         (COUNTS.replace("{0}", "m = ReduceMax <keepdims = 0> (x)").replace("{1}", "c"), "openvino==2023.1", Support.NOT_KNOWN),
         (COUNTS.replace("{0}", "m = ReduceMax <keepdims = 0> (x) e = Constant <value = int64 {8}> ()").replace("{1}", "e"),
          "openvino==2026.4", Support.NOT_KNOWN),
-        (COUNTS.replace("{0}", "m = Squeeze (x)").replace("{1}", "c"), "openvino==2026.4", Support.AS_IS),
         (NORMAL.replace("{0}", "y, a, b, c, d"), "onnxruntime==1.8", Support.NOT_KNOWN),
         (NORMAL.replace("{0}", "y, a, b, c, d"), "onnxruntime==1.10", Support.AS_IS),
         (NORMAL.replace("{0}", "y"), "onnxruntime==1.8", Support.AS_IS),
@@ -301,10 +296,12 @@ EMPTY = """14 (float[2,3] x) => (int64 y) <int64[0] e = {}, int64 z = {1}> {
         (TWICE.format("1,0,2", "1,0,2"), "onnxruntime==1.10", Support.NOT_KNOWN),
         (TWICE.format("1,0,2", "1,0,2"), "onnxruntime==1.12", Support.AS_IS),
         (EMPTY, "openvino==2023.1", Support.NOT_KNOWN),
-        (EMPTY, "openvino==2026.4", Support.AS_IS),
+        ("13 (float[2,3] x) => (float[2,6] y) <int64[2] r = {1, 2}> { y = Tile (x, r) }", "ncnn==20261020", Support.NOT_KNOWN),
+        ("13 (int16[2,3] x) => (float[2,3] y) { y = Cast <to = 1> (x) }", "openvino==2023.1", Support.AS_IS),
+        ("13 (float[2,3] x) => (int64[2,n] y) { y = NonZero (x) }", "openvino==2026.4", Support.AS_IS),
         (LOGS.format("ReduceLogSumExp", 17, ", axes = [1]", ""), "openvino==2026.4", Support.AFTER),
         (LOGS.format("ReduceLogSumExp", 18, "", ", a"), "openvino==2026.4", Support.AS_IS),
-        (LOGS.format("ReduceL1", 17, ", axes = [1]", ""), "openvino==2025.4", Support.AFTER),
+        (LOGS.format("ReduceL1", 17, ", axes = [1]", ""), "openvino==2026.4", Support.AFTER),
         (LOGS.format("ReduceL2", 17, ", axes = [1]", ""), "openvino==2026.4", Support.AS_IS),
     ],
 )  # fmt: skip
@@ -314,6 +311,58 @@ def test_what_a_release_computes_wrongly_or_crashes_on_is_not_said_to_run(
     """Each was run in the wheels: `fails`, `crashes` or wrong where the answer is not "as it is"."""
     found = CompatibilityChecker(files.load(model(text))).advise(next(iter(resolve([runtime]))))
     assert found.standing is standing, (found.objections, found.operators)
+
+
+PSP = """11 (float[1,2,4,4] x, float[1,2,2,2] z) => (float[1,10,4,4] y) <float[4] r = {1, 1, 2, 2}> {
+    a = Relu (x) b = Resize (z, , r) y = Concat <axis = 1> (a, b, b, b, b) }"""
+QUANTIZED = """13 (float[1,4] x, float[4,4] w, float[4] b) => (uint8[1,4] y) <float s = {0.1}, uint8 z = {128}> {
+    g = Gemm (x, w, b) y = QuantizeLinear (g, s, z) }"""
+POINTS = """12 (float[1,2,4] x) => (float[1,1,4] y) <float[1,2,1] w = {1, 2}, float[1] b = {1}> {
+    r = Relu (x) y = Conv <kernel_shape = [1]> (r, w, b) }"""
+BODY = "11 (float[n] x) => (float y) { s = Squeeze (x) y = Softmax (s) }"
+TABLE = """13 (float[n] x) => (float[m] y) <float[4] t = {1, 2, 3, 4}, int64[1] z = {0}, int64[1] o = {1}> {
+    e = Shape (x) y = Slice (t, z, e, z, o) }"""
+PIXELS = """13 (float[1,8,2,n] x) => (float[a,b,c,d] y) <int64[5] l = {1, 2, 2, 2, -1}, int64 i = {3}, int64[1] v = {0},
+    int64[3] w = {1, 4, 2}> {
+    r = Reshape (x, l) t = Transpose <perm = [0, 4, 1, 2, 3]> (r) s = Shape (x) g = Gather (s, i) u = Unsqueeze (g, v)
+    c = Concat <axis = 0> (u, w) y = Reshape (t, c) }"""
+FUNNEL = """13 (float[1,3,2,4] x, float[1,2] n) => (float[b,n,i,t] y) <float[5,2,4] v = {ONES}> {
+    s = Shape (n) h = ConstantOfShape <value = float[1] {1.0}> (s) e = Einsum <equation = "ij,tnh->tnh"> (h, v)
+    p = Add (x, x) y = Einsum <equation = "binh,tnh->bnit"> (p, e) }""".replace("ONES", ", ".join(["1"] * 40))
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "fails", "runs"),
+    [
+        (BODY, "Softmax", "onnxruntime==1.4", "onnxruntime==1.6"),
+        (PSP, "Concat", "opencv==5.0", "opencv==4.12"),
+        (QUANTIZED, "QuantizeLinear", "opencv==5.0", "opencv==4.12"),
+        (POINTS, "Conv", "ncnn==20261020", "opencv==5.0"),
+        (TABLE, "Slice", "openvino==2023.1", "openvino==2026.4"),
+        (PIXELS, "Reshape", "openvino==2026.4", "openvino==2023.1"),
+        (FUNNEL, "Einsum", "openvino==2026.4", "openvino==2023.1"),
+    ],
+    ids=[
+        "ppocrv5_rec",
+        "own_psp",
+        "fknetwork_int8",
+        "silero_decoder_v5",
+        "lac_encoder",
+        "tesseranet",
+        "tr_funnel",
+    ],
+)
+def test_the_form_of_a_node_that_failed_in_a_model_is_one_of_what_failed(
+    text: str, operator: str, fails: str, runs: str
+) -> None:
+    forms = [form for form in node_forms(files.load(model(text))) if form.operator == operator]
+
+    def failed(runtime: str) -> bool:
+        boxes = next(iter(resolve([runtime]))).failing.get(operator, ())
+        return any(holds(box, form.facts, failing=True) for box in boxes for form in forms)
+
+    assert failed(fails), [form.facts for form in forms]
+    assert not failed(runs)
 
 
 def test_a_fault_that_bounds_the_opset_does_not_end_the_advice() -> None:

@@ -220,9 +220,8 @@ def _value(
     if given is None:
         return "?"
     if items and isinstance(items[0], (str, bytes)):
-        return ",".join(
-            item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in items
-        )
+        texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in items]
+        return ",".join(sorted(set(texts)) if len(texts) > _SMALL else texts)  # long: of each node of a tree
     if name in _WITHOUT:
         return "any"
     if name in _PLACES:

@@ -46,9 +46,11 @@ a model has one of these, and a migration warns of them (`operators-not-known`).
 axis right, and one over two axes of a larger image wrong. For {measured} the forms of nodes were measured, too: element types,
 ranks, axes, which inputs are constants, how dims are broadcast, and the attributes, in onnx's node tests, in what exporters write
 and in the nodes of whole models. "Runs as it is" is said of a model if each of its nodes has a form that was right, and that no
-node that failed has; of others, and of all in releases before these, operators are not known. {ruled_out} run nearly all
-forms of their operators: of a model with a node of a form that failed there, operators are not known. `python -m
-benchmarks.runtime_operators` measures both.
+node that failed has; of others, and of all in releases before these, operators are not known. Of 51 published models that no
+row was learned with, five releases of ONNX Runtime from 1.3 to 1.16 are so said to run 17 to 24, where they were said to run
+47 to 51, one to five of them wrongly. From 1.17 on it runs nearly all forms of its operators, and only a model with a node of
+a form that failed is not known to run. Such forms are kept of {ruled_out}.
+`python -m benchmarks.runtime_operators` measures both.
 
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
 without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
@@ -108,7 +110,11 @@ keeps it too.
 def _with_forms(ending: str) -> str:
     """Return the releases whose forms were measured, those that were right or those that failed."""
     found = {table.title: shipped_forms(table.name, ending) for table in tables()}
-    return listed(f"{title} {', '.join(own.releases)}" for title, own in found.items() if own)
+    return listed(
+        f"{title} {', '.join(release for release, boxes in zip(own.releases, own.boxes, strict=True) if boxes)}"
+        for title, own in found.items()
+        if own
+    )
 
 
 def main() -> None:

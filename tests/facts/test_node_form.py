@@ -98,3 +98,15 @@ def test_what_is_not_known_is_said() -> None:
     assert found["ranks"] == "?>?"
     assert found["dims"] == "?"
     assert form("13 (float[N,3] x) => (float[a,b] y) { y = Relu (x) }")["dims"] == "?n"
+
+
+def test_of_the_nodes_of_trees_counts_which_modes_there_are() -> None:
+    def of(modes: list[str]) -> dict[str, str]:
+        written = ", ".join(f'"{mode}"' for mode in modes)
+        return form(
+            '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (float[1,3] x) => (float[1,1] y)'
+            f" {{ y = ai.onnx.ml.TreeEnsembleRegressor <nodes_modes = [{written}]> (x) }}"
+        )
+
+    assert of(["LEAF", "BRANCH_LEQ"] * 9) == of(["BRANCH_LEQ", "LEAF", "LEAF"] * 7)
+    assert of(["LEAF", "BRANCH_LEQ"] * 9) != of(["LEAF", "BRANCH_LT"] * 9)

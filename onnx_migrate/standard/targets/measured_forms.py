@@ -3,8 +3,8 @@
 They lie beside the table of a runtime in NAME.forms.jsonl, which `python -m benchmarks.runtime_operators` writes: first the list
 of the releases, then a line for each box: its operator, the numbers of its releases, and the values that each fact of a form may
 have in it (`facts.node_form`). A box holds forms that were right, and none that failed.
-NAME.failing.jsonl has boxes of those that failed, and none that was right: alone, of a runtime that runs nearly all forms, or
-beside the others, for what fails behind some nodes only.
+A release without boxes is one from which on nearly all forms run, so that only those that failed are kept. NAME.failing.jsonl
+has boxes of these, in which none was right: for such releases, and beside the others for what fails behind some nodes only.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class MeasuredForms:
     releases: tuple[str, ...]
     boxes: Sequence[Mapping[str, Sequence[Box]]]
 
-    def of(self, release: str) -> Mapping[str, Sequence[Box]]:
-        """Return the boxes of the last measured release up to this one; none for one that is older than all."""
+    def of(self, release: str) -> Mapping[str, Sequence[Box]] | None:
+        """Return the boxes of the last release up to this one, None where it has none; {} for one that is older than all."""
         known = [at for at, own in enumerate(self.releases) if key(own) <= key(release)]
-        return self.boxes[known[-1]] if known else {}
+        return self.boxes[known[-1]] or None if known else {}
 
 
 def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:

@@ -75,7 +75,7 @@ class Target:
     def failing(self) -> Mapping[str, Sequence[Box]]:
         """The boxes of the forms that failed in it although it has their operators, by operator."""
         found = shipped_forms(self._forms_of, FAILING)
-        return found.of(self.number) if found else {}
+        return (found.of(self.number) if found else None) or {}
 
     @property
     def _forms_of(self) -> str:

@@ -224,7 +224,7 @@ def test_a_model_that_is_not_valid_is_shown_and_the_exit_code_says_so(cli: Run, 
 
 def test_whether_a_model_runs_in_a_runtime(cli: Run, folder: Path) -> None:
     ended = cli("inspect", "small.onnx", "--for", "onnxruntime==1.14")
-    assert "for ONNX Runtime 1.14: runs as it is (read)" in ended.out
+    assert "for ONNX Runtime 1.14: runs as it is (measured)" in ended.out
 
     ended = cli("inspect", "small.onnx", "--for", "tensorrt==6", "--for", "onnxruntime==1.14", "--json")
     assert ended.code == 0

@@ -89,7 +89,7 @@ def test_a_page() -> None:
 
 
 def test_nothing_to_say() -> None:
-    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14: runs as it is (read)"]
+    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14: runs as it is (measured)"]
 
 
 def test_operators_that_are_not_known_are_named() -> None:
