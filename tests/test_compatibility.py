@@ -319,7 +319,7 @@ QUANTIZED = """13 (float[1,4] x, float[4,4] w, float[4] b) => (uint8[1,4] y) <fl
     g = Gemm (x, w, b) y = QuantizeLinear (g, s, z) }"""
 POINTS = """12 (float[1,2,4] x) => (float[1,1,4] y) <float[1,2,1] w = {1, 2}, float[1] b = {1}> {
     r = Relu (x) y = Conv <kernel_shape = [1]> (r, w, b) }"""
-BODY = "11 (float[n] x) => (float y) { s = Squeeze (x) y = Softmax (s) }"
+BODY = "11 (float[n] x, int64[k] t) => (float y) { s = Reshape (x, t) y = Softmax (s) }"
 TABLE = """13 (float[n] x) => (float[m] y) <float[4] t = {1, 2, 3, 4}, int64[1] z = {0}, int64[1] o = {1}> {
     e = Shape (x) y = Slice (t, z, e, z, o) }"""
 PIXELS = """13 (float[1,8,2,n] x) => (float[a,b,c,d] y) <int64[5] l = {1, 2, 2, 2, -1}, int64 i = {3}, int64[1] v = {0},
