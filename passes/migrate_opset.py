@@ -41,7 +41,6 @@ __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
 Newer = Literal["refuse", "keep", "lower"]
 
-
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 """Attribute values that the standard has removed and ONNX Runtime still accepts at any opset."""
 
