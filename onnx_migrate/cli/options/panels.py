@@ -6,6 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import EllipsisType
 from typing import Any
 
@@ -133,6 +134,7 @@ class Command(click.RichCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Raises click.UsageError, in words that say what may be given."""
+        self._check_values(ctx, args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -146,6 +148,27 @@ class Command(click.RichCommand):
             if message == said:
                 raise
             raise click.UsageError(message, ctx) from error
+
+    def _check_values(self, ctx: click.Context, args: list[str]) -> None:
+        """Raise click.UsageError for an option in place of another one's value: click would write a file of that name."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        named = {name for option in options for name in (*option.opts, *option.secondary_opts)}
+        valued = {
+            name
+            for option in options
+            if not (
+                option.is_flag or False
+            )  # --int32 may have a value, and need not
+            for name in option.opts
+        }
+        before = args[: args.index("--")] if "--" in args else args
+        for argument, following in pairwise(before):
+            other = following.partition("=")[0].replace("_", "-")
+            if argument.replace("_", "-") in valued and other in named and not ctx.resilient_parsing:
+                raise click.UsageError(
+                    f"Option '{argument}' requires a value, and {other} is an option (write {argument}={following} to mean it)",
+                    ctx,
+                )
 
 
 _WORDS = {"a valid float range": "a number", "a valid integer range": "a whole number"}

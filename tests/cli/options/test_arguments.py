@@ -156,3 +156,31 @@ def test_a_name_without_an_equals_sign_is_wrong_usage(cli: Run, folder: Path, wo
 @pytest.mark.parametrize("command", ["migrate", "batch"])
 def test_the_help_shows_the_equals_sign(cli: Run, command: str) -> None:
     assert "--dynamic-batch =NAME" in cli(command, "--help").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--json-lines", "--jobs", "1"], ["--json_lines", "-j", "1"], ["--json-lines", "--out_dir=other"]],
+    ids=str,
+)
+def test_an_option_in_place_of_a_value_is_wrong_usage(cli: Run, folder: Path, words: list[str]) -> None:
+    before = sorted(folder.iterdir())
+
+    ended = cli("batch", "small.onnx", "--out-dir", "out", *words)
+
+    assert ended.code == 2
+    assert (
+        f"Option '{words[0]}' requires a value, and {words[1].partition('=')[0].replace('_', '-')} is an option"
+        in ended.err
+    )
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_value_behind_an_equals_sign_may_look_like_an_option(cli: Run, folder: Path) -> None:
+    ended = cli("batch", "small.onnx", "--out-dir", "out", "--json-lines=--jobs", *FAST)
+
+    assert (ended.code, (folder / "--jobs").is_file()) == (0, True)
+
+
+def test_an_option_may_follow_one_whose_value_may_be_left_out(cli: Run, folder: Path) -> None:
+    assert cli("small.onnx", "out.onnx", "--int32", "--quiet", *FAST).code == 0
