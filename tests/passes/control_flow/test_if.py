@@ -102,7 +102,8 @@ def test_what_may_fail_in_the_branch_not_taken_is_refused(then: str, reason: str
 @pytest.mark.parametrize(
     "then",
     ["z = Gather (x, i)", "z = Gather <axis = -1> (t, i) ", "z = GatherElements (x, i)", "z = GatherND (x, p)",
-     "z = GatherND (x, o)", "z = Gather (x, n)", "d = Div (i, j) z = Cast <to = 1> (d)", "d = Mod (i, j) z = Cast <to = 1> (d)",
+     "z = GatherND (x, o)", "z = Gather (x, n)", "u = Concat <axis = 0> (x, x) k = Add (i, i) z = Gather (u, k)",
+     "d = Div (i, j) z = Cast <to = 1> (d)", "d = Mod (i, j) z = Cast <to = 1> (d)",
      "k = Cast <to = 6> (i) l = Cast <to = 6> (j) d = Mod <fmod = 1> (k, l) z = Cast <to = 1> (d)"],
 )  # fmt: skip
 def test_indices_and_divisors_of_a_branch_that_is_not_taken(then: str) -> None:

@@ -35,6 +35,12 @@ def test_parts_of_one_and_of_a_step(keepdims: int) -> None:
     plain(header("float[3,2] x", "float[p,q,r] y", constants=CONSTANTS) + f"{{ {step} }}")
 
 
+@pytest.mark.parametrize("parts", ["a", "a, b", "b, a, b"])
+def test_tensors_are_joined(parts: str) -> None:
+    nodes = f"{{ s = SequenceConstruct ({parts}) y = ConcatFromSequence <axis = 1> (s) }}"
+    plain(header("float[2,1] a, float[2,3] b", "float[2,n] y") + nodes)
+
+
 @pytest.mark.parametrize("opset", [10, 11, 18])
 def test_unbind_as_pytorch_writes_it(opset: int) -> None:
     """A length of 1 beside keepdims = 0: the standard ignores the one then, and kernels do not."""
