@@ -306,6 +306,7 @@ def _simplify(options: Options, *, always: bool) -> Simplify:
         isolated=options.isolated,
         always=always,
         fuse=targets is None and options.control_flow and not (options.static or options.int32),
+        fuse_narrow=options.precision is not None,
         fittings=(*_rewrites_for(options), *_integers(options)),
         unlist=targets is not None and "initializers_as_inputs" in targets.write,
     )

@@ -14,18 +14,23 @@ _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 """Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
 
 
-def simplify_file(source: str, result: str, allowed: int, fuse: bool, alone: bool) -> int:
+def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm: bool, alone: bool) -> int:
     """Simplify the model at `source`, write it to `result` and return its size in bytes.
 
-    Without `fuse`, constants are folded, and other nodes stay as they are. Nothing is written if even the lowest limit for
-    folded tensors leads to more than `allowed` bytes. `alone` says that nothing else in this process registers schemas.
+    Without `fuse`, constants are folded, and other nodes stay as they are; without `batch_norm`, BatchNormalization is not fused.
+    Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes. `alone` says that nothing
+    else in this process registers schemas.
     """
     import onnxsim
 
     options = _schema_options(onnxsim.simplify, alone=alone)
     for threshold in _THRESHOLDS:
         simplified, _ = onnxsim.simplify(
-            onnx.load(source), perform_optimization=fuse, tensor_size_threshold=f"{threshold}B", **options
+            onnx.load(source),
+            perform_optimization=fuse,
+            skip_fuse_bn=not batch_norm,
+            tensor_size_threshold=f"{threshold}B",
+            **options,
         )
         size = simplified.ByteSize()
         if size <= allowed:

@@ -70,6 +70,8 @@ class Simplify(Pass):
 
     Importers know nodes by the forms in which exporters write them: of what onnxsim writes, some fail or compute wrong numbers.
     Each runtime fuses by itself."""
+    fuse_narrow: bool = False
+    """Whether BatchNormalization of float16 or bfloat16 is fused into Conv too, which rounds the weights to that type again."""
     fittings: tuple[Pass, ...] = ()
     """Passes that make the result fit the runtimes it is for again, as onnxsim knows nothing of them."""
     unlist: bool = False
@@ -152,6 +154,7 @@ class Simplify(Pass):
             str(result),
             allowed - hidden,
             self.fuse,
+            self.fuse_narrow or not _has_narrow_batch_norm(skeleton.proto.graph),
             self.isolated,
             limits=self.limits,
             isolated=self.isolated,
@@ -203,6 +206,18 @@ def _same(simplified: Model, before: Model) -> bool:
         part.graph.node.extend(model.proto.graph.node[place] for place in others)
         parts.append(Model(part, model.weights))
     return not parts or files.equal(*parts)
+
+
+def _has_narrow_batch_norm(graph: onnx.GraphProto) -> bool:
+    types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
+    types |= {name: dtype for name, dtype, _ in initializer_types(graph)}
+    constants = (node for node in graph.node if node.op_type == "Constant")
+    types |= {node.output[0]: item.t.data_type for node in constants for item in node.attribute}
+    return any(
+        types.get(node.input[1]) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+        for node in graph.node
+        if node.op_type == "BatchNormalization"
+    )
 
 
 def _bytes_on_disk(path: Path) -> int:

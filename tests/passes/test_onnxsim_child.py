@@ -19,7 +19,7 @@ def simplify_file(folder: Path, allowed: int) -> int:
     from onnx_migrate.passes.onnxsim_child import simplify_file
 
     onnx.save(model(TEXT), folder / "a.onnx")
-    return simplify_file(str(folder / "a.onnx"), str(folder / "b.onnx"), allowed, True, False)
+    return simplify_file(str(folder / "a.onnx"), str(folder / "b.onnx"), allowed, True, True, False)
 
 
 def test_with_enough_room_a_constant_is_folded(tmp_path: Path) -> None:

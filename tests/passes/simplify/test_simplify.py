@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -99,6 +100,42 @@ def test_for_a_runtime_nodes_keep_their_forms(name: str) -> None:
     assert [(node.op_type, len(node.input)) for node in result.graph.node] == [
         (node.op_type, len(node.input)) for node in source.graph.node if node.output[0] != "folded"
     ]
+
+
+def normalised(dtype: type[np.floating[Any]], *, constants: bool) -> onnx.ModelProto:
+    """Return a model of a Conv and a BatchNormalization with weights of a type, in initializers or Constants."""
+    rng = np.random.default_rng(0)
+    shapes = {"w": (4, 3, 3, 3), "scale": (4,), "bias": (4,), "mean": (4,), "var": (4,)}
+    weights = {
+        name: numpy_helper.from_array((rng.random(shape) + 0.1).astype(dtype), name)
+        for name, shape in shapes.items()
+    }
+    kind = "float" if dtype is np.float32 else "float16"
+    source = model(f"""<ir_version: 8, opset_import: ["":17]> g ({kind}[1,3,8,8] x) => ({kind}[1,4,6,6] y) {{
+      a = Conv (x, w)  y = BatchNormalization (a, scale, bias, mean, var) }}""")
+    nodes = [helper.make_node("Constant", [], [name], value=tensor) for name, tensor in weights.items()]
+    if constants:
+        source.graph.node.extend(reversed(nodes))
+        source.graph.node.sort(key=lambda node: node.op_type != "Constant")
+    else:
+        source.graph.initializer.extend(weights.values())
+    return source
+
+
+@pytest.mark.parametrize("constants", [False, True])
+def test_batch_normalization_of_float16_is_not_fused(constants: bool) -> None:
+    """Fused, the weights of the Conv would be rounded to float16 once more."""
+    source = normalised(np.float16, constants=constants)
+
+    assert "BatchNormalization" in operators(simplify(source))
+    assert operators(simplify(source, fuse_narrow=True)) == ["Conv"]
+    assert operators(simplify(normalised(np.float32, constants=constants))) == ["Conv"]
+
+
+def test_what_is_brought_to_float16_is_fused() -> None:
+    result = onnx_migrate.migrate(normalised(np.float32, constants=False), precision="fp16").model
+
+    assert "BatchNormalization" not in operators(result)
 
 
 def test_where_there_is_nothing_to_do_nothing_is_done() -> None:
