@@ -193,8 +193,8 @@ def _index(place: int) -> Rule:
 
 def _places(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     """Indices in any axis of the inputs, or in all elements; Unique gives numbers of the input first."""
-    shapes = [shape for shape in map(ranges.shape, step.inputs[:2]) if shape is not None]
-    sizes = [size or 2**63 for shape in shapes for size in shape]
+    shapes = [ranges.shape(value) for value in step.inputs[:2]]
+    sizes = [size or 2**63 for shape in shapes for size in shape or [None]]
     if step.is_a("Unique"):
         count = ranges.elements(step.inputs[0])
         places: Interval | None = None if count is None else (0, count)
