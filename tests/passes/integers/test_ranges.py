@@ -1,4 +1,4 @@
-"""The range of each value holds all numbers that ONNX Runtime computes for it, of inputs at the ends of their types and between."""
+"""The range of each value holds all numbers that ONNX Runtime computes for it, of inputs at the ends of their types too."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_ranges_hold_what_is_computed(body: str) -> None:
     ranges = ranges_of(frame, types, load(source).weights, ports=False)
     assert fits(ranges.of(frame.find("y")) or (-math.inf, math.inf)) == (body not in UNKNOWN)
     inner = [name for node in source.graph.node for name in node.output if name]
-    source.graph.output.clear()
+    del source.graph.output[:]
     source.graph.output.extend(onnx.ValueInfoProto(name=name) for name in inner)
     rng = np.random.default_rng(0)
     for a, b in ((-128, 255), (127, 0), (-128, 0), (127, 255), (0, 1), (None, None), (None, None)):
