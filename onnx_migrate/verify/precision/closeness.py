@@ -272,9 +272,12 @@ class Measured:
         if place in reference.floors:
             return
         if self._migrated or self._kind == TensorProto.FLOAT:
-            floor = floors_of_narrow(reference, self._settings)
+            floor = floors_of_narrow(reference, self._settings, UNOPTIMIZED)
             reference.floors = dict.fromkeys(range(len(reference.feeds)), floor)
             return
+        if reference.own_floors is None:
+            ways = (UNOPTIMIZED, OPTIMIZED) if is_narrow(reference.runnable.model) else ()
+            reference.own_floors = floors_of_narrow(reference, self._settings, *ways) if ways else {}
         try:
             if self._rounded is None:
                 rounded = rounded_weights(reference.runnable, self._result, self._kind)
@@ -283,7 +286,11 @@ class Measured:
         except EvaluationError:
             run = {}
         errors = {name: error_on(reference, place, name, run) for name in run}
-        reference.floors[place] = {name: off for name, off in errors.items() if np.isfinite(off)}
+        rounded_off = {name: off for name, off in errors.items() if np.isfinite(off)}
+        own = reference.own_floors
+        reference.floors[place] = {
+            name: max(own.get(name, 0.0), rounded_off.get(name, 0.0)) for name in {*own, *rounded_off}
+        }
 
 
 def _overflows(outputs: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
-from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.strict import NARROW
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
@@ -55,6 +55,8 @@ class Reference:
     outputs: list[dict[str, Any]]
     floors: dict[int, dict[str, float]] = field(default_factory=dict)
     """By places of feeds, where they are known, how far off outputs are by rounding alone."""
+    own_floors: dict[str, float] | None = None
+    """How far off outputs of a narrow original are as the runtime runs it, once that is known."""
     order: list[int] = field(default_factory=list)
     """The places of feeds, those first on which a result was off last."""
     way: str = STRICT
@@ -140,20 +142,20 @@ def error_on(reference: Reference, place: int, name: str, run: Mapping[str, Any]
     return 0.0 if reference.feeds[place].name == _ZEROS and np.isfinite(error) else error
 
 
-def floors_of_narrow(reference: Reference, settings: Settings) -> dict[str, float]:
-    """Return how far off each output of a narrow original is as the runtime runs it, and where weights and inputs are rounded
-    to a neighbour; infinite where the original overflows in one of the two alone. They are the worst of all feeds, for each.
+def floors_of_narrow(reference: Reference, settings: Settings, *ways: str) -> dict[str, float]:
+    """Return how far off each output of a narrow original is as the runtime runs it in these ways, and where weights and inputs
+    are rounded to a neighbour; infinite where the original overflows in one of them alone. They are the worst of all feeds.
     """
     exact, seed = exact_inputs(reference.runnable.model), settings.seed
     moved = [perturbed_by_ulp(feed.inputs, seed, exact) for feed in reference.feeds]
     found: dict[str, float] = {}
-    for runnable, configuration, inputs in (
-        (reference.runnable, UNOPTIMIZED, [feed.inputs for feed in reference.feeds]),
-        (with_weights_moved(reference.runnable, seed), STRICT, moved),
-    ):
+    given: list[Mapping[str, Any]] = [feed.inputs for feed in reference.feeds]
+    tries = [(reference.runnable, way, given) for way in ways]
+    tries.append((with_weights_moved(reference.runnable, seed), STRICT, list(moved)))
+    for runnable, configuration, inputs in tries:
         try:
             model = open_model(runnable, configuration)
-            runs = [in_float(model.run(given)) for given in inputs]
+            runs = [in_float(model.run(each)) for each in inputs]
         except EvaluationError:
             continue
         errors = _worst_errors(reference, runs)
