@@ -5,7 +5,7 @@ To load a result takes longer than to run it, and a search for the nodes that mu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 from onnx import TensorProto
@@ -55,7 +55,11 @@ def _widens(value: Value, kind: int) -> bool:
 
 
 class _Rounding:
-    """Writes what rounds the values of one body."""
+    """Writes what rounds the values of one body.
+
+    Nodes of one group that stand together are in an If with two branches, one of which rounds: to load and run an If for each
+    value takes longer than what it rounds.
+    """
 
     def __init__(
         self, frame: Frame, kind: int, narrow: set[str], names: Names, switches: Mapping[Step, str | None]
@@ -63,23 +67,65 @@ class _Rounding:
         self._frame, self._kind, self._narrow = frame, kind, narrow
         self._names, self._switches = names, switches
         self._nodes: list[onnx.NodeProto] = []
-        self._read: dict[tuple[Value, str | None], str] = {}
+        self._read: dict[Value, str] = {}
 
     def write(self) -> None:
+        waiting: dict[str, list[Step]] = {}
         for step in self._frame.steps:
+            switch = self._switches[step]
+            for maker in _makers(step, self._frame):
+                other = self._switches[maker]
+                if other is not None and other != switch and other in waiting:
+                    self._choose(other, waiting.pop(other))
+            if switch is None or any(value is not None and value.container for value in step.outputs):
+                self._nodes += self._rounding([step], self._read)
+            else:
+                waiting.setdefault(switch, []).append(step)
+        for switch, steps in waiting.items():
+            self._choose(switch, steps)
+        del self._frame.body.node[:]
+        self._frame.body.node.extend(self._nodes)
+
+    def _choose(self, switch: str, steps: list[Step]) -> None:
+        """Write nodes of one group, none of which reads what a node between them makes."""
+        inside = {*steps}
+        given = {
+            value.name: self._names.fresh(f"{value.name}_inside")
+            for step in steps
+            for value in step.outputs
+            if value is not None and (value.is_output or any(reader not in inside for reader, _ in value.readers))
+        }
+        kept = [_copy(step.node) for step in steps]
+        rounding = self._rounding(steps, {})
+        if len(rounding) == len(kept):  # nothing is rounded
+            self._nodes += kept
+            return
+        branches = {"then_branch": _branch(kept, given), "else_branch": _branch(rounding, given)}
+        self._nodes.append(onnx.helper.make_node("If", [switch], [*given], **branches))
+
+    def _rounding(self, steps: Sequence[Step], read: dict[Value, str]) -> list[onnx.NodeProto]:
+        """Return nodes with what rounds values beside them; `read` gets the names of those that are rounded to be read."""
+        nodes: list[onnx.NodeProto] = []
+        for step in steps:
+            node = _copy(step.node)
             computes = any(value is not None and value.name in self._narrow for value in step.outputs)
             for place, value in enumerate(step.inputs if computes else ()):
                 if value is not None and self._is_rounded(value, step):
-                    step.node.input[place] = self._rounded(value, self._switches[step])
-            self._nodes.append(step.node)
+                    if value not in read:
+                        read[value] = self._names.fresh(f"{value.name}_read")
+                        nodes += self._round(value.name, read[value])
+                    node.input[place] = read[value]
+            nodes.append(node)
             if is_exact(step) and not any(map(self._is_wide_constant, step.inputs)):
                 continue
             for place, value in enumerate(step.outputs):
                 if value is not None and value.dtype == TensorProto.FLOAT and value.name in self._narrow:
-                    step.node.output[place] = wide = self._names.fresh(f"{value.name}_wide")
-                    self._round(wide, value.name, self._switches[step])
-        del self._frame.body.node[:]
-        self._frame.body.node.extend(self._nodes)
+                    node.output[place] = self._names.fresh(f"{value.name}_wide")
+                    nodes += self._round(node.output[place], value.name)
+        return nodes
+
+    def _round(self, source: str, target: str) -> list[onnx.NodeProto]:
+        return rounding(source, self._names.fresh(f"{target}_narrow"), target, self._kind)
 
     def _is_wide_constant(self, value: Value | None) -> bool:
         return value is not None and value.tensor is not None and value.name not in self._narrow
@@ -97,33 +143,29 @@ class _Rounding:
             or self._switches[maker] not in (None, self._switches[step])
         )
 
-    def _rounded(self, value: Value, switch: str | None) -> str:
-        if (value, switch) not in self._read:
-            self._read[value, switch] = self._names.fresh(f"{value.name}_read")
-            self._round(value.name, self._read[value, switch], switch)
-        return self._read[value, switch]
 
-    def _round(self, source: str, target: str, switch: str | None) -> None:
-        narrow = self._names.fresh(f"{target}_narrow")
-        rounded = self._names.fresh(f"{target}_rounded") if switch else target
-        casts = rounding(source, narrow, rounded, self._kind)
-        if not switch:
-            self._nodes += casts
-            return
-        # A Where of one boolean takes four times as long as two Casts (ONNX Runtime 1.32).
-        kept = self._names.fresh(f"{target}_kept")
-        same = onnx.helper.make_node("Identity", [source], [kept])
-        self._nodes.append(
-            onnx.helper.make_node(
-                "If",
-                [switch],
-                [target],
-                then_branch=_branch([same], kept),
-                else_branch=_branch(casts, rounded),
-            )
-        )
+def _makers(step: Step, frame: Frame) -> Iterator[Step]:
+    """Yield the nodes of a body whose outputs a node of it reads, or one inside that."""
+    for value in step.inputs:
+        if value is not None and value.maker is not None and value.maker.frame is frame:
+            yield value.maker
+    for _, inner in step.inner:
+        for other in inner.steps:
+            yield from _makers(other, frame)
 
 
-def _branch(nodes: list[onnx.NodeProto], output: str) -> onnx.GraphProto:
-    value = onnx.helper.make_tensor_value_info(output, TensorProto.FLOAT, None)
-    return onnx.helper.make_graph(nodes, "branch", [], [value])
+def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    return copy
+
+
+def _branch(nodes: list[onnx.NodeProto], given: Mapping[str, str]) -> onnx.GraphProto:
+    """Return a branch of nodes that gives out some of what they make, by its names outside and inside."""
+    for node in nodes:
+        node.input[:] = [given.get(name, name) for name in node.input]
+        node.output[:] = [given.get(name, name) for name in node.output]
+    graph = onnx.helper.make_graph(nodes, "branch", [], [])
+    for name in given.values():
+        graph.output.add().name = name
+    return graph
