@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,7 @@ from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, MATRIX, RANGES, RECURRENT, Closeness
 from onnx_migrate.verify.precision.groups import NARROWED
-from onnx_migrate.verify.precision.jumps import decides
+from onnx_migrate.verify.precision.reference import decides
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
 
@@ -116,21 +117,24 @@ class _Search:
             needed = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
             islands = needed
             for _ in range(_ROUNDS):
-                found = self._compared(original, islands)
+                # Where the whole model is taken next, nobody asks for causes.
+                named_from = _MARGINAL if slow == _SLOW - 1 else 0.0
+                found = self._compared(original, islands, named_from=named_from)
                 idle += 1
                 slow += found.excess < _MARGINAL
                 if best is None or found.agrees or found.excess < best.closeness.excess:
                     near, best, idle = best, Found(islands, found, sizes), 0
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
                     break
-                causes = [self._makers[name] for name in found.causes]
-                new = _places(causes) - islands
-                needed |= new if found.fails else frozenset()
                 if slow == _SLOW and found.excess < _MARGINAL:
                     whole = Found(_places(self._graph.steps), Closeness(), sizes)
                     parts = self._smaller(original, whole, needed)
                     if parts != whole and parts.islands not in self._wholes:
                         return parts
+                    found = self._compared(original, islands)
+                causes = [self._makers[name] for name in found.causes]
+                new = _places(causes) - islands
+                needed |= new if found.fails else frozenset()
                 reach = 0 if new and idle < _PATIENCE and slow < _SLOW else max(1, 2 * reach)
                 grown = islands | new | self._around(islands | _places(causes), reach)
                 if grown == islands:
@@ -191,14 +195,14 @@ class _Search:
             smaller = [kept[-1].difference(*(groups[place] for place in places)) for places in narrow]
             if not smaller or smaller[-1:] == last:
                 break
-            closeness = self._compared(original, smaller[-1], named=False)
+            closeness = self._compared(original, smaller[-1], named_from=math.inf)
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=smaller[-1], closeness=closeness)
             if not closeness.on_others:
                 break
         kept += smaller[:-1]
         while len(kept) > 1:  # bisection, as each is smaller than the one before
-            closeness = self._compared(original, kept[-1], named=False)
+            closeness = self._compared(original, kept[-1], named_from=math.inf)
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=kept[-1], closeness=closeness)
             del kept[-(len(kept) // 2) :]
@@ -229,25 +233,25 @@ class _Search:
         return _places(other for step in near for other in (step, *_readers(step)))
 
     def _compared(
-        self, original: Runnable, islands: Islands, most: float | None = None, *, named: bool = True
+        self, original: Runnable, islands: Islands, most: float | None = None, *, named_from: float = 0.0
     ) -> Closeness:
         """Convert and compare; with `most` up to the first output that is off by more than so many times what is allowed.
 
-        `named` says that causes are to be named.
+        Causes are named where an output is off by at least `named_from` times that.
         """
         with Prover(self._settings) as prover:
             converted = self._convert(islands)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
                 return Closeness()
-            return self._compared_with(original, prover.runnable(converted), islands, most, named)
+            return self._compared_with(original, prover.runnable(converted), islands, most, named_from)
 
     def _compared_with(
-        self, original: Runnable, result: Runnable, islands: Islands, most: float | None, named: bool
+        self, original: Runnable, result: Runnable, islands: Islands, most: float | None, named_from: float
     ) -> Closeness:
         """Compare in a child process; without optimisation if that ends the process of the original, too."""
         given = original, result, self._kind, self._settings.for_child, self._draws, False
-        ending = self._settings.call(CLOSENESS, *given, self._strictly, most, named)
+        ending = self._settings.call(CLOSENESS, *given, self._strictly, most, named_from)
         if isinstance(ending, process.Returned):
             found: Closeness = ending.value
             return found
@@ -255,7 +259,7 @@ class _Search:
             return Closeness(reason=interruption(ending))
         if not runs_optimised(original, original, self._settings):
             self._strictly = True
-            return self._compared_with(original, result, islands, most, named)
+            return self._compared_with(original, result, islands, most, named_from)
         if self._crashing is None:
             self._crashing = crashing_nodes(
                 self._graph, lambda steps: self._runs(original, islands | _places(steps))

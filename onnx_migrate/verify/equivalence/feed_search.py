@@ -126,8 +126,12 @@ class FeedSearch:
                 raise first or EvaluationError(
                     "at all sizes tried, its inputs take more than 256 MB each, or 1 GB together"
                 )
+        self.run_also(self._extent.distributions[1:])
+
+    def run_also(self, distributions: Iterable[str]) -> None:
+        """Run further distributions, at the sizes that were found; none where finding them took long."""
         if not self.expensive and time.perf_counter() - self._start < _LONGEST_SEARCH:
-            for distribution in self._extent.distributions[1:]:
+            for distribution in distributions:
                 self._try_or_note(distribution)
 
     def draw_again(self, draw: int) -> None:

@@ -93,7 +93,8 @@ class _Rounding:
             value.name: self._names.fresh(f"{value.name}_inside")
             for step in steps
             for value in step.outputs
-            if value is not None and (value.is_output or any(reader not in inside for reader, _ in value.readers))
+            if value is not None
+            and (value.is_output or any(reader not in inside for reader, _ in value.readers))
         }
         kept = [_copy(step.node) for step in steps]
         rounding = self._rounding(steps, {})

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, wide
-from onnx_migrate.verify.precision.reference import FEWEST, Reference, recorded
+from onnx_migrate.verify.precision.reference import FEWEST, Reference, bytes_of, recorded
 
 __all__ = ["causes_of", "inner_errors", "originals"]
 
@@ -73,10 +71,13 @@ def originals(
     as many at once as should not take too much memory.
     """
     kept = reference.inner_on(feed)
+    start, held = 0, bytes_of(kept)
     if known := [name for name in names if name in kept]:
         yield known, kept
+        reference.at_once = max(reference.at_once, _at_once(len(kept), held))
     names = [name for name in names if name not in kept]
-    start, held = 0, _bytes_of(kept)
+    if held > _BYTES:
+        kept.clear()
     while start < len(names):
         some = names[start : start + reference.at_once]
         start += len(some)
@@ -85,15 +86,16 @@ def originals(
         except (EvaluationError, MemoryError):
             continue
         yield some, run
-        size = _bytes_of(run)
+        size = bytes_of(run)
         if held + size <= _BYTES:
             kept.update((name, run[name]) for name in some)
             held += size
-        reference.at_once = min(max(_BYTES * len(some) // max(size, 1), FEWEST), _MOST)
+        reference.at_once = _at_once(len(some), size)
 
 
-def _bytes_of(values: Mapping[str, Any]) -> int:
-    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray))
+def _at_once(count: int, size: int) -> int:
+    """Return how many values should not take too much memory, by what some take."""
+    return min(max(_BYTES * count // max(size, 1), FEWEST), _MOST)
 
 
 def _error(values: Iterable[Value | None], errors: Mapping[str, float]) -> float:

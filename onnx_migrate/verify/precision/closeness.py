@@ -32,7 +32,7 @@ from onnx_migrate.verify.evaluators.strict import is_narrow, rounded_weights
 from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.causes import causes_of, originals
 from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
-from onnx_migrate.verify.precision.jumps import SURELY, decides, jump
+from onnx_migrate.verify.precision.jumps import SURELY, jump
 from onnx_migrate.verify.precision.reference import (
     Reference,
     error_on,
@@ -128,7 +128,7 @@ def closeness(
     migrated: bool = False,
     strictly: bool = False,
     most: float | None = None,
-    named: bool = True,
+    named_from: float = 0.0,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
@@ -136,8 +136,8 @@ def closeness(
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
     optimisation, unless `strictly`. With `most` it runs on a few feeds, in the configuration alone in which a result was off
     last, neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many
-    times what is allowed. Causes are looked for where they are to be `named`; and jumps where an output is within its limit
-    everywhere, or off by more than rounding makes it.
+    times what is allowed. Causes are looked for where one is off by at least `named_from` times that; and jumps where one is
+    within its limit everywhere, or off by more than rounding makes it.
     """
     original, result = without_draws(original, result)
     try:
@@ -159,7 +159,7 @@ def closeness(
             if not within:
                 break
         may_jump = within or (measured.way == STRICT and max(rounded.values(), default=0.0) > SURELY)
-        if halves and measured.decides and may_jump and most is None:
+        if halves and reference.decides and may_jump and most is None:
             jumping = jump(reference, result, rounded)
             if jumping is not None:
                 return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
@@ -175,7 +175,7 @@ def closeness(
             replace(output, limit=output.error) if output.name in tolerated else output for output in outputs
         )
     found = Closeness(outputs, beyond=tuple(measured.beyond), on_others=measured.on_others)
-    if found.agrees or kind == TensorProto.FLOAT or most is not None or not named:
+    if found.agrees or kind == TensorProto.FLOAT or most is not None or found.excess < named_from:
         return found
     worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
     at = max(runs, key=lambda place: error_on(reference, place, worst.name, runs[place]))
@@ -200,9 +200,7 @@ class Measured:
         self._kind, self._enough, self._few = kind, 1.0 if most is None else most, most is not None
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
-        self.decides = decides(reference.graph)
-        """Whether the original decides by numbers."""
-        self._most = _JUMPING * self._rounding if self.decides and not migrated else float("inf")
+        self._most = _JUMPING * self._rounding if reference.decides and not migrated else float("inf")
         self._rounded: Evaluator | None = None
         self.errors: dict[str, float] = {}
         self.outputs: dict[str, RoundedOutput] = {}
@@ -364,7 +362,7 @@ def number_ranges(
     """
     (original,) = without_draws(original)
     try:
-        reference = reference_of(original, original, settings, draws)
+        reference = reference_of(original, original, settings, draws, recording=True)
     except EvaluationError:
         return {}
     runs = originals(reference, 0, recorded(reference, None))

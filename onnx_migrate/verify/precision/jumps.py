@@ -13,22 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from onnx import TensorProto
 
-from onnx_migrate.facts.typed_graph import Frame, Step, Value
-from onnx_migrate.standard.retyping import FLOATS
+from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
 from onnx_migrate.verify.precision.reference import Reference, error_on, recorded
 
-__all__ = ["SURELY", "decides", "jump"]
-
-_DECIDING = frozenset(
-    {
-        "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "GridSample", "Hardmax", "Less", "LessOrEqual",
-        "Mod", "NonMaxSuppression", "NonZero", "Round", "Sign", "TopK", "Unique",
-    }
-)  # fmt: skip
-"""Operators that give another number, not one nearby, where what they read passes a tie; and Casts to integers."""
+__all__ = ["SURELY", "jump"]
 
 _LARGER = 24.0
 """How many times as far as before an output is off with coarse rounding that is continuous: 8, with a margin."""
@@ -38,21 +29,6 @@ _SMALLEST = 2 * ROUNDING[TensorProto.FLOAT16]
 
 SURELY = 2 * _SMALLEST
 """The share from which on it is one without roundings that are larger."""
-
-
-def decides(frame: Frame) -> bool:
-    """Return whether a body, or one inside it, has a node that decides by computed floats."""
-    return any(_is_deciding(step) or any(decides(inner) for _, inner in step.inner) for step in frame.steps)
-
-
-def _is_deciding(step: Step) -> bool:
-    floats = any(
-        value is not None and value.dtype in FLOATS and value.tensor is None for value in step.inputs
-    )
-    to_integers = step.is_a("Cast") and all(
-        value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
-    )
-    return floats and (step.is_a(*_DECIDING) or to_integers)
 
 
 def jump(

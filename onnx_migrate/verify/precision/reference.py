@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnx_migrate.facts.typed_graph import Frame, frames_of
+from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.strict import NARROW
@@ -24,6 +25,8 @@ from onnx_migrate.verify.settings import Settings
 __all__ = [
     "FEWEST",
     "Reference",
+    "bytes_of",
+    "decides",
     "error_on",
     "floors_of_narrow",
     "recorded",
@@ -36,11 +39,22 @@ _ZEROS = "zeros"
 _DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
 """Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
 
+_DECIDING = frozenset(
+    {
+        "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "GridSample", "Hardmax", "Less", "LessOrEqual",
+        "Mod", "NonMaxSuppression", "NonZero", "Round", "Sign", "TopK", "Unique",
+    }
+)  # fmt: skip
+"""Operators that give another number, not one nearby, where what they read passes a tie; and Casts to integers."""
+
 _BATCHES = (1, 2, 3)
 """One sample first: rounding is that of each, and a run of two takes twice as long."""
 
 _LARGE = 1 << 20
 """Numbers of an input, as of an image, of which one draw is as telling as several of a smaller one."""
+
+_WITH_OTHERS = 1 << 22
+"""Bytes of recorded values up to which they are computed on further inputs too, as that takes less than to load a model."""
 
 FEWEST = 200
 """How many inner values are recorded in one run at least: so many in the first one."""
@@ -51,8 +65,8 @@ class Reference:
     """What an original computes on some inputs."""
 
     runnable: Runnable
-    feeds: list[Feed]
-    outputs: list[dict[str, Any]]
+    feeds: list[Feed] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
     floors: dict[int, dict[str, float]] = field(default_factory=dict)
     """By places of feeds, where they are known, how far off outputs are by rounding alone."""
     own_floors: dict[str, float] | None = None
@@ -61,6 +75,8 @@ class Reference:
     """The places of feeds, those first on which a result was off last."""
     way: str = STRICT
     """The configuration in which a result was off last."""
+    tried: dict[object, Any] = field(default_factory=dict)
+    """What was last tried of it in one session (groups.py), as it is tried again where a result is off on other inputs."""
     at_once: int = FEWEST
     """How many inner values should not take too much memory."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
@@ -82,36 +98,71 @@ class Reference:
         """The main graph, with the types of its values."""
         return frames_of(self.runnable.model, TypeTable(self.runnable.model))[0]
 
+    @cached_property
+    def decides(self) -> bool:
+        """Whether the original decides by numbers."""
+        return decides(self.graph)
+
+
+def decides(frame: Frame) -> bool:
+    """Return whether a body, or one inside it, has a node that decides by computed floats."""
+    return any(_is_deciding(step) or any(decides(inner) for _, inner in step.inner) for step in frame.steps)
+
+
+def _is_deciding(step: Step) -> bool:
+    floats = any(
+        value is not None and value.dtype in FLOATS and value.tensor is None for value in step.inputs
+    )
+    to_integers = step.is_a("Cast") and all(
+        value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
+    )
+    return floats and (step.is_a(*_DECIDING) or to_integers)
+
 
 _references: dict[tuple[bytes, str, int], Reference] = {}
 """Of the original that was last run in this process."""
 
 
-def reference_of(original: Runnable, result: Runnable, settings: Settings, draws: int) -> Reference:
+def reference_of(
+    original: Runnable, result: Runnable, settings: Settings, draws: int, *, recording: bool = False
+) -> Reference:
     """Return what an original computes on so many draws of inputs, or on the user's; the last original's is kept.
 
-    Raises EvaluationError where it does not load or run.
+    With `recording` it has the first inner values on the first of generated inputs, too. Raises EvaluationError where it does
+    not load or run.
     """
     shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
     key = (original.structure or b"", shapes, draws)
     if key not in _references:
-        model = open_model(original, STRICT)
-        extent = Extent(distributions=_DISTRIBUTIONS, batches=_BATCHES, thorough=True)
+        reference = Reference(original)
+        inner = recorded(reference, None)[:FEWEST] if recording and settings.feeds is None else []
+        first, *others = _DISTRIBUTIONS
+        extent = Extent(distributions=(first,), batches=_BATCHES, thorough=True, recorded=tuple(inner))
+        model = open_model(original, STRICT, inner)
         search = FeedSearch(model, original.model, result.model, settings.seed, extent)
         if settings.feeds is None:
             search.generate()
+            if bytes_of(search.recorded) > _WITH_OTHERS:
+                search.replace_model(open_model(original, STRICT), search.outputs, ())
+            search.run_also(others)
         else:
             search.use(settings.feeds)
+        reference.inner_on(0).update(search.recorded)
         arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
         if settings.feeds is None and sum(array.size for array in arrays) <= _LARGE:
             for draw in range(1, draws):
                 search.draw_again(draw)
-        outputs = [in_float(run) for run in search.outputs]
-        reference = Reference(original, search.feeds, outputs, order=list(range(len(outputs))))
+        reference.feeds, reference.outputs = search.feeds, [in_float(run) for run in search.outputs]
+        reference.order = list(range(len(search.feeds)))
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
         _references[key] = reference
     return _references[key]
+
+
+def bytes_of(values: Mapping[str, Any]) -> int:
+    """Return how much memory arrays take."""
+    return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray))
 
 
 def recorded(reference: Reference, made: set[str] | None) -> list[str]:
