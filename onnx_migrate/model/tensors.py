@@ -49,8 +49,11 @@ def _collect(message: Any, message_type: MessageType, found: list[TensorProto]) 
             found.extend(inner)
             continue
         for item in inner:
-            # Attributes of numbers and text are skipped by their type; one without a type, as in IR version 1, is searched.
-            if kind is not ATTRIBUTE or item.type not in _WITHOUT_TENSORS:
+            # Attributes are known by their type: of most there is nothing to search. One without a type, as in IR version 1, is.
+            stated = item.type if kind is ATTRIBUTE else None
+            if stated == AttributeProto.TENSOR:
+                found.append(item.t)
+            elif stated not in _WITHOUT_TENSORS:
                 _collect(item, kind, found)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto
 
-from onnx_migrate.model.payloads import FilePayload, pieces_of
+from onnx_migrate.model.payloads import FilePayload, Payload, pieces_of
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import Weights
@@ -89,22 +89,26 @@ class StoredNumbers:
         if self.folder is None:
             self.folder = TemporaryFolder()
         path, payload = Path(self.folder.path, "weights"), self.weights.payload(tensor)
-        if payload.length <= _CHUNK:
-            data, extent = self._changed(floats(payload.read(), tensor.data_type))
-            with path.open("ab") as file:
-                start = file.tell()
-                file.write(data)
-            return _Converted(FilePayload(path, start, len(data)), extent)
         extent = Extent(self.target)
-        waiting: deque[Future[tuple[bytes, Extent]]] = deque()
         with path.open("ab") as file, ThreadPoolExecutor(_THREADS) as pool:
             start = file.tell()
-            pieces = pieces_of(payload, _CHUNK)
-            while True:
-                for piece in islice(pieces, _WAITING - len(waiting)):
-                    waiting.append(pool.submit(self._changed, floats(piece, tensor.data_type)))
-                if not waiting:
-                    return _Converted(FilePayload(path, start, file.tell() - start), extent)
-                data, part = waiting.popleft().result()
+            for data, part in self._pieces(payload, tensor.data_type, pool):
                 file.write(data)
                 extent.join(part)
+            return _Converted(FilePayload(path, start, file.tell() - start), extent)
+
+    def _pieces(
+        self, payload: Payload, source: int, pool: ThreadPoolExecutor
+    ) -> Iterator[tuple[bytes, Extent]]:
+        """Yield the pieces of a tensor in the other type; the last one, which is the only one of most, takes no thread."""
+        waiting: deque[Future[tuple[bytes, Extent]]] = deque()
+        pieces = pieces_of(payload, _CHUNK)
+        last = next(pieces, b"")
+        for piece in pieces:
+            waiting.append(pool.submit(self._changed, floats(last, source)))
+            last = piece
+            if len(waiting) == _WAITING:
+                yield waiting.popleft().result()
+        for future in waiting:
+            yield future.result()
+        yield self._changed(floats(last, source))
