@@ -42,6 +42,9 @@ def _strictly(proto: onnx.ModelProto, kept: list[str]) -> Runnable:
     ("source", "groups"),
     [
         pytest.param(CHAIN, [[("a", ())], [("b", ()), ("c", ())], [("d", ()), ("e", ())]], id="main graph"),
+        pytest.param(
+            CHAIN, [[("a", ()), ("c", ()), ("d", ())], [("b", ()), ("y", ())]], id="groups that alternate"
+        ),
         pytest.param(LOOP, [[("a", ())], [("p", (2, "body", 0)), ("q", (2, "body", 0))]], id="in a loop"),
     ],
 )
@@ -69,3 +72,35 @@ def test_switches_stand_for_what_is_kept(
         np.testing.assert_array_equal(given, expected.astype(np.float16).astype(np.float32))
         outputs.add(expected.tobytes())
     assert len(outputs) > 1  # the switches matter
+
+
+@pytest.mark.parametrize(
+    ("groups", "ifs"),
+    [
+        pytest.param(["abcdey"], 1, id="one"),
+        pytest.param(["abc", "dey"], 2, id="two in a row"),
+        pytest.param(["acd", "bey"], 4, id="alternating: a, b, c and d, e and y"),
+    ],
+)
+def test_a_group_is_one_if_where_its_nodes_stand_together(groups: list[str], ifs: int) -> None:
+    original = Runnable(structure=model(CHAIN).SerializeToString())
+    narrow = _strictly(model(CHAIN), [])
+    runnable, _ = switched(
+        original, narrow, TensorProto.FLOAT16, [[((), name) for name in group] for group in groups]
+    )
+
+    assert [node.op_type for node in runnable.model.graph.node].count("If") == ifs
+
+
+def test_what_waits_for_its_group_is_written_before_what_reads_it_inside_a_body() -> None:
+    """`a` is read by the body of the Loop alone, `p` by the product behind it: neither may come too late."""
+    named = model(LOOP)
+    original = Runnable(structure=named.SerializeToString())
+    groups = [[((), "a")], [((2, "body", 0), "p"), ((2, "body", 0), "q")]]
+    runnable, switches = switched(original, _strictly(named, []), TensorProto.FLOAT16, groups)
+    produced: list[str] = []
+    for node in runnable.model.graph.node:
+        produced += node.output
+        if node.op_type == "Loop":
+            assert "a" in produced
+    assert len(switches) == 2

@@ -1,0 +1,77 @@
+"""The first inner values of an original are recorded on the run that its outputs are compared with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from onnx_migrate.verify import Runnable, Settings
+from onnx_migrate.verify.evaluators import STRICT, open_model
+from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
+from onnx_migrate.verify.precision import causes, reference
+from onnx_migrate.verify.precision.closeness import closeness, number_ranges
+from onnx_migrate.verify.precision.reference import reference_of
+from tests.harness import model
+
+TEXT = """17 (float[4,4] x) => (float[4,4] y) <float big = {300.0}, float small = {0.001}> {
+    a = Mul (x, big)  b = Mul (a, a)  c = Mul (b, small)  y = Tanh (c) }"""
+
+
+def _ranges(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, tuple[float, float, bool]], list[int]]:
+    """Return the ranges of numbers, and how many outputs each run of a session gave."""
+    counts: list[int] = []
+    run = OnnxRuntime.run
+
+    def counted(self: OnnxRuntime, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        found = run(self, inputs)
+        counts.append(len(found))
+        return found
+
+    reference._references.clear()
+    monkeypatch.setattr(OnnxRuntime, "run", counted)
+    original = Runnable(structure=model(TEXT).SerializeToString())
+    return number_ranges(original, Settings(isolated=False), 3, 1e4), counts
+
+
+@pytest.mark.parametrize(
+    ("with_others", "most", "counts"),
+    [
+        pytest.param(1 << 22, 1 << 28, [4] * 6, id="few bytes: one model for all inputs"),
+        pytest.param(0, 1 << 28, [4, 1, 1, 1, 1, 1], id="more: a model without them for further inputs"),
+        pytest.param(0, 0, [4, 1, 1, 1, 1, 1], id="too many to be kept, but not run again"),
+    ],
+)
+def test_ranges_take_no_run_of_their_own(
+    with_others: int, most: int, counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "_WITH_OTHERS", with_others)
+    monkeypatch.setattr(causes, "_BYTES", most)
+    found, seen = _ranges(monkeypatch)
+
+    assert seen == counts
+    monkeypatch.undo()
+    original = Runnable(structure=model(TEXT).SerializeToString())
+    known = reference_of(original, original, Settings(isolated=False), 3)
+    run = open_model(original, STRICT, "abcy").run(known.feeds[0].inputs)
+    assert {name: top for name, (top, _, _) in found.items()} == {
+        name: float(np.abs(run[name]).max()) for name in "abcy"
+    }
+    assert [list(one) for one in known.outputs] == [["y"]] * 6
+    assert bool(known.inner_on(0)) == (most > 0)
+
+
+@pytest.mark.parametrize(("named_from", "named"), [(0.0, True), (1e9, False)])
+def test_causes_are_named_from_where_they_are_asked_for(named_from: float, named: bool) -> None:
+    original = Runnable(structure=model(TEXT).SerializeToString())
+    other = model(TEXT.replace("{0.001}", "{0.0012}"))
+    found = closeness(
+        original,
+        Runnable(structure=other.SerializeToString()),
+        TensorProto.FLOAT16,
+        Settings(isolated=False),
+        strictly=True,
+        named_from=named_from,
+    )
+    assert not found.agrees
+    assert bool(found.causes) == named
