@@ -765,6 +765,25 @@ def test_where_rounding_adds_up_parts_of_the_model_stay_float32() -> None:
     assert len(narrow) >= 8
 
 
+def test_causes_are_looked_for_again_where_the_whole_model_has_no_part_to_give_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared, seen = islands._Search._compared, []
+
+    def spied(self: Any, original: Any, kept: Any, *given: Any, **named: Any) -> Any:
+        found = compared(self, original, kept, *given, **named)
+        seen.append((kept, bool(found.causes)))
+        return found
+
+    monkeypatch.setattr(islands._Search, "_compared", spied)
+    monkeypatch.setattr(islands._Search, "_smaller", lambda self, original, found, needed: found)
+    converted(ADDING_UP, settings=SEARCH)
+
+    (_, first), (second, none), (again, named), *_ = seen
+    assert (first, none, named) == (True, False, True)
+    assert second == again
+
+
 @pytest.mark.parametrize("on_others", [True, False])
 def test_groups_are_searched_again_where_the_result_is_off_on_other_inputs(
     monkeypatch: pytest.MonkeyPatch, on_others: bool

@@ -93,8 +93,7 @@ def test_a_group_is_one_if_where_its_nodes_stand_together(groups: list[str], ifs
 
 
 def test_what_waits_for_its_group_is_written_before_what_reads_it_inside_a_body() -> None:
-    """`a` is read by the body of the Loop alone, `p` by the product behind it: neither may come too late."""
-    named = model(LOOP)
+    named = model(LOOP.replace("Loop (n, go, a)", "Loop (n, go, x)"))
     original = Runnable(structure=named.SerializeToString())
     groups = [[((), "a")], [((2, "body", 0), "p"), ((2, "body", 0), "q")]]
     runnable, switches = switched(original, _strictly(named, []), TensorProto.FLOAT16, groups)
