@@ -72,12 +72,13 @@ class _Rounding:
     def write(self) -> None:
         waiting: dict[str, list[Step]] = {}
         for step in self._frame.steps:
-            switch = self._switches[step]
+            is_sequence = any(value is not None and value.container for value in step.outputs)
+            switch = None if is_sequence else self._switches[step]
             for maker in _makers(step, self._frame):
                 other = self._switches[maker]
                 if other is not None and other != switch and other in waiting:
                     self._choose(other, waiting.pop(other))
-            if switch is None or any(value is not None and value.container for value in step.outputs):
+            if switch is None:
                 self._nodes += self._rounding([step], self._read)
             else:
                 waiting.setdefault(switch, []).append(step)
@@ -101,8 +102,9 @@ class _Rounding:
         if len(rounding) == len(kept):  # nothing is rounded
             self._nodes += kept
             return
-        branches = {"then_branch": _branch(kept, given), "else_branch": _branch(rounding, given)}
-        self._nodes.append(onnx.helper.make_node("If", [switch], [*given], **branches))
+        then, otherwise = _branch(kept, given), _branch(rounding, given)
+        chosen = onnx.helper.make_node("If", [switch], [*given], then_branch=then, else_branch=otherwise)
+        self._nodes.append(chosen)
 
     def _rounding(self, steps: Sequence[Step], read: dict[Value, str]) -> list[onnx.NodeProto]:
         """Return nodes with what rounds values beside them; `read` gets the names of those that are rounded to be read."""
