@@ -122,14 +122,20 @@ def brought_to(model: onnx.ModelProto, opset: int) -> onnx.ModelProto | None:
 
 
 def write_io(
-    folder: Path, case: str, feeds: Mapping[str, Any], expected: Sequence[Any], names: Sequence[str] = ()
+    folder: Path,
+    case: str,
+    feeds: Mapping[str, Any],
+    expected: Sequence[Any],
+    names: Sequence[str] = (),
+    plain: Sequence[Any] = (),
 ) -> None:
     """Write what a case is fed and what must come of it, as probe.py reads it.
 
-    All but ONNX Runtime want the names of the outputs.
+    All but ONNX Runtime want the names of the outputs. `plain` is what ONNX Runtime computes without optimisation, right as well.
     """
     given = {f"i:{name}": value for name, value in feeds.items()}
     wanted = {f"o:{index:02}": value for index, value in enumerate(expected)}
+    wanted |= {f"p:{index:02}": value for index, value in enumerate(plain)}
     np.savez(folder / "io" / f"{case}.npz", names=np.array(names), **given, **wanted)
 
 
