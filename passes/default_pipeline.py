@@ -7,7 +7,6 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Options
 from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
-from onnx_migrate.standard.targets import Knowledge
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.settings import libraries_of
 
@@ -224,15 +223,10 @@ def _control_flow(options: Options) -> list[Pass]:
     wanted |= RECURRENT if options.unroll_rnn else frozenset()
     wished: set[str] = set()
     for target in targets or ():
+        wished.update(target.row.unrolled)
         wanted |= {name for name in CONTROL_FLOW | SEQUENCES | RECURRENT if not target.has("", name)}
         if target.row.falls_back:
             wished |= {name for name in CONTROL_FLOW | SEQUENCES if not target.rows_of("", name)}
-        if (
-            target.table.listed
-            and target.boxes is not None
-            and target.knowledge("", "Loop") is Knowledge.READ
-        ):
-            wished.add("Loop")  # it has Loops, of which not every one was right
     if not wanted | wished:
         return []
     return [

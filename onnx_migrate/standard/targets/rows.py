@@ -207,6 +207,9 @@ class ReleaseRow:
     falls_back: bool = False
     """Whether what it lacks runs on the CPU beside it: control flow and sequences that it does not list are then written with
     plain nodes as far as that can be done, and shape arithmetic is folded where the inputs have fixed dims."""
+    unrolled: tuple[str, ...] = toml_key(known=tuple(sorted(CONTROL_FLOW | SEQUENCES)), default=())
+    """The operators of control flow and sequences of which it runs some alone: they are written with plain nodes where all of the
+    model's can be."""
     rank: int | None = None
     """The largest number of axes of a value."""
 
