@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from onnx_migrate.standard.targets import AFTER, LAST, SIZE, Box, holds
 
-__all__ = ["Sample", "boxes", "failing_boxes", "narrowed", "widened"]
+__all__ = ["Sample", "boxes", "failing_boxes", "narrowed", "of_kernels", "widened"]
 
 ABSENT = ""
 """The value of a fact that a form does not have."""
@@ -94,6 +94,38 @@ def widened(given: Sequence[Box], samples: Sequence[Sample], alike: Mapping[str,
                 versions.add(version)
         found.append({**box, "version": frozenset(versions)})
     return found
+
+
+def of_kernels(given: Sequence[Box], *, failed: bool) -> list[Box]:
+    """Return the boxes of an operator for a runtime that gives each node to a kernel, with the schema's defaults filled in.
+
+    A default may be stated, and an input that may be computed and constant may come from shapes or stand behind an Identity.
+    Unless something of the operator `failed`, two kinds of lengths that were right stand for all.
+    """
+    found = []
+    for box in given:
+        more = {
+            name: taken | {value[1:] for value in taken if value.startswith("~")}
+            for name, taken in box.items()
+        }
+        more["inputs"] = _with_sources(box["inputs"])
+        if not failed and len(box.get("dims", ())) > 1:
+            more["dims"] = frozenset()
+        found.append(more)
+    return found
+
+
+def _with_sources(taken: Set[str]) -> Set[str]:
+    """Return kinds of inputs, with "s" and "i" where both "x" and "c" are."""
+    found, left = set(taken), list(taken)
+    while left:
+        kinds = left.pop().split(",")
+        for at, kind in enumerate(kinds):
+            own = {other: ",".join((*kinds[:at], other, *kinds[at + 1 :])) for other in "xcsi"}
+            if kind in own and {own["x"], own["c"]} <= found:
+                left += {own["s"], own["i"]} - found
+                found |= {own["s"], own["i"]}
+    return frozenset(found)
 
 
 def narrowed(given: Sequence[Box], samples: Sequence[Sample]) -> list[Box]:

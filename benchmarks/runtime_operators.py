@@ -24,7 +24,7 @@ from pathlib import Path
 import onnx
 
 import onnx_migrate
-from benchmarks.form_boxes import Sample, boxes, narrowed, widened
+from benchmarks.form_boxes import Sample, boxes, narrowed, of_kernels, widened
 from benchmarks.form_samples import add_models, alike, learned, samples, wanted
 from benchmarks.operator_cases import Case, build
 from benchmarks.operator_limits import Ended
@@ -43,6 +43,9 @@ ANY_SHAPE = ("opencv", "ncnn")
 
 _RULED_OUT = ("onnxruntime", "openvino")
 """The runtimes that run nearly all forms of their operators: of these the forms that failed are written, too."""
+
+_KERNELS = ("onnxruntime",)
+"""The runtimes that give each node to a kernel, with the schema's defaults where an attribute is left out."""
 
 _NEARLY_ALL = {"onnxruntime": "1.17"}
 """The release from which on nothing but the forms that failed is written of a runtime."""
@@ -123,6 +126,8 @@ def write_forms(
         fit = partial(_added, before.boxes[at], cases, own) if before else None
         known = learned(found, own, folder, ends, ruled_out=failing, fit=fit)
         for operator, own_boxes in sorted(known.items()):
+            if runtime in _KERNELS and not failing:
+                own_boxes = of_kernels(own_boxes, failed=not all(one.right for one in found[operator]))
             for box in own_boxes:
                 plain = {name: sorted(taken) for name, taken in sorted(box.items())}
                 alike_ones.setdefault(json.dumps([operator, plain]), []).append(at)

@@ -11,7 +11,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from benchmarks.form_boxes import Sample, boxes, failing_boxes, narrowed, widened
+from benchmarks.form_boxes import Sample, boxes, failing_boxes, narrowed, of_kernels, widened
 from benchmarks.form_samples import add_models, alike, learned, samples, wanted
 from benchmarks.model_cuts import Cut, cuts, read_whole
 from onnx_migrate.standard.targets import holds
@@ -97,6 +97,24 @@ def test_versions_that_differ_in_types_alone_are_read_alike_unless_one_fails() -
     given = [sample(True, version="11", mode="a"), sample(False, version="22", mode="a")]
     (box,) = widened(boxes(given), given, alike("Conv"))
     assert box["version"] == {"1", "11"}
+
+
+def test_a_runtime_of_kernels_reads_stated_defaults_and_other_sources_and_lengths_alike() -> None:
+    right = [
+        sample(True, inputs=f"x,{kind}", dims=dims, mode="~a")
+        for kind, dims in (("x", "1n"), ("c", "nn"), ("c", "1n"))
+    ]
+    wide = of_kernels(boxes(right), failed=False)
+    for facts in ({"inputs": "x,s"}, {"inputs": "x,i"}, {"dims": "?n"}, {"mode": "a"}):
+        assert any(holds(box, {**right[0].facts, **facts}) for box in wide), facts
+        assert not any(holds(box, {**right[0].facts, **facts}) for box in boxes(right)), facts
+    for facts in ({"inputs": "s,x"}, {"inputs": "-,x"}, {"mode": "b"}):
+        assert not any(holds(box, {**right[0].facts, **facts}) for box in wide), facts
+    apart = of_kernels(boxes([*right, sample(False, inputs="x,x", dims="n?", mode="~a")]), failed=True)
+    assert not any(holds(box, {**right[0].facts, "dims": "n?"}) for box in apart)
+    alone = of_kernels(boxes(right[1:2]), failed=False)
+    assert not any(holds(box, {**right[1].facts, "inputs": "x,s"}) for box in alone)
+    assert not any(holds(box, {**right[1].facts, "dims": "?n"}) for box in alone)
 
 
 def test_boxes_of_what_failed_hold_nothing_that_was_right() -> None:
