@@ -146,7 +146,7 @@ CODES = {
     "dense": "A sparse initializer was written with its zeros, because IR versions below 6 have no sparse tensors. The file grows by that.",
     "inlined": "The nodes of local functions were written in place of their calls: IR versions below 8 have no local functions, and some nodes can be lowered to an older opset only where their types, ranks or values are known. The message says which.",
     "ir-version": "The IR version was raised to the lowest one that has the target opset and all that the model holds, or set to the one asked for.",
-    "symbols-dropped": "The model declared shapes of inner values with open dims, and a runtime given with --for, which is told the sizes of the inputs, cannot bring such a symbol together with a size. The declarations were dropped: runtimes find these shapes themselves. The inputs and outputs keep theirs.",
+    "symbols-dropped": "The model declared shapes of inner values with open dims, or such of a model whose inputs have open dims, and a runtime given with --for, which is told the sizes of the inputs, cannot bring these together with them. The declarations were dropped: runtimes find these shapes themselves. The inputs and outputs keep theirs.",
     "listed": "Initializers were listed as inputs, after the real ones, because IR version 3 wants that. Callers need not feed them.",
     "moved-weights": "Initializers of sub-graphs were moved to the main graph, under new names: in IR version 3 all initializers are inputs, and a branch of an If has no inputs.",
     "overloads": "Local functions that had a domain and name in common, and overloads to tell them apart, got names of their own, because IR versions below 10 have no overloads.",

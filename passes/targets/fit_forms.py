@@ -150,11 +150,14 @@ class FitForms(Pass):
         return model
 
     def _drop_symbols(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Drop the declared shapes of inner values that have open dims: an importer that is told the sizes finds them itself."""
-        dropped = 0
+        """Drop the declared shapes of inner values that have open dims: an importer that is told the sizes finds them itself.
+
+        Where an input has open dims, those without go too: they may follow from outputs whose sizes are those of one run.
+        """
+        dropped, open_inputs = 0, any(map(_is_open, proto.graph.input))
         for located in bodies(proto):
             declared = located.body.value_info
-            kept = [value for value in declared if not _is_open(value)]
+            kept = [] if open_inputs else [value for value in declared if not _is_open(value)]
             if len(kept) < len(declared):
                 dropped += len(declared) - len(kept)
                 del declared[:]
@@ -163,8 +166,8 @@ class FitForms(Pass):
             log.note(
                 self.name,
                 "symbols-dropped",
-                f"the open shapes of {count_of(dropped, 'inner value')} are not declared any more, as"
-                f" {_who(self.targets, 'no_inner_symbols')} cannot bring their symbols together with sizes",
+                f"the shapes of {count_of(dropped, 'inner value')} are not declared any more, as"
+                f" {_who(self.targets, 'no_inner_symbols')} cannot bring them together with the sizes that it is told",
             )
 
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
@@ -252,7 +255,7 @@ class _Visitor(StepVisitor):
 
 
 def _is_open(value: onnx.ValueInfoProto) -> bool:
-    return any(dim.HasField("dim_param") for dim in value.type.tensor_type.shape.dim)
+    return any(not dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim)
 
 
 def _who(targets: Targets, form: str) -> str:

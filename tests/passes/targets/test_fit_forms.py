@@ -197,12 +197,14 @@ def test_a_listing() -> None:
 
 
 def test_shapes_of_inner_values_with_open_dims_are_not_declared() -> None:
-    source = """17 (float[n,3] x) => (float[n,3] y) <float[n,3] a, float[2,3] b, float[2,3] w = {1, 2, 3, 4, 5, 6}> {
-        a = Relu (x) b = Neg (w) c = ReduceSum (b) y = Add (a, c) }"""
-    result, log = fit(source, "no_inner_symbols")
+    source = """17 (float[{0},3] x) => (float[n,3] y) <float[n,3] a, float[2,3] b, float[2,3] w = {{1, 2, 3, 4, 5, 6}}> {{
+        a = Relu (x) b = Neg (w) c = ReduceSum (b) y = Add (a, c) }}"""
+    result, log = fit(source.format("2"), "no_inner_symbols")
     assert [value.name for value in result.graph.value_info] == ["b"]
     assert [note.code for note in log.notes] == ["symbols-dropped"]
     assert result.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    result, _ = fit(source.format("n"), "no_inner_symbols")
+    assert not result.graph.value_info
 
 
 def test_forms_inside_of_functions_and_branches() -> None:
