@@ -75,12 +75,16 @@ def error_of(expected: Any, given: Any) -> float:
 
 def magnitudes(value: Any) -> tuple[float, float]:
     """Return the largest and the smallest magnitude but 0 of the finite elements of a value; zeros where it has none."""
-    sizes = np.abs(value) if isinstance(value, np.ndarray) else np.zeros(0)
+    sizes = np.abs(value if isinstance(value, np.ndarray) else 0).astype(np.float32, copy=False).reshape(-1)
     top = float(sizes.max(initial=0.0))
     if not math.isfinite(top):
         sizes = sizes[np.isfinite(sizes)]
         top = float(sizes.max(initial=0.0))
-    return top, float(sizes.min(where=sizes > 0, initial=top))
+    if not top:
+        return 0.0, 0.0
+    # Bits of positive floats have the order of integers, and 0 less 1 is the largest: to mask zeros takes ten times as long.
+    least = int((sizes.view(np.uint32) - np.uint32(1)).min()) + 1
+    return top, float(np.uint32(least).view(np.float32))
 
 
 def is_masked(values: Any) -> bool:
