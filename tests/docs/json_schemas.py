@@ -199,6 +199,9 @@ SCHEMAS: dict[str, Schema] = {
 
 _WIDTH = 130
 
+_SHORT = 24
+"""Letters up to which an object, as {"type": "integer"}, may share a line with others."""
+
 
 def text(name: str) -> str:
     """Return the file of one kind of output, with the definitions that it uses."""
@@ -219,7 +222,7 @@ def text(name: str) -> str:
 
 
 def _lines(value: Any, indent: str = "", before: str = "", after: str = "") -> Iterator[str]:
-    """Yield a JSON value: on one line if it is short, else its objects and lists on lines of their own."""
+    """Yield a JSON value: on one line if it is short, else those of its objects and lists that are not on lines of their own."""
     flat = f"{indent}{before}{json.dumps(value, ensure_ascii=False)}{after}"
     if len(flat) <= _WIDTH or not isinstance(value, (dict, list)):
         yield flat
@@ -238,13 +241,14 @@ def _lines(value: Any, indent: str = "", before: str = "", after: str = "") -> I
     line = f"{indent} "
     for place, (key, item) in enumerate(items, 1):
         comma = "," if place < len(items) else ""
-        if isinstance(item, (dict, list)):
+        own = json.dumps(item, ensure_ascii=False)
+        if isinstance(item, (dict, list)) and len(own) > _SHORT:
             if line.strip():
                 yield line.rstrip()
             yield from _lines(item, f"{indent} ", key, comma)
             line = f"{indent} "
             continue
-        word = f"{key}{json.dumps(item, ensure_ascii=False)}{comma} "
+        word = f"{key}{own}{comma} "
         if line.strip() and len(line + word) > _WIDTH:
             yield line.rstrip()
             line = f"{indent} "
