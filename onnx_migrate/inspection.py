@@ -220,6 +220,7 @@ def _plan(model: Model, before: ModelSummary, pipeline: Pipeline) -> Report | Mi
         tuple(log.changes),
         tuple(log.notes),
         effects=tuple(log.facts_of(PassEffect)),
+        same=not log.changes and files.equal(model, result),
     )
 
 

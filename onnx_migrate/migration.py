@@ -205,6 +205,7 @@ class _Run:
             operators_known=known,
             ranges=log.fact(NumberRanges, "", ""),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
+            same=not log.changes and files.equal(original, result.model),
         )
         parts = log.fact(Parts, "", "")
         return Migration(report, original, result.model, parts.rest if parts else None)

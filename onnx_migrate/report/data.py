@@ -93,6 +93,7 @@ class ReportData:
     each pass did to the numbers of nodes. `file_bytes` are the sizes of the model's files before and after, None if the result
     was not written, or a size is not known. `operators_known` is how the operators of the result are known in each runtime that
     it is for. `ranges` is how large the numbers of nodes are, None where no narrower precision was asked for, or nothing was run.
+    `same` is whether the result equals the original, weights included.
     """
 
     model: str
@@ -113,6 +114,7 @@ class ReportData:
     file_bytes: FileBytes | None = None
     operators_known: tuple[OperatorKnowledge, ...] = ()
     ranges: NumberRanges | None = None
+    same: bool = False
 
     @cached_property
     def operators(self) -> tuple[OperatorRow, ...]:
@@ -155,7 +157,7 @@ class ReportData:
     @property
     def outcome(self) -> Literal["migrated", "unchanged"]:
         """Return "migrated", or "unchanged" when the result equals the original."""
-        return "migrated" if self.changes or self.notes or self.before != self.after else "unchanged"
+        return "unchanged" if self.same else "migrated"
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:

@@ -63,6 +63,19 @@ def test_a_model_at_its_target_is_unchanged() -> None:
     assert (result.report.outcome, again.report.outcome) == ("migrated", "unchanged")
 
 
+def test_a_model_of_which_only_notes_are_written_is_unchanged() -> None:
+    source = onnx.parser.parse_model(
+        MODEL.replace("t = Clip", "c = Mul (k, k)  t = Clip").replace("Mul (t, k)", "Mul (t, c)")
+    )
+    once = onnx_migrate.migrate(source, simplify=False, verify=False).model
+    once.graph.input.add().CopyFrom(onnx.helper.make_tensor_value_info("k", onnx.TensorProto.FLOAT, [1]))
+
+    report = onnx_migrate.migrate(once, verify=False).report
+
+    assert "left-out" in [note.code for note in report.notes]
+    assert report.outcome == "unchanged"
+
+
 def test_every_exactness_has_a_text() -> None:
     assert set(INEXACT) == {item.value for item in Exactness}
     assert [key for key, text in INEXACT.items() if not text] == ["exact"]

@@ -223,10 +223,9 @@ def _outlook(item: Inspection) -> str:
     if item.plan is None:
         assert item.refusal is not None
         return f"[red]refused[/], {_error_line(item.refusal)}"
-    if item.plan.outcome == "unchanged":
-        return "nothing changes"
     severities = Counter(note.severity for note in item.plan.notes)
-    parts = [f"[green]{count_of(len(item.plan.changes), 'node')} changed[/]"]
+    nothing = "nothing changes" if item.plan.same else ""
+    parts = [nothing or f"[green]{count_of(len(item.plan.changes), 'node')} changed[/]"]
     parts += [
         count_of(severities[kind], what)
         for kind, what in (("info", "note"), ("warning", "warning"))
