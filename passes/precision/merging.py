@@ -24,15 +24,31 @@ _SLOW = frozenset({"Attention", "Conv", "ConvTranspose", "Einsum", "GRU", "Gemm"
 """Operators for whose time a narrow type is asked for."""
 
 
-def merge_islands(plan: Plan) -> None:
-    """Keep nodes of the main graph beside kept ones that compute little, a few at once, where that saves a Cast."""
+def merge_islands(steps: Iterable[Step], plan: Plan) -> None:
+    """Keep nodes of the main graph beside kept ones that compute little, a few at once, where that saves a Cast.
+
+    Of a model that computes nothing in the new type some remains to change, beside what simplification folds.
+    """
     changes, kept = dict(plan.changes), dict(plan.kept)
     for island in kept:
         for step in list(_beside(island, plan)):
             if step in plan.changes:
                 _keep_if_better(step, plan)
-    if not plan.changes:
+    folded = _folded(steps)
+    narrow = {step for step in steps if any(value and value.dtype == plan.target for value in step.outputs)}
+    if not {*plan.changes, *narrow} - folded:
         plan.changes, plan.kept = changes, kept
+
+
+def _folded(steps: Iterable[Step]) -> set[Step]:
+    """Return which of these nodes, in their order, compute with nothing but constants."""
+    found: set[Step] = set()
+    for step in steps:
+        if not step.inner and all(
+            value is None or value.tensor is not None or value.maker in found for value in step.inputs
+        ):
+            found.add(step)
+    return found
 
 
 def _keep_if_better(step: Step, plan: Plan) -> None:

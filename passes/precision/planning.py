@@ -89,7 +89,7 @@ def plan_of(
         keep_islands_of_the_model(steps, plan)
         keep_index_arithmetic(steps, plan)
         follow(steps, plan)
-        merge_islands(plan)
+        merge_islands(steps, plan)
     return plan
 
 

@@ -133,6 +133,8 @@ class Precision(Pass):
         convert(islands)
         if target != TensorProto.FLOAT and not is_narrow(done[islands].model.proto):
             self._refuse_unchanged(done[islands].plan, islands)
+        if done[islands].model.proto == model.proto:
+            return model
         self._report(done[islands], found, log)
         return done[islands].model
 

@@ -822,6 +822,20 @@ def test_integers_that_are_given_back_leave_no_narrow_model() -> None:
     assert [note.severity for note in log.notes if note.code == "precision-error"] == ["warning", "info"]
 
 
+def test_a_reshape_of_weights_is_not_all_that_becomes_narrow() -> None:
+    """Simplification folds it; of a model that is narrow already, nothing need change."""
+    source = model("""17 (float[64,65] x) => (float[64,65] y) <int64[2] to = {64, 65}> {
+      e = Exp (x)  r = Reshape (w, to)  y = Mul (e, r) }""")
+    source.graph.initializer.append(numpy_helper.from_array(np.ones((65, 64), np.float32), "w"))
+
+    result, _ = converted(source, keep=("Exp",))
+    assert types(result)["y_float16"] == F16
+
+    simplified = onnx_migrate.migrate(source, precision="fp16", keep_fp32=("Exp",), verify=False).model
+    again = onnx_migrate.migrate(simplified, precision="fp16", keep_fp32=("Exp",), verify=False)
+    assert again.report.outcome == "unchanged"
+
+
 def test_without_islands_no_groups_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         islands._Search, "_narrowed", lambda *given: pytest.fail("nothing is to be given back")
