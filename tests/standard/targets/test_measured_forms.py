@@ -173,7 +173,12 @@ UPWARDS = """p = MaxPool <kernel_shape = [2,2], strides = [2,2]> (r)
         ("opencv==5.0", OPEN, POOL.format("Max", "UPPER", 3, 3, 2, 2), {"MaxPool"}),
         ("opencv==5.0", OPEN, POOL.format("Max", "UPPER", 3, 3, 1, 1), set()),
         ("opencv==4.10", OPEN, POOL.format("Max", "UPPER", 3, 3, 2, 2), set()),
-        ("mnn==3.6", FIXED, POOL.format("Max", "LOWER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""), {"MaxPool"}),
+        (
+            "mnn==3.6",
+            FIXED,
+            POOL.format("Max", "LOWER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""),
+            {"MaxPool"},
+        ),
         ("mnn==3.6", FIXED, POOL.format("Max", "UPPER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""), set()),
         ("opencv==4.10", OPEN, UPWARDS, {"Concat"}),
         ("opencv==5.0", OPEN, UPWARDS, set()),
