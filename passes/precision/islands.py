@@ -132,6 +132,8 @@ class _Search:
                     if parts != whole and parts.islands not in self._wholes:
                         return parts
                     found = self._compared(original, islands)
+                    if best.islands == islands:
+                        best = replace(best, closeness=found)
                 causes = [self._makers[name] for name in found.causes]
                 new = _places(causes) - islands
                 needed |= new if found.fails else frozenset()

@@ -784,6 +784,22 @@ def test_causes_are_looked_for_again_where_the_whole_model_has_no_part_to_give_b
     assert second == again
 
 
+def test_a_refusal_after_the_whole_model_was_tried_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second result is the best one; the first, of no islands, is made a little worse."""
+    compared = islands._Search._compared
+
+    def first_worse(self: Any, original: Any, kept: Any, *given: Any, **named: Any) -> Any:
+        found = compared(self, original, kept, *given, **named)
+        outputs = tuple(replace(output, error=1.2 * output.error) for output in found.outputs)
+        return found if kept else replace(found, outputs=outputs)
+
+    monkeypatch.setattr(islands, "_ROUNDS", 2)
+    monkeypatch.setattr(islands._Search, "_compared", first_worse)
+    monkeypatch.setattr(islands._Search, "_smaller", lambda self, original, found, needed: found)
+    with pytest.raises(CannotMigrate, match=r"'y' \(Sub-14\).*its numbers lie between"):
+        converted(ADDING_UP, settings=SEARCH)
+
+
 @pytest.mark.parametrize("on_others", [True, False])
 def test_groups_are_searched_again_where_the_result_is_off_on_other_inputs(
     monkeypatch: pytest.MonkeyPatch, on_others: bool
