@@ -156,7 +156,9 @@ class Command(click.RichCommand):
         valued = {
             name
             for option in options
-            if not (option.is_flag or False)  # --int32 may have a value, and need not
+            if not (
+                option.is_flag or isinstance(option.flag_value, str)
+            )  # --int32 may have a value, and need not
             for name in option.opts
         }
         before = args[: args.index("--")] if "--" in args else args
