@@ -48,8 +48,9 @@ ranks, axes, which inputs are constants, how dims are broadcast, and the attribu
 and in the nodes of whole models. "Runs as it is" is said of a model if each of its nodes has a form that was right, and that no
 node that failed has; of others, and of all in releases before these, operators are not known. Of 48 published models that no
 row was learned with, five releases of ONNX Runtime from 1.3 to 1.16 were so said to run 15 to 24, none wrongly; where only the
-forms that failed ruled a model out, they were said to run 47 to 51 of 51 others, one to five of them wrongly. From 1.17 on it runs nearly all forms of its operators, and only a model with a node of
-a form that failed is not known to run. Such forms are kept of {ruled_out}.
+forms that failed ruled a model out, they were said to run 47 to 51 of 51 others, one to five of them wrongly. From 1.17 on it
+runs nearly all forms of its operators, and only a model with a node of a form that failed is not known to run. Such forms are
+kept of {ruled_out}.
 `python -m benchmarks.runtime_operators` measures both.
 
 A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
