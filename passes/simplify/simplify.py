@@ -209,15 +209,14 @@ def _same(simplified: Model, before: Model) -> bool:
 
 
 def _has_narrow_batch_norm(graph: onnx.GraphProto) -> bool:
+    scales = {node.input[1] for node in graph.node if node.op_type == "BatchNormalization"}
+    if not scales:
+        return False
     types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
     types |= {name: dtype for name, dtype, _ in initializer_types(graph)}
     constants = (node for node in graph.node if node.op_type == "Constant")
     types |= {node.output[0]: item.t.data_type for node in constants for item in node.attribute}
-    return any(
-        types.get(node.input[1]) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
-        for node in graph.node
-        if node.op_type == "BatchNormalization"
-    )
+    return any(types.get(name) in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for name in scales)
 
 
 def _bytes_on_disk(path: Path) -> int:

@@ -284,10 +284,9 @@ class Measured:
         except EvaluationError:
             run = {}
         errors = {name: error_on(reference, place, name, run) for name in run}
-        rounded_off = {name: off for name, off in errors.items() if np.isfinite(off)}
         own = reference.own_floors
-        reference.floors[place] = {
-            name: max(own.get(name, 0.0), rounded_off.get(name, 0.0)) for name in {*own, *rounded_off}
+        reference.floors[place] = own | {
+            name: max(off, own.get(name, 0.0)) for name, off in errors.items() if np.isfinite(off)
         }
 
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import onnx
 import pytest
-from onnx_migrate.passes.integers.ranges import fits, ranges_of
+from onnx_migrate.passes.integers.ranges import Ranges, fits, ranges_of
 
-from onnx_migrate.facts.typed_graph import frames_of
+from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.files import load
 from tests.harness import model, run
@@ -96,12 +96,17 @@ UNKNOWN = {'y = ScatterElements <reduction = "add", axis = 1> (i, places, j)'}
 """Those of which nothing is known, or numbers beyond int32."""
 
 
+def ranges_in(source: onnx.ModelProto) -> tuple[Frame, Ranges]:
+    """Return the main graph of a model, and the ranges of its values."""
+    types = TypeTable(source)
+    (frame,) = frames_of(source, types)
+    return frame, ranges_of(frame, types, load(source).weights, ports=False)
+
+
 @pytest.mark.parametrize("body", BODIES)
 def test_ranges_hold_what_is_computed(body: str) -> None:
     source = model(f"{HEAD}{body} }}")
-    types = TypeTable(source)
-    (frame,) = frames_of(source, types)
-    ranges = ranges_of(frame, types, load(source).weights, ports=False)
+    frame, ranges = ranges_in(source)
     assert fits(ranges.of(frame.find("y")) or (-math.inf, math.inf)) == (body not in UNKNOWN)
     inner = [name for node in source.graph.node for name in node.output if name]
     del source.graph.output[:]
@@ -121,6 +126,5 @@ def test_ranges_hold_what_is_computed(body: str) -> None:
 @pytest.mark.parametrize("scores", ["float[1,N,6]", "float[]"])
 def test_classes_of_boxes_are_not_known_where_the_scores_sizes_are_not(scores: str) -> None:
     source = model(f"17 (float[1,6,4] b, {scores} s) => (y) {{ y = NonMaxSuppression (b, s) }}")
-    types = TypeTable(source)
-    (frame,) = frames_of(source, types)
-    assert not fits(ranges_of(frame, types, load(source).weights, ports=False).of(frame.find("y")) or (0, 0))
+    frame, ranges = ranges_in(source)
+    assert not fits(ranges.of(frame.find("y")) or (0, 0))
