@@ -27,6 +27,7 @@ import onnxruntime as ort
 import pytest
 
 import onnx_migrate
+from benchmarks.precision_judge import session
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.files import load
 from onnx_migrate.standard.targets import resolve
@@ -139,12 +140,8 @@ def _add_plain(models: Path) -> None:
             continue
         feeds = {key[2:]: value for key, value in data.items() if key.startswith("i:")}
         expected = [data[key] for key in sorted(data) if key.startswith("o:")]
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
         try:
-            session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-            plain = session.run(None, feeds)
+            plain = session(str(path)).run(None, feeds)
         except Exception as error:  # ONNX Runtime raises classes of its own
             print(f"{path.stem} does not run without optimisation: {' '.join(str(error).split())[:120]}")
             plain = expected

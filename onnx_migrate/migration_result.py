@@ -65,7 +65,7 @@ class Migration:
 
     def same_as_original(self) -> bool:
         """Return whether the result equals the original, weights included; they are read only where moved."""
-        return files.equal(self.original, self._model)
+        return self.report.same or files.equal(self.original, self._model)
 
     def differences(self) -> list[DiffEntry]:
         """Return how the result differs from the original, node by node, as `--diff` shows it; for lines see `diff_lines`."""
