@@ -214,6 +214,19 @@ def test_no_imports_go_in_a_circle() -> None:
     assert not found
 
 
+def test_what_a_file_keeps_for_itself_is_imported_by_no_other() -> None:
+    taken = [
+        f"{path} imports {alias.name} of {node.module}"
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("onnx_migrate"))
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+
+    assert not taken
+
+
 DRIVERS = ROOT / "onnx_migrate" / "verify" / "evaluators" / "drivers"
 """Run in a process of their own, whose only purpose is the runtime that they import."""
 

@@ -21,8 +21,6 @@ from onnx_migrate.url import (
     without_query,
 )
 
-__all__ = ["find", "place"]
-
 SUFFIX = ".onnx"
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from onnx_migrate.process import Crashed, OutOfMemory, Raised, Returned, TimedOut, Workers
 
-__all__ = ["LocalPool", "WorkerEndedError", "call_worker"]
-
 
 class WorkerEndedError(Exception):
     """A call's worker process ended before the call did."""

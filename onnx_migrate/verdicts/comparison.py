@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Comparison", "Element", "Histogram", "RoundedOutput"]
-
 _WIDTH = 20
 """Largest number of characters of a bar."""
 

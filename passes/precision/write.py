@@ -19,8 +19,6 @@ from onnx_migrate.standard.schema import CONTROL_FLOW
 
 from .plan import Plan
 
-__all__ = ["Stored", "Written", "write"]
-
 _TWICE = 1024
 """Bytes up to which a constant that is read in two types is stored in both, instead of cast."""
 

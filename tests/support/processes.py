@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Start", "start"]
-
 Start = Callable[..., "subprocess.Popen[Any]"]
 """Starts a process; takes what subprocess.Popen takes."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TEXTS"]
-
 _HEAD = '<ir_version: {ir}, opset_import: ["" : {opset}{more}]>'
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import onnx
 
-__all__ = ["CASES", "Case", "hostile"]
-
 Made = onnx.ModelProto | bytes
 
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from rknn.api import RKNN
 
-__all__ = ["load", "version"]
-
 _PLATFORM = "rk3588"
 
 

@@ -13,8 +13,6 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Serve until stdin ends."""

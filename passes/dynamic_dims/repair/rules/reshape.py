@@ -15,8 +15,6 @@ from ..node_context import NodeContext
 from ..reshape_alignment import interpretations
 from ..rule_table import rule
 
-__all__ = ["gather_item"]
-
 Way = TypeVar("Way")
 
 
