@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 
 from onnx_migrate.standard.targets import AFTER, LAST, SIZE, Box, holds
 
+__all__ = ["Sample", "boxes", "failing_boxes", "narrowed", "of_kernels", "widened"]
+
 ABSENT = ""
 """The value of a fact that a form does not have."""
 

@@ -26,6 +26,8 @@ from benchmarks.operator_cases import Case
 from benchmarks.operator_rows import UNFED
 from onnx_migrate.standard.targets import AFTER, Box, NodeForm, holds
 
+__all__ = ["Kept", "add_models", "alike", "learned", "samples", "wanted"]
+
 Kept = Mapping[str, tuple[str, str, str]]
 """How models ended in a release by their names: what tells the file apart, how, and why."""
 

@@ -27,6 +27,8 @@ from onnx_migrate.model.graphs import may_hold_graphs
 from onnx_migrate.standard.targets import AFTER, LAST, SIZE, NodeForm
 from tests.campaigns.runtimes.sample import write_io
 
+__all__ = ["Cut", "Whole", "cuts", "forms_of", "read_whole", "write_cut"]
+
 Array = np.ndarray[Any, Any]
 
 _EACH = 2

@@ -34,6 +34,8 @@ from tests.campaigns.runtimes.sample import (
     write_io,
 )
 
+__all__ = ["Case", "build"]
+
 Array = np.ndarray[Any, Any]
 
 _TYPES = ("float16", "float64", "int64", "int32", "int8", "uint8", "bool")

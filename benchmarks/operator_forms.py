@@ -21,6 +21,8 @@ from onnx import helper, numpy_helper, parser
 
 from benchmarks.operator_grid import grid
 
+__all__ = ["forms"]
+
 Array = np.ndarray[Any, Any]
 
 _FORMS = Path(__file__).with_suffix(".txt")

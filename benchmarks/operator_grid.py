@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
+__all__ = ["grid"]
+
 _DIMS = ("", "5", "2,3", "2,3,4", "2,3,4,5", "1,2,3,4,5")
 """The shape of each rank."""
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from benchmarks.operator_cases import Case
 
+__all__ = ["LACKING", "PLAIN", "Ended", "Limits", "limits"]
+
 _CLOSED = {
     "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box", "count_include_pad", "exclude_outside",
     "exclusive", "fmod", "input_forget", "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset",

@@ -15,6 +15,8 @@ from onnx.defs import has
 from benchmarks.operator_cases import Case
 from benchmarks.operator_limits import LACKING, PLAIN, Ended, Limits, limits
 
+__all__ = ["UNFED", "Measured", "Row", "release_of", "rows", "text"]
+
 UNFED = ("in function 'setInput'", "which MNN does not")
 """What errors say where data of a type cannot be fed, which says nothing of a node in a model."""
 

@@ -18,6 +18,8 @@ import onnx.inliner
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+__all__ = ["ALLOWED", "Strict", "Verdict", "judge", "run_in_onnxruntime"]
+
 HALF, BFLOAT, FLOAT = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 NARROW = {TensorProto.FLOAT16: HALF, TensorProto.BFLOAT16: BFLOAT}
 ALLOWED = {"fp16": 5e-3, "bf16": 2e-2, "fp32": 5e-3}

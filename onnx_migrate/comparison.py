@@ -29,6 +29,8 @@ from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Libraries, interruption, libraries_of
 from onnx_migrate.verify.weight_data import other_weights
 
+__all__ = ["compare"]
+
 T = TypeVar("T")
 
 _PRECISIONS = ("float", "float16", "bfloat16")

@@ -37,6 +37,13 @@ from onnx_migrate.standard.targets import (
     operator_knowledge,
 )
 
+__all__ = [
+    "Compatibility",
+    "CompatibilityChecker",
+    "RuntimeCompatibility",
+    "Support",
+]
+
 
 class Support(str, Enum):
     """Whether a runtime runs a model, by what is known of that."""

@@ -16,6 +16,23 @@ from typing import NamedTuple
 from onnx_migrate.messages import printable
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
+__all__ = [
+    "Cancelled",
+    "CannotMigrate",
+    "IllegalModel",
+    "InvalidModel",
+    "LoadError",
+    "MigrateError",
+    "PassError",
+    "SaveError",
+    "UsageError",
+    "VerificationFailed",
+    "Where",
+    "require_onnxruntime",
+    "require_package",
+    "saving",
+]
+
 
 class Where(NamedTuple):
     """The place of a node in a model: its graph or function, its name, its operator, and the operator's versions.

@@ -48,6 +48,18 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import Signature, is_onnx, signature_at
 from onnx_migrate.standard.targets import Target, Targets, resolve, tables
 
+__all__ = [
+    "ALL",
+    "ForeignOperator",
+    "Inspection",
+    "LocatedNode",
+    "Operator",
+    "ReleaseSupport",
+    "inspect",
+    "load_structure",
+    "located_nodes",
+]
+
 ALL = "all"
 """What stands for every runtime that is known."""
 

@@ -9,6 +9,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 
+__all__ = [
+    "collected_remarks",
+    "count_of",
+    "did_you_mean",
+    "listed",
+    "markup_of",
+    "printable",
+    "remark",
+    "shortened",
+    "size_text",
+]
+
 _IRREGULAR = {"axis": "axes", "index": "indices"}
 
 

@@ -18,6 +18,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.report import Report
 from onnx_migrate.report.diff_nodes import DiffEntry
 
+__all__ = ["Migration"]
+
 
 @contextmanager
 def _with_rest(rest: list[NewContent], beside: Beside | None, size: int) -> Iterator[None]:

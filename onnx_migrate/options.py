@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from onnx_migrate.verify import InputData
     from onnx_migrate.verify.settings import Libraries
 
+__all__ = [
+    "Opset",
+    "Options",
+    "Policy",
+    "Precision",
+    "ResizeForm",
+    "default_pipeline",
+    "pipeline_of",
+    "policy_of",
+]
+
 ResizeForm = Literal["auto", "scales", "sizes"]
 
 Opset = int | str | Mapping[str, int | str]

@@ -14,6 +14,8 @@ from onnx_migrate.splitting import split_for
 from onnx_migrate.standard.targets import Target, Targets, milestones
 from onnx_migrate.standard.targets.releases import key
 
+__all__ = ["remedies"]
+
 _FAR = 320
 """A length for an axis of an image: a multiple of the strides that networks have."""
 _LONG = 128

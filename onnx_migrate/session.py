@@ -17,6 +17,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.process import Workers, using
 from onnx_migrate.verdicts import Verdict
 
+__all__ = ["Session"]
+
 
 class Session:
     """Child processes that are kept from one call to the next, and end with the session, which is a context manager.

@@ -23,6 +23,8 @@ from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.options import Options, pipeline_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+__all__ = ["Split", "split_for"]
+
 
 @dataclass(frozen=True)
 class Split:

@@ -13,6 +13,20 @@ from typing import Any
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open.paths import real_path
 
+__all__ = [
+    "Identity",
+    "basename",
+    "identity",
+    "is_url",
+    "is_web",
+    "join",
+    "one_line_reason",
+    "open_file_system",
+    "resolve_file_url",
+    "same_place",
+    "without_query",
+]
+
 Identity = tuple[object, str]
 """A file system (an empty string for that of this machine) and a path in it."""
 

@@ -29,6 +29,8 @@ from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
 from onnx_migrate.verify.settings import Settings
 
+__all__ = ["ProvingInRuntimes", "Verifying"]
+
 _SAME_GRAPH = Verdict(
     Kind.VERIFIED,
     evaluator="a comparison of the graphs",

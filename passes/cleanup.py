@@ -27,6 +27,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+__all__ = ["Cleanup"]
+
 _name = attrgetter("name")
 
 

@@ -14,6 +14,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.part import Parts, cut, named_values, rest_behind
 from onnx_migrate.verify.model_traits import dependents
 
+__all__ = ["Cut"]
+
 
 @register_pass
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.resize import lengths_differ
 
+__all__ = ["DeclaredShapes"]
+
 Shapes = Callable[[str], Dims | None]
 """The inferred dims of a value, by its name."""
 

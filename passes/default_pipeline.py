@@ -29,6 +29,8 @@ from .standard import Standard
 from .static_shapes import StaticShapes
 from .targets import FitForms, FitOperators, RuntimeLimits
 
+__all__ = ["default_pipeline"]
+
 
 @register_default_pipeline
 def default_pipeline(options: Options) -> list[Pass]:

@@ -24,6 +24,8 @@ from onnx_migrate.standard.schema import is_onnx
 from .quantized_as_pairs import MOVING
 from .standard import MICROSOFT
 
+__all__ = ["Dequantized"]
+
 _KEEPING = (
     *MOVING,
     "DepthToSpace",

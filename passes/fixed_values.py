@@ -14,6 +14,8 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+__all__ = ["FixValues"]
+
 
 @register_pass
 @dataclass(frozen=True)

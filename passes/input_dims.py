@@ -21,6 +21,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Feeds, InputData
 
+__all__ = ["FixDims", "OpenDims", "RequestedDims", "open_axes", "requested_dims"]
+
 _MOST_AXES = 64
 """Axes that a tensor may have in ONNX Runtime and NumPy."""
 

@@ -18,6 +18,8 @@ from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+__all__ = ["decompose_or_leave", "leave_or_raise"]
+
 
 def leave_or_raise(error: MigrateError, log: ChangeLog, pass_name: str, *, best_effort: bool) -> None:
     """Raise a refusal, or note once what is left, code `not-fitted`."""

@@ -21,6 +21,8 @@ from onnx_migrate.standard.targets import Targets
 from .ir_version import fit_ir_version
 from .targets.runtime_faults import bound_opset, fault_bound
 
+__all__ = ["LowerOpset"]
+
 
 @register_pass
 @dataclass(frozen=True)

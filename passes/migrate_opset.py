@@ -37,6 +37,8 @@ from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
 from .targets.runtime_faults import bound_opset, fault_bound, needed_opset
 
+__all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
+
 Newer = Literal["refuse", "keep", "lower"]
 
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})

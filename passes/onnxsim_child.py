@@ -8,6 +8,8 @@ from pathlib import Path
 
 import onnx
 
+__all__ = ["simplify_file"]
+
 _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 """Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
 

@@ -14,6 +14,8 @@ from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, Mig
 from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
 
+__all__ = ["beside", "lowerings", "migrations"]
+
 
 def migrations(options: Options) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""

@@ -21,6 +21,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .standard import MICROSOFT, import_onnx
 
+__all__ = ["MOVING", "WITH_SCALES", "QuantizedAsPairs", "write_out_softmax", "write_scales_as_pairs"]
+
 _T = TensorProto
 
 

@@ -19,6 +19,8 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["QuantizedPairs"]
+
 _MOVING = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators behind which ONNX Runtime inserts such a pair (CanNodePropagate in
 onnxruntime/core/optimizer/qdq_transformer/qdq_propagation.cc)."""

@@ -6,6 +6,8 @@ from collections.abc import Collection
 
 from onnx_migrate.engine.steps.formula import Array
 
+__all__ = ["drops_axis", "part_lengths"]
+
 _MOST = 10_000
 """The most tensors that take the place of a sequence."""
 

@@ -22,6 +22,8 @@ from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
 from .left import decompose_or_leave
 
+__all__ = ["MICROSOFT", "Standard", "import_onnx"]
+
 MICROSOFT = "com.microsoft"
 
 _OF_RUNTIME = frozenset(("SimplifiedLayerNormalization", "MemcpyFromHost", "MemcpyToHost"))

@@ -11,6 +11,8 @@ import onnx
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from tests import harness
 
+__all__ = ["CASES", "Case"]
+
 
 @dataclass(frozen=True)
 class Case:

@@ -19,6 +19,8 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.process import Limits, current_workers
 from onnx_migrate.url import is_url
 
+__all__ = ["Submitter", "run_warm", "submitting"]
+
 _STAGES = 3
 """How many time limits a model may take when its native stages run in child processes, each with the time limit."""
 

@@ -21,6 +21,8 @@ from onnx_migrate.url import (
     without_query,
 )
 
+__all__ = ["find", "place"]
+
 SUFFIX = ".onnx"
 
 

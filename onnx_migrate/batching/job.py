@@ -11,6 +11,20 @@ from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
+__all__ = [
+    "FAILED",
+    "INVALID",
+    "MIGRATED",
+    "NOT_VERIFIED",
+    "REFUSED",
+    "UNCHANGED",
+    "UNVERIFIED",
+    "VERIFIED",
+    "Job",
+    "Outcome",
+    "Summary",
+]
+
 MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED = "migrated", "unchanged", "refused", "invalid", "failed"
 """How a job can end. "invalid": the source can be read, and is not a valid ONNX model."""
 

@@ -23,6 +23,8 @@ from onnx_migrate.safe_open import open_regular
 from onnx_migrate.standard.targets import resolve
 from onnx_migrate.verify.inputs.user_inputs import data_files
 
+__all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
+
 NAME = ".onnx-migrate.jsonl"
 """The journal's file in the folder of the results: one line for each model, each a JSON object."""
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from onnx_migrate.process import Crashed, OutOfMemory, Raised, Returned, TimedOut, Workers
 
+__all__ = ["LocalPool", "WorkerEndedError", "call_worker"]
+
 
 class WorkerEndedError(Exception):
     """A call's worker process ended before the call did."""

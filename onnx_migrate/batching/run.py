@@ -23,6 +23,8 @@ from onnx_migrate.options import Options, policy_of
 from onnx_migrate.process import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 
+__all__ = ["Watcher", "batch", "run_jobs"]
+
 _TICK = 0.2
 """Seconds between two checks of which jobs have begun."""
 

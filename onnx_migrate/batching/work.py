@@ -32,6 +32,8 @@ from onnx_migrate.url import is_url
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Settings, libraries_of
 
+__all__ = ["refused", "run_job"]
+
 
 def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.

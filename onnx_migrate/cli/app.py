@@ -27,6 +27,8 @@ from onnx_migrate.process import current_workers
 from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.process.temporary import remove_all
 
+__all__ = ["app", "run"]
+
 _OTHER_NAMES = {
     **dict.fromkeys(("convert", "upgrade", "downgrade", "update", "simplify", "optimize"), "migrate"),
     **dict.fromkeys(("info", "show", "summary", "stats", "check", "print"), "inspect"),

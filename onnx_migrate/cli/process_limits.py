@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+__all__ = ["limited"]
+
 _CHILDREN_HAVE_LIMITS = frozenset({"simplify", "verify", "prove", "saving", "download"})
 """Stages without a time limit here: each of their child processes or transfers has one, and a disk may be slow."""
 

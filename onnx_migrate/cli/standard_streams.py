@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined, unused-ignore]
 
+__all__ = ["OUTPUT_FAILED", "OutputFailed", "drop_output", "guard_streams", "remark_on_failure", "reporting"]
+
 OUTPUT_FAILED = 5
 """The exit code of a command whose standard output could not be written whole."""
 

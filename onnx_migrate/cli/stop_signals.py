@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from typing import NoReturn
 
+__all__ = ["check_stopped", "code_of_stop", "end_on_signals", "ignore_interrupts", "stop_on_signals"]
+
 PROGRAM = "onnx-migrate"
 
 _PAUSE = 0.2

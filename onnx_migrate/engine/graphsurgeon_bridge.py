@@ -17,6 +17,8 @@ from onnx_migrate.files import inline, load
 from onnx_migrate.model.graphs import bodies, function_path, initializer_names, nested_nodes
 from onnx_migrate.model.model import Model
 
+__all__ = ["run_on_graph", "run_on_proto"]
+
 _DROPPED = {
     AttributeProto.TENSORS: "a list of tensors",
     AttributeProto.GRAPHS: "a list of graphs",

@@ -10,6 +10,8 @@ from onnx_migrate.errors import MigrateError, Where
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+__all__ = ["Incompatibility", "counted", "objections_by_trial"]
+
 
 @dataclass(frozen=True)
 class Incompatibility:

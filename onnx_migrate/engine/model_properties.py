@@ -11,6 +11,8 @@ from onnx_migrate.errors import IllegalModel
 from onnx_migrate.model.graphs import bodies, names_read, node_label
 from onnx_migrate.model.legality import check_legal
 
+__all__ = ["ModelProperty", "is_readable", "violation"]
+
 
 class ModelProperty(Enum):
     """What can hold of a model between two passes; the value completes "the pass needs …".

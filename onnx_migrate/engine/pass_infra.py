@@ -22,6 +22,18 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.safe_open.paths import submodules
 
+__all__ = [
+    "Pass",
+    "UserPass",
+    "as_pass",
+    "builtin_passes",
+    "default_passes",
+    "installed_passes",
+    "make_pass",
+    "register_default_pipeline",
+    "register_pass",
+]
+
 ENTRY_POINT_GROUP = "onnx_migrate.passes"
 
 

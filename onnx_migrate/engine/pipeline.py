@@ -14,6 +14,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
+__all__ = ["Pipeline"]
+
 
 def _no_stage(name: str) -> AbstractContextManager[None]:
     return nullcontext()

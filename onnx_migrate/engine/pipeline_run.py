@@ -24,6 +24,8 @@ from onnx_migrate.rewrite.change_log import Attempt, ChangeLog, Exactness
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.standard.ir_versions import IrFeature
 
+__all__ = ["PipelineResult", "PipelineRun", "Stage", "paused_garbage_collection"]
+
 CHECKED_NODES = 10_000
 """Up to so many nodes, what a pass of this package ensures is checked too; for more it would cost a tenth of the time."""
 

@@ -26,6 +26,14 @@ from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import body_opsets, imported, newest_onnx_opset, owners
 from onnx_migrate.standard.schema import newest_opset
 
+__all__ = [
+    "Reachability",
+    "ReachableDomain",
+    "Refusal",
+    "find_reachable_domains",
+    "find_reachable_opsets",
+]
+
 NodeKey = tuple[str, str]
 """Identifies a node: the path of its body and its first output, or its name if it has none."""
 

@@ -27,6 +27,16 @@ from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.opsets import imported, owners
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = [
+    "IrLimit",
+    "accepted",
+    "check_nodes",
+    "check_result",
+    "note_older_ir",
+    "note_tolerated",
+    "settle_ir_version",
+]
+
 _ML = "ai.onnx.ml"
 
 

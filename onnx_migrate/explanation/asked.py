@@ -15,6 +15,8 @@ from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts, find
 from onnx_migrate.standard.targets import Table
 
+__all__ = ["Answer", "AskedStep", "Code", "Near", "Unknown", "explain"]
+
 _SHORT = 80
 """The longest text that may name a runtime, and be nothing but that name."""
 

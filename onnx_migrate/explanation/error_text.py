@@ -10,6 +10,8 @@ from onnx_migrate.explanation.facts import Facts, facts_of
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import ErrorText, Mend, RecognisedText, Sentence
 
+__all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]
+
 _MOST_ALIKE = 20
 
 _CUSTOM = "onnx-migrate cannot write it with other operators. Export the model without it, or give the runtime its plugin."

@@ -13,6 +13,8 @@ from onnx_migrate.standard.schema import newest_opset, versions
 from onnx_migrate.standard.targets import shipped
 from onnx_migrate.standard.targets.releases import key
 
+__all__ = ["Facts", "facts_of", "model_in", "release_in", "target_facts"]
+
 Facts = Mapping[str, str]
 """Values of placeholders by name; a condition holds if its name is there."""
 

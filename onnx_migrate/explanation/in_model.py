@@ -18,6 +18,8 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.targets import resolve
 
+__all__ = ["TARGET", "ModelVerdict", "ask_model"]
+
 TARGET = "target"
 """The question that the table of a runtime answers; the others are `QUESTIONS`."""
 

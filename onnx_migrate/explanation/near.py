@@ -15,6 +15,8 @@ from onnx_migrate.standard.error_texts.pasted import lower, plain
 from onnx_migrate.standard.targets import known_names
 from onnx_migrate.standard.targets.read import spellings
 
+__all__ = ["names", "near_error_texts", "near_names", "operators_in"]
+
 _ENOUGH = 0.45
 """The share of the weight of an error text's words that a text must have to be near it."""
 

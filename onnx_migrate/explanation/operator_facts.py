@@ -9,6 +9,8 @@ from onnx import defs
 from onnx_migrate.standard.schema import signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
+__all__ = ["attribute_facts", "canonical", "operator_facts", "operator_names"]
+
 _CONTRIBUTED = {
     "Attention", "BeamSearch", "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "BiasSplitGelu",
     "BifurcationDetector", "BitmaskDropout", "CDist", "ComplexMul", "ConvTransposeWithDynamicPads", "CropAndResize",

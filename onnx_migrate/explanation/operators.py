@@ -11,6 +11,8 @@ from onnx_migrate.explanation.operator_facts import canonical, operator_facts
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.schema import versions
 
+__all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_heading"]
+
 
 @dataclass(frozen=True)
 class StepLine:

@@ -11,6 +11,8 @@ from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts
 from onnx_migrate.standard.targets import known_names, shipped
 
+__all__ = ["Group", "Known", "first_sentence", "groups_of_codes", "overview"]
+
 
 class Known(NamedTuple):
     """Something that can be explained, and a line that says what it is."""

@@ -22,6 +22,8 @@ from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import is_onnx, same_domain, versions
 
+__all__ = ["QUESTIONS", "Asked", "Finding", "ask"]
+
 _RESIZE_INPUTS = ("X", "roi", "scales", "sizes")
 _DTYPES = {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}
 

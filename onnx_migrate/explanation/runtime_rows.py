@@ -10,6 +10,8 @@ from onnx_migrate.standard.targets import Table, Target, resolve
 from onnx_migrate.standard.targets.rows import FaultRow, ReleaseRow
 from onnx_migrate.standard.targets.wording import understand
 
+__all__ = ["RuntimeRelease", "runtime_rows"]
+
 
 @dataclass(frozen=True)
 class RuntimeRelease:

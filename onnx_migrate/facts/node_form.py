@@ -26,6 +26,8 @@ from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import AFTER, LAST, SIZE, NodeForm
 
+__all__ = ["node_forms"]
+
 _BROADCAST = {
     "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",
     "LessOrEqual", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor",

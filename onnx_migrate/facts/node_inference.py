@@ -23,6 +23,8 @@ from onnx_migrate.standard.schema import schema_generation
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["infer_node_outputs", "inference_refusal", "inferred_output", "is_unknown", "record_outputs"]
+
 _SECONDS, _MEMORY = 20.0, 1 << 29
 """What one node may take: thousands of times what it does."""
 

@@ -24,6 +24,18 @@ from onnx_migrate.process import Ending, Raised, Returned, call_in_fork
 from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import schema_generation
 
+__all__ = [
+    "GivenUp",
+    "InferenceError",
+    "cannot_infer",
+    "cannot_propagate",
+    "give_up",
+    "infer_shapes",
+    "remembering",
+    "skeleton",
+    "without_fragile_ops",
+]
+
 LONG = 1 << 16
 """Elements of a vector above which it cannot be a shape, so that data propagation need not follow its values."""
 

@@ -14,6 +14,8 @@ from onnx_migrate.model.graphs import nested_bodies, node_label, producers, subg
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["MOST_TURNS", "why_not_run"]
+
 MOST_TURNS = 10**8
 """Turns of loops in loops, of which each takes ONNX Runtime a microsecond at least, and five with a node in it."""
 

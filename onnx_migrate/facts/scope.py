@@ -31,6 +31,8 @@ from onnx_migrate.standard.schema import is_onnx
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["Scope", "scopes"]
+
 
 _SMALL = 16
 """Elements of a constant up to which its array is cached, as many nodes read the same small constants."""

@@ -16,6 +16,19 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, helper, numpy_helper
 
+__all__ = [
+    "ELEMENTWISE",
+    "LARGEST",
+    "MOVEMENT",
+    "OPERATORS",
+    "Array",
+    "PartialArray",
+    "attributes_of",
+    "compute",
+    "propagate",
+    "same_pads",
+]
+
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Array]
 

@@ -11,6 +11,18 @@ from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skel
 from onnx_migrate.model.graphs import Body, bodies, directly_inside
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = [
+    "Dims",
+    "contradict",
+    "dims_of",
+    "dims_text",
+    "drop_value_info",
+    "forget_symbols",
+    "inferred_graph",
+    "inferred_outputs",
+    "set_dims",
+]
+
 Dims = tuple[int | str | None, ...]
 
 

@@ -16,6 +16,8 @@ from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.retyping import derived_types
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
+__all__ = ["Frame", "Step", "Value", "frames_of"]
+
 
 @dataclass(eq=False)
 class Value:

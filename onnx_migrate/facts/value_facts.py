@@ -22,6 +22,8 @@ from onnx_migrate.facts.value_types import MOST_AXES, ValueType
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["Producers", "ValueFacts"]
+
 _FOLLOWED = frozenset(
     {
         "Add", "Cast", "Ceil", "Concat", "Div", "Floor", "Gather", "Identity", "Less", "Max", "Min", "Mul", "ReduceMin",

@@ -23,6 +23,8 @@ from onnx_migrate.model.graphs import (
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.unlisted_operators import substitute_for_inference
 
+__all__ = ["MOST_AXES", "TypeTable", "ValueType", "value_type_of"]
+
 
 @dataclass(frozen=True)
 class ValueType:

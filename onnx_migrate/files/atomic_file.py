@@ -23,6 +23,8 @@ from onnx_migrate.messages import remark
 from onnx_migrate.model.payloads import FileStamp, file_stamp
 from onnx_migrate.process.signals import STOPS, blocked
 
+__all__ = ["NewFile", "folder_lock", "fsync_folder", "remove_leftovers", "temporary_name"]
+
 if sys.platform != "win32":  # where an open file cannot be removed, so that no lock is needed to protect it
     import fcntl
 

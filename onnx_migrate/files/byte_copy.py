@@ -15,6 +15,8 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.files.wire.payload_references import Piece
 from onnx_migrate.model.payloads import BufferPayload, FilePayload, FileStamp
 
+__all__ = ["write_pieces"]
+
 CHUNK = 1 << 20
 """Bytes that are collected before a write, and copied at once where the platform cannot copy within the kernel."""
 

@@ -14,6 +14,15 @@ from onnx_migrate.files.remote.upload import IN_PLACE, check_url
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.url import is_url, resolve_file_url, same_place
 
+__all__ = [
+    "check_file",
+    "check_not_source",
+    "check_target",
+    "open_descriptor",
+    "refuse_source",
+    "resolve_links",
+]
+
 PERMISSION = "change its permissions or choose another output path"
 """What helps where writing is not permitted."""
 

@@ -13,6 +13,8 @@ from onnx_migrate.model.payloads import Payload, pieces_of
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.safe_open import open_regular
 
+__all__ = ["equal", "file_digest", "same_bytes"]
+
 _PIECE = 1 << 22
 """Bytes that are compared at a time."""
 

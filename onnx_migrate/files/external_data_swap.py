@@ -36,6 +36,8 @@ from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.safe_open.paths import exists, listed
 from onnx_migrate.url import same_place
 
+__all__ = ["ExternalDataSwap", "hidden_names"]
+
 
 def hidden_names(target: Path) -> tuple[str, str]:
     """Return the names that data of the model at `target` has while it is replaced."""

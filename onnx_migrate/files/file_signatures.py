@@ -18,6 +18,8 @@ from onnx_migrate.files.wire.protobuf import (
     encode_varint,
 )
 
+__all__ = ["HEAD", "describe", "may_be_model", "not_a_model"]
+
 HEAD = 4096
 """How many of a file's first bytes are needed to recognise it."""
 

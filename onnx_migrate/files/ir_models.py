@@ -21,6 +21,8 @@ from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, Weights, location_of
 
+__all__ = ["ir_model_of", "is_ir_model", "replace_ir_model", "structure_of_ir_model"]
+
 _IN_MEMORY = ("Tensor", "TensorProtoTensor", "StringTensor", "PackedTensor")
 """Classes of onnx_ir whose values are there already."""
 

@@ -20,6 +20,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights, location_of
 
+__all__ = ["load", "structure_digest"]
+
 
 def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     """Read a model's structure; payloads of more than INLINE_LIMIT bytes stay where they are and become references.

@@ -16,6 +16,8 @@ from onnx_migrate.model.tensor_fields import DATA_FIELDS, MODEL, TENSOR, Message
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import INLINE_LIMIT, Weights
 
+__all__ = ["inline", "structure_of"]
+
 _REPLACED = frozenset({"raw_data", "float_data", "double_data", "external_data", "data_location"})
 """The fields of a tensor that a reference replaces."""
 

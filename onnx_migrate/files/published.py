@@ -17,6 +17,8 @@ from onnx_migrate.messages import remark
 from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.safe_open.paths import exists
 
+__all__ = ["NewContent", "published"]
+
 
 @dataclass(frozen=True)
 class NewContent:

@@ -29,6 +29,8 @@ from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 
+__all__ = ["Beside", "contents_beside", "rest_path", "save", "write"]
+
 Beside = Callable[[int], AbstractContextManager[object]]
 """Makes the context in which the files of a model take their names; the argument is how many bytes they have."""
 

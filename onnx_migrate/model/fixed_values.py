@@ -17,6 +17,8 @@ from onnx_migrate.model.interface import Interface, Port, port_named
 from onnx_migrate.model.model import Model
 from onnx_migrate.safe_open import open_regular
 
+__all__ = ["FixedValues", "ValuesFixed", "arrays_of"]
+
 FixedValues = Mapping[str, Any] | str | Iterable[str]
 """A value for an input: {"sr": 16000, "use_cache": False, "mask": array}, "sr=16000", "mask=mask.npy", or several texts."""
 

@@ -19,6 +19,40 @@ from onnx import AttributeProto
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx, signature, versions
 
+__all__ = [
+    "Body",
+    "BodyKey",
+    "FunctionKey",
+    "LocatedBody",
+    "all_nodes",
+    "bodies",
+    "called",
+    "directly_inside",
+    "fed_inputs",
+    "function_key",
+    "function_path",
+    "initializer_names",
+    "initializer_types",
+    "inputs_of_each",
+    "may_hold_graphs",
+    "names_read",
+    "names_read_by_each",
+    "nested_bodies",
+    "nested_nodes",
+    "node_label",
+    "operator_of",
+    "operators_of",
+    "output_names",
+    "outputs_of_each",
+    "producers",
+    "stored_weights",
+    "subgraph_path",
+    "subgraphs",
+    "uncalled_functions",
+    "values_read",
+    "weight_tensors",
+]
+
 Body = onnx.GraphProto | onnx.FunctionProto
 
 BodyKey = tuple[int | str, ...]

@@ -13,6 +13,19 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
+__all__ = [
+    "Interface",
+    "Port",
+    "axis_of",
+    "dims_text",
+    "list_initializers",
+    "listed_initializers",
+    "lists_some_initializers",
+    "port_named",
+    "tokens_of",
+    "unlist_initializers",
+]
+
 
 @dataclass(frozen=True)
 class Port:

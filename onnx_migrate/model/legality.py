@@ -15,6 +15,8 @@ from onnx_migrate.standard.allowed_values import restricted_attributes, value_vi
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import Signature, same_domain, schema_violation, signature_at
 
+__all__ = ["check_legal", "node_faults"]
+
 
 def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
     """Raise IllegalModel for the first node that is not valid at its body's opset, InvalidModel for a value that none has.

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import AttributeProto
 
+__all__ = ["Matching", "attribute_key", "match_changed", "match_nodes"]
+
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 

@@ -13,6 +13,8 @@ import onnx
 from onnx_migrate.model.payloads import FileStamp
 from onnx_migrate.model.weights import Weights
 
+__all__ = ["Model", "Segment"]
+
 
 @dataclass
 class Model:

@@ -9,6 +9,9 @@ import onnx
 
 from onnx_migrate.model.graphs import bodies, initializer_names, inputs_of_each, outputs_of_each
 
+__all__ = ["Names"]
+
+
 _name = attrgetter("name")
 
 

@@ -16,6 +16,21 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.safe_open import NotRegularError, open_regular
 
+__all__ = [
+    "BufferPayload",
+    "FilePayload",
+    "FileStamp",
+    "ObjectPayload",
+    "Payload",
+    "TensorPayload",
+    "byte_size",
+    "data_field",
+    "file_stamp",
+    "has_type",
+    "packed_bytes",
+    "pieces_of",
+]
+
 _TYPES_OF_FIELD: dict[str, tuple[int, ...]] = {
     "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
     "double_data": (TensorProto.DOUBLE, TensorProto.COMPLEX128),

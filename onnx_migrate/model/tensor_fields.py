@@ -16,6 +16,8 @@ import onnx
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from onnx import TensorProto
 
+__all__ = ["ATTRIBUTE", "DATA_FIELDS", "MODEL", "TENSOR", "MessageType", "TensorField", "message_types"]
+
 
 @dataclass(eq=False)
 class MessageType:

@@ -14,6 +14,8 @@ from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.model.tensor_fields import ATTRIBUTE, MODEL, TENSOR, MessageType
 
+__all__ = ["numbers", "tensors"]
+
 _whole = itemgetter(slice(None))
 
 _WITHOUT_TENSORS = frozenset(

@@ -18,6 +18,8 @@ from onnx_migrate.model.graphs import (
     outputs_of_each,
 )
 
+__all__ = ["sort_model"]
+
 _SHOWN = 5
 """How many nodes of a cycle a message names."""
 

@@ -25,6 +25,8 @@ from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_b
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["INLINE_LIMIT", "MEMORY", "Weights", "location_of", "mark_external"]
+
 INLINE_LIMIT = 4096
 """Payloads of up to this many bytes stay in the structure, so that small constants are available without a file."""
 

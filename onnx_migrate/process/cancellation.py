@@ -10,6 +10,8 @@ from typing import Protocol
 
 from onnx_migrate.errors import Cancelled
 
+__all__ = ["CancelToken", "Stopped", "check_cancelled", "stoppable", "when_cancelled"]
+
 _INTERVAL = 0.05
 """Seconds between two looks at the token while a child runs."""
 

@@ -24,6 +24,24 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.process.endings import Ending, OutOfMemory, Raised, Returned, names_lack_of_memory
 from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
 
+__all__ = [
+    "BOOT",
+    "ENDED",
+    "LEFT",
+    "READY",
+    "SAID",
+    "STAGE",
+    "Function",
+    "Listener",
+    "call",
+    "captured_output",
+    "forget_parent",
+    "mark",
+    "pack",
+    "say",
+    "serve",
+]
+
 BOOT = "import sys; sys.path[:] = sys.argv[4:]; from onnx_migrate.process.child import serve; serve(*sys.argv[1:4])"
 """What the interpreter of a child runs: the parent's process id, the memory limit, modules to import and sys.path follow.
 

@@ -26,6 +26,8 @@ from onnx_migrate.process.child import forget_parent, serve
 from onnx_migrate.process.limits import data_size
 from onnx_migrate.process.signals import STOPS, blocked
 
+__all__ = ["CopiedProcess", "allow_copies", "keep_only", "may_copy"]
+
 _MOST_DATA = 256 << 20
 """Bytes of private memory above which a process is not copied: they would count as the child's, for its limit."""
 

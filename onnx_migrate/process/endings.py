@@ -7,6 +7,17 @@ from typing import Any
 
 from onnx_migrate.errors import MigrateError
 
+__all__ = [
+    "Crashed",
+    "Ending",
+    "OutOfMemory",
+    "Raised",
+    "Returned",
+    "TimedOut",
+    "names_lack_of_memory",
+    "what_helps",
+]
+
 _OUT_OF_MEMORY = (
     "MemoryError",
     "bad_alloc",

@@ -30,6 +30,8 @@ from onnx_migrate.process.worker import Worker
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+__all__ = ["call_in_fork"]
+
 
 def call_in_fork(function: str, *args: object, seconds: float, memory: int, state: object = None) -> Ending:
     """Call `function` ("package.module:name") in a copy of this process and return how it ended.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+__all__ = ["Limits", "data_size", "less_memory", "limit_memory", "memory_limit"]
+
 
 def _most_of_memory() -> int | None:
     try:

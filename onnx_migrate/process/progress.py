@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from onnx_migrate.process.cancellation import Stopped, check_cancelled
 
+__all__ = ["Progress", "ProgressListener", "Reporter"]
+
 _RUN = re.compile(r"run (\d+)(?: of (\d+))?$")
 """How the text of a run ends (verify/run_count.py)."""
 

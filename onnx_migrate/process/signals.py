@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+__all__ = ["STOPS", "blocked"]
+
 STOPS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 if sys.platform != "win32":
     STOPS = (*STOPS, signal.SIGALRM)

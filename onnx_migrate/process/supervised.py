@@ -20,6 +20,8 @@ from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut,
 from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.temporary import TemporaryFolder
 
+__all__ = ["Program", "Supervised"]
+
 Own = TypeVar("Own", bound="Supervised")
 
 _LOG_TAIL = 4000

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from onnx_migrate.process.signals import STOPS, blocked
 
+__all__ = ["TemporaryFolder", "remove_all", "remove_stale"]
+
 if sys.platform != "win32":
     import fcntl
 

@@ -20,6 +20,8 @@ from onnx_migrate.process.copied import CopiedProcess, may_copy
 from onnx_migrate.process.endings import Ending, OutOfMemory
 from onnx_migrate.process.supervised import Supervised
 
+__all__ = ["Worker", "setting"]
+
 
 def setting(threads: int | None = None) -> tuple[dict[str, str], str, list[str]]:
     """Return what a worker takes over from this process as it starts: variables, working folder and search path."""

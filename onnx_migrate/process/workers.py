@@ -24,6 +24,8 @@ from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory
 from onnx_migrate.process.limits import Limits
 from onnx_migrate.process.worker import Worker, setting
 
+__all__ = ["Workers", "current_workers", "run", "using"]
+
 _IDLE_SECONDS = 60.0
 """How long the workers of no session are kept without a call."""
 

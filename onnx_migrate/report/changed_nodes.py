@@ -12,6 +12,8 @@ from onnx_migrate.report.tensor_text import values_text
 from onnx_migrate.rewrite.change_log import Change, attribute_texts
 from onnx_migrate.standard.schema import signature_at
 
+__all__ = ["ShownConstant", "ShownNode", "node_after", "node_before", "shown_constants", "shown_helpers"]
+
 
 @dataclass(frozen=True)
 class ShownNode:

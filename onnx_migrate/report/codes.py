@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["CODES", "GROUPS"]
+
 CODES = {
     # Errors of reading
     "bad-external-data": "The external_data entry of a tensor is not valid: ONNX asks for a relative location, and an offset and a length in bytes that fit the tensor's type and shape. The message names the tensor. Save the model again with onnx.save(..., save_as_external_data=True).",

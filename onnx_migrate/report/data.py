@@ -23,6 +23,8 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import OperatorKnowledge
 from onnx_migrate.verdicts import DynamicProof, NumberRanges, RuntimeProof, Verdict
 
+__all__ = ["AS_DECLARED", "GRADES", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
+
 AS_DECLARED = "runs, and the outputs have the declared shapes"
 """The text for a run at other sizes without a problem."""
 

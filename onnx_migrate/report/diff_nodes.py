@@ -15,6 +15,8 @@ from onnx_migrate.report.tensor_text import same_tensor, tensor_text
 from onnx_migrate.rewrite.change_log import attribute_text
 from onnx_migrate.rewrite.operator_counts import operator_name
 
+__all__ = ["DiffEntry", "WeightsOf", "changed_lines", "node_changes"]
+
 WeightsOf = tuple[Weights | None, Weights | None]
 """What finds the large weights of the two models; without, only their types and shapes are compared."""
 

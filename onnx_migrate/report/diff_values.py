@@ -17,6 +17,8 @@ from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines
 from onnx_migrate.report.tensor_text import same_tensor, tensor_text, type_text
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["constant_tensor", "interface_changes", "name_of", "shape_changes", "weight_changes"]
+
 
 def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
     """Return the tensor of a Constant, which is a weight like an initializer."""

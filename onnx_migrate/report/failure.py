@@ -20,6 +20,8 @@ from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.standard.schema import same_domain, signature_at
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
+__all__ = ["Failure", "PartialReport", "exit_code"]
+
 
 @dataclass(frozen=True)
 class PartialReport:

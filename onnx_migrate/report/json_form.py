@@ -18,6 +18,20 @@ from functools import cache, cached_property
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+__all__ = [
+    "SCHEMA_VERSION",
+    "Schema",
+    "Seconds",
+    "Version",
+    "json_of",
+    "printed_class",
+    "properties",
+    "record",
+    "schema",
+    "schema_of",
+    "selects",
+]
+
 Version = Literal[1]
 """The type of `schema_version`."""
 

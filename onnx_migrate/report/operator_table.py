@@ -13,6 +13,8 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_name
 
+__all__ = ["OperatorRow", "OperatorStep", "operator_table", "table_lines"]
+
 _EMITTED = 3
 """Largest number of operators named in a step that writes a node with others."""
 

@@ -9,6 +9,8 @@ from typing import Any
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.json_form import json_of
 
+__all__ = ["Report"]
+
 
 @dataclass(frozen=True)
 class Report(ReportData):

@@ -23,6 +23,8 @@ from onnx_migrate.standard.targets import OperatorKnowledge, Target, Targets, op
 from onnx_migrate.standard.targets.read import shipped
 from onnx_migrate.standard.targets.releases import installed
 
+__all__ = ["Request", "settled_notes", "tool_versions", "with_caps"]
+
 _WITHOUT_OUTPUT = frozenset(("--in-place", "--check", "--dry-run"))
 """Flags of the command line that need no OUTPUT."""
 

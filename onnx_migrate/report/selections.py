@@ -23,6 +23,8 @@ from onnx_migrate.standard.targets import OperatorKnowledge, Target
 from onnx_migrate.standard.targets.knowledge import UnknownOperator
 from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
 
+__all__ = ["AskedFor", "Tool", "version"]
+
 
 class Tool(TypedDict):
     """What made the report, and the onnx package that it ran with."""

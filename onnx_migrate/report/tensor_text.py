@@ -12,6 +12,8 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import Weights
 
+__all__ = ["same_tensor", "tensor_text", "type_text", "values_text"]
+
 _VALUES = 8
 """Largest number of elements of a tensor whose values are shown."""
 

@@ -17,6 +17,8 @@ from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Verdic
 if TYPE_CHECKING:
     from rich.console import Console
 
+__all__ = ["print_report", "print_verdict", "report_text"]
+
 _SHOWN = 5
 """Number of nodes shown for each kind of change without --verbose."""
 

@@ -14,6 +14,15 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = [
+    "differ_in_header_alone",
+    "drop_annotation",
+    "drop_unused_imports",
+    "note_unused_imports",
+    "set_ir_version",
+    "unused_imports",
+]
+
 
 def drop_annotation(proto: onnx.ModelProto, feature: IrFeature) -> int:
     """Remove an annotation from a model, in place, wherever it is; return the number of places that had it.

@@ -13,6 +13,8 @@ from onnx import AttributeProto, TensorProto, helper
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
 
+__all__ = ["Alternative", "Attempt", "Change", "ChangeLog", "Exactness", "Note", "tell_distance"]
+
 Fact = TypeVar("Fact")
 
 

@@ -10,6 +10,8 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.scope import Scope
 
+__all__ = ["constant_summaries"]
+
 _MAX_ELEMENTS = 8
 """The number of elements up to which a summary includes the values."""
 

@@ -11,6 +11,8 @@ import onnx
 
 from onnx_migrate.model.graphs import Body, inputs_of_each, names_read, nested_bodies, output_names
 
+__all__ = ["remove_dead_values"]
+
 
 def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
     """Remove the producers of those of `names` that nothing reads, and of the values that only these read.

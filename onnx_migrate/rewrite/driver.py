@@ -27,6 +27,8 @@ from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
+__all__ = ["Driver", "Visitor"]
+
 _GRADES = list(Exactness)
 """From the best to the worst."""
 

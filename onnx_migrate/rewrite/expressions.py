@@ -21,6 +21,8 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import signature_at
 from onnx_migrate.standard.type_constraints import Formal, constraints
 
+__all__ = ["FLOATS", "HALVES", "INTEGERS", "Array", "Operand", "Result", "Value", "Writer"]
+
 _T = TensorProto
 
 Array = npt.NDArray[Any]

@@ -22,6 +22,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["inline_calls", "inline_functions", "other_opset"]
+
 Attributes = Mapping[str, AttributeProto]
 
 

@@ -20,6 +20,8 @@ from onnx_migrate.standard.schema import is_onnx
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["LoweringRewriter"]
+
 
 class LoweringRewriter(Rewriter):
     """Edits one node for a downward step. Nodes are written in the form of opset `version`, that below the step.

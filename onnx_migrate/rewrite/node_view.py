@@ -16,6 +16,8 @@ from onnx_migrate.messages import without_middle
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["NodeView"]
+
 _READ: dict[int, Callable[[AttributeProto], Any]] = {
     AttributeProto.INT: attrgetter("i"),
     AttributeProto.FLOAT: attrgetter("f"),

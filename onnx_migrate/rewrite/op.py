@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.rewrite.expressions import FLOATS, INTEGERS, Operand, Value, Writer
 
+__all__ = ["Op"]
+
 _T = TensorProto
 
 _LONGEST = 4096

@@ -12,6 +12,8 @@ from onnx_migrate.model.graphs import function_key, may_hold_graphs, operator_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["PassEffect", "nodes_by_operator", "operator_counts", "operator_name", "record_effect"]
+
 
 @dataclass(frozen=True)
 class PassEffect:

@@ -33,6 +33,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.standard.opsets import onnx_opset
 
+__all__ = ["Parts", "cut", "named_values", "rest_behind"]
+
 
 @dataclass(frozen=True)
 class Parts:

@@ -17,6 +17,8 @@ from onnx_migrate.standard.schema import is_onnx
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["Rewriter"]
+
 _REAL = (AttributeProto.FLOAT, AttributeProto.FLOATS)
 _INT, _STRING = AttributeProto.INT, AttributeProto.STRING
 

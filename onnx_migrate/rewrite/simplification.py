@@ -18,6 +18,8 @@ from onnx_migrate.model.graphs import (
 )
 from onnx_migrate.rewrite.operator_counts import operator_name
 
+__all__ = ["Simplification", "Simplified"]
+
 FOLDED, FUSED, MERGED, REMOVED, UNUSED = "folded", "fused", "merged", "removed", "unused"
 WRITTEN, ADDED = "written", "added"
 """What a simplifier does with nodes: computes them to constants, makes them part of a node that is there, keeps one of several

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.safe_open.regular import NotRegularError, open_regular
 
+__all__ = ["Folder", "OutsideError", "open_beneath"]
+
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 """With O_PATH a folder need not be readable, as for opening a file by its path."""
 

@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 
+__all__ = ["exists", "listed", "real_path", "submodules"]
+
 
 def exists(path: Path) -> bool:
     """Return whether there is a file or folder, where a link leads to."""

@@ -7,6 +7,8 @@ import os
 import re
 import stat
 
+__all__ = ["NotRegularError", "open_regular", "own_pipe", "read_at_most"]
+
 _DESCRIPTOR = re.compile(r"/dev/fd/(\d{1,9})|/proc/self/fd/(\d{1,9})|/dev/(stdin)")
 
 

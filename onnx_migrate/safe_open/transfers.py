@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Any, TypeVar
 
+__all__ = ["StalledError", "StoppedError", "Transfer", "seconds_for_transfers", "transfers_within"]
+
 Value = TypeVar("Value")
 
 _SECONDS: ContextVar[float] = ContextVar("seconds for a transfer", default=600.0)

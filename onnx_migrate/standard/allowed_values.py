@@ -14,6 +14,15 @@ from onnx import AttributeProto, NodeProto, TensorProto, defs
 from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
+__all__ = [
+    "READ_BY_RUNTIME",
+    "UNCHECKED",
+    "allowed_values",
+    "restricted_attributes",
+    "runtime_reading",
+    "value_violation",
+]
+
 _AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 _DIRECTION = ("forward", "reverse", "bidirectional")
 _REDUCTION = ("none", "sum", "mean")

@@ -6,6 +6,8 @@ from functools import cache
 
 from onnx import TensorProto
 
+__all__ = ["CONSTANT_TYPES", "FIRST_OPSET", "TYPE_ATTRIBUTES", "type_name", "type_text", "wider_types"]
+
 _T = TensorProto
 
 TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")

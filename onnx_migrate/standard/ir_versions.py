@@ -13,6 +13,15 @@ from functools import cache
 import onnx
 from onnx import helper
 
+__all__ = [
+    "DTYPE_FEATURES",
+    "NEWEST_IR",
+    "OLDEST_IR",
+    "IrFeature",
+    "minimal_ir_version",
+    "newest_opset_of_ir",
+]
+
 OLDEST_IR = 3
 """The first IR version with opset imports, without which a model says no opset."""
 

@@ -8,6 +8,18 @@ import onnx
 
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = [
+    "Owner",
+    "body_opsets",
+    "imported",
+    "newest_onnx_opset",
+    "onnx_opset",
+    "owners",
+    "remove_repeated_imports",
+    "set_onnx_opset",
+]
+
+
 Owner = onnx.ModelProto | onnx.FunctionProto
 """What imports opsets, for its nodes and those of its sub-graphs."""
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from onnx_migrate.messages import count_of
 
+__all__ = ["number_violation", "rank_violation"]
+
 _LEAST = {
     "CumSum": 1,
     "DepthToSpace": 4,

@@ -12,6 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "exact_length",
+    "inferred_length",
+    "lengths_agree_always",
+    "lengths_differ",
+    "may_keep_all_lengths",
+    "resized_axes",
+    "run_length",
+    "samples_alike",
+    "scale_of_size",
+    "sizes_are_lengths",
+]
+
 Floats = npt.NDArray[np.float32]
 
 _BY_LENGTHS = ("align_corners", "tf_crop_and_resize")

@@ -11,6 +11,8 @@ from onnx_migrate.standard.element_types import type_text
 from onnx_migrate.standard.schema import schema_cache
 from onnx_migrate.standard.type_constraints import Constraints, Formal, constraints
 
+__all__ = ["FLOATS", "TYPE_BY_ATTRIBUTE", "Retyping", "derived_types", "retyping", "takes_any"]
+
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 """The types that a change of precision converts into each other; double stays."""
 

@@ -21,6 +21,24 @@ from onnx_migrate.standard.unlisted_operators import (
     UnlistedOperator,
 )
 
+__all__ = [
+    "CONTROL_FLOW",
+    "SEQUENCES",
+    "Signature",
+    "declare_operator",
+    "declared_operators",
+    "forget_schemas",
+    "is_onnx",
+    "newest_opset",
+    "same_domain",
+    "schema_cache",
+    "schema_generation",
+    "schema_violation",
+    "signature",
+    "signature_at",
+    "versions",
+]
+
 T = TypeVar("T")
 
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))

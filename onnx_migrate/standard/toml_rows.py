@@ -21,6 +21,8 @@ else:
 
 from onnx_migrate.messages import did_you_mean
 
+__all__ = ["WrongRow", "keys_of", "parsed", "read_row", "toml_key"]
+
 T = TypeVar("T")
 
 _WANTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {

@@ -10,6 +10,8 @@ from onnx import defs
 
 from onnx_migrate.standard.schema import is_onnx, schema_cache
 
+__all__ = ["Constraints", "Formal", "constraints", "judge"]
+
 Types = tuple[str | None, ...]
 """Types as onnx.defs writes them, such as "tensor(float)"; None where a type is not known."""
 

@@ -14,6 +14,15 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import AttributeProto, helper
 
+__all__ = [
+    "EXPERIMENTAL_OPERATORS",
+    "RUNTIME_OPERATORS",
+    "UnlistedOperator",
+    "crop_limits",
+    "is_runtime_operator",
+    "substitute_for_inference",
+]
+
 
 @dataclass(frozen=True)
 class UnlistedOperator:

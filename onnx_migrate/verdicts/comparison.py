@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+__all__ = ["Comparison", "Element", "Histogram", "RoundedOutput"]
+
 _WIDTH = 20
 """Largest number of characters of a bar."""
 

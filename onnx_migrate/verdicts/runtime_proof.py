@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from onnx_migrate.verdicts.comparison import Comparison
 
+__all__ = ["PASSING", "RuntimeProof", "Side", "outcome_of", "proofs_text"]
+
 PASSING = {
     "right": "the result is right, as the original is",
     "gained": "the result is right, and the original does not run there",

@@ -8,6 +8,18 @@ from enum import Enum
 from onnx_migrate.verdicts.comparison import Comparison, RoundedOutput
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof
 
+__all__ = [
+    "Blocker",
+    "Distance",
+    "DynamicProof",
+    "FeedNote",
+    "FirstDifference",
+    "Kind",
+    "LoadFailure",
+    "Trial",
+    "Verdict",
+]
+
 
 class Kind(str, Enum):
     """Whether two models compute the same: yes, no, or not determined."""

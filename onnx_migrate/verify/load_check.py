@@ -18,6 +18,8 @@ from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
+__all__ = ["LOADS", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
+
 LOADS = "onnx_migrate.verify.load_check:load_failure"
 """What runs in the child process."""
 

@@ -28,6 +28,18 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators import Runnable
 
+__all__ = [
+    "dependents",
+    "is_random",
+    "is_random_node",
+    "miscomputed_in_reference",
+    "needed_nodes",
+    "random_outputs",
+    "with_fixed_numbers",
+    "without_draws",
+]
+
+
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )

@@ -34,6 +34,8 @@ from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.settings import interruption
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
+__all__ = ["Proof", "Prover", "first_difference"]
+
 _PATIENCE = 120.0
 """Seconds after which no further model is compared; the passes that are left are all named then."""
 

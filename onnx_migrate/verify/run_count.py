@@ -12,6 +12,8 @@ from typing import Any
 from onnx_migrate.process import say
 from onnx_migrate.verify.evaluators.interface import Evaluator
 
+__all__ = ["begin_run", "expect_runs", "run_each", "start_count"]
+
 _count = threading.local()
 
 

@@ -14,6 +14,8 @@ from onnx_migrate.process.endings import what_helps
 from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
 
+__all__ = ["Libraries", "Settings", "interruption", "is_crash_of_result", "libraries_of"]
+
 Libraries = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """The path of a shared library, or several."""
 

@@ -26,6 +26,9 @@ from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.compare.comparison import bit_difference
 
+__all__ = ["other_folded_weights", "other_weights"]
+
+
 _NOT_WEIGHTS = frozenset(
     {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL, TensorProto.STRING, TensorProto.UNDEFINED}
 )

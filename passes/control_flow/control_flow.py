@@ -41,6 +41,8 @@ from . import branches, loops, recurrent, sequences  # noqa: F401 - they registe
 from .evaluate import Bounds, Env, Evaluator, Expansion
 from .hoist import hoist_constants
 
+__all__ = ["RECURRENT", "ControlFlow"]
+
 RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
 
 _PLAIN = CONTROL_FLOW | SEQUENCES

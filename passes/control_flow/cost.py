@@ -8,6 +8,8 @@ import onnx
 
 from onnx_migrate.rewrite.node_view import NodeView
 
+__all__ = ["MOVES", "multiplications"]
+
 MOVES = frozenset(
     {
         "Cast", "CastLike", "Concat", "Constant", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements",

@@ -28,6 +28,20 @@ from onnx_migrate.model.graphs import nested_nodes, output_names, subgraph_path,
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
+__all__ = [
+    "HANDLERS",
+    "RANDOM",
+    "Bounds",
+    "BranchFails",
+    "Env",
+    "Evaluator",
+    "Expansion",
+    "Held",
+    "OptionalOf",
+    "SequenceOf",
+    "handles",
+]
+
 RANDOM = frozenset(
     ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 )

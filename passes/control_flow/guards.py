@@ -13,6 +13,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .evaluate import Evaluator
 
+__all__ = ["INDEXED", "guard", "indexed_sizes"]
+
 _SINCE = 12
 """The opset from which on Min and Max take integers."""
 

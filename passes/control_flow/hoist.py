@@ -10,6 +10,8 @@ from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["hoist_constants"]
+
 
 def hoist_constants(node: onnx.NodeProto, scope: Scope) -> None:
     """Move the initializers, and the tensors of Constants, of all sub-graphs of a node to the body that it is in, in place."""

@@ -17,6 +17,8 @@ from onnx_migrate.standard.schema import newest_opset
 from ..migrate_opset import Newer
 from .domain_steps import ML, lift_domain, lower_domain, newest_import
 
+__all__ = ["CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl", "check_opset"]
+
 
 @register_pass
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 from ..migrate_opset import Newer
 
+__all__ = ["ML", "lift_domain", "lower_domain", "newest_import"]
+
 ML = "ai.onnx.ml"
 
 

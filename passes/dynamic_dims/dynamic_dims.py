@@ -21,6 +21,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from ..input_dims import requested_dims
 from .output_dims import declare_outputs, note_symbols
 
+__all__ = ["DynamicDims"]
+
 _MAX_SYMBOLS = 8
 """Symbols of a refused request of which the largest part that works is searched for."""
 

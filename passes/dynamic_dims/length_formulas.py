@@ -8,6 +8,8 @@ from math import prod
 
 from onnx_migrate.model.dims.expressions import value_of
 
+__all__ = ["Lengths", "formula"]
+
 _DIVISORS = (*range(2, 17), 20, 24, 28, 32, 40, 48, 64, 128, 160, 256, 320)
 """Strides of networks, and products of them."""
 

@@ -29,6 +29,8 @@ from .length_formulas import Lengths, formula
 if TYPE_CHECKING:
     from .repair import RepairResult
 
+__all__ = ["OutputDims", "declare_outputs", "note_symbols", "symbolic_outputs"]
+
 _INCREMENTS = (1, 2, 31, 32, 33, 63, 64)
 """What is added to a frozen size: odd and even numbers, with and without a factor of 32, since strides and pads round."""
 

@@ -14,6 +14,8 @@ from onnx_migrate.standard.element_types import type_name
 
 from .ranges import Ranges, fits
 
+__all__ = ["hoist_casts"]
+
 _MOVERS = (
     "Expand",
     "Flatten",

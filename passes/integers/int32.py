@@ -35,6 +35,8 @@ from ..precision.write import write
 from .hoist import hoist_casts
 from .ranges import Ranges, fits, ranges_of
 
+__all__ = ["Int32", "Int32Ports"]
+
 _SHOWN = 10
 """How many nodes a note names."""
 

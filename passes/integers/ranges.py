@@ -16,6 +16,8 @@ from onnx_migrate.model.weights import Weights
 
 from .rules import RULES, Interval, hull, widened
 
+__all__ = ["Ranges", "fits", "ranges_of"]
+
 INT32: Interval = (-(2**31), 2**31 - 1)
 INT64: Interval = (-(2**63), 2**63 - 1)
 

@@ -14,6 +14,8 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.facts.typed_graph import Step, Value
 
+__all__ = ["RULES", "Interval", "hull", "widened"]
+
 Interval = tuple[float, float]
 """The smallest and the largest number; of integers Python's, which are exact."""
 

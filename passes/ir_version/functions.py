@@ -7,6 +7,8 @@ from onnx import FunctionProto, ModelProto, NodeProto
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import all_nodes, bodies, called, function_key, function_path, node_label
 
+__all__ = ["merge_overloads", "write_defaults"]
+
 
 def write_defaults(proto: ModelProto, target: int) -> int:
     """Write the default values of functions' attributes at every call that leaves them out; return how many there were.

@@ -10,6 +10,8 @@ from onnx_migrate.model.graphs import nested_bodies, subgraphs
 from onnx_migrate.model.interface import list_initializers
 from onnx_migrate.model.names import Names
 
+__all__ = ["list_all_initializers"]
+
 
 def list_all_initializers(proto: ModelProto) -> tuple[int, int]:
     """List all initializers as inputs after the real ones, in place; return how many were added, and moved.

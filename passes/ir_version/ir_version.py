@@ -17,6 +17,8 @@ from onnx_migrate.standard.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
 
 from .lower_ir import lower_ir
 
+__all__ = ["IrVersion"]
+
 
 @register_pass
 @dataclass(frozen=True)

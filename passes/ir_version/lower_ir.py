@@ -28,6 +28,8 @@ from .functions import merge_overloads, write_defaults
 from .initializers import list_all_initializers
 from .sparse import make_dense
 
+__all__ = ["fit_ir_version", "lower_ir"]
+
 _HINTS = {
     IrFeature.TRAINING: "--drop-training leaves it out",
     IrFeature.OPTIONAL: "export the model without optional values, or ask for IR version 8",

@@ -13,6 +13,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import BufferPayload, byte_size
 from onnx_migrate.model.weights import INLINE_LIMIT
 
+__all__ = ["make_dense"]
+
 _LIMIT = 1 << 27
 """Bytes of a dense tensor up to which a sparse one is written so."""
 

@@ -9,6 +9,8 @@ from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.precision.closeness import RUNS
 
+__all__ = ["crashing_nodes", "runs_optimised"]
+
 _LIKELY = ("GRU", "LSTM", "RNN", "MatMul", "Gemm", "Conv")
 """Operators that are tried first: those that the optimiser fuses with others, or has no kernels of in float16."""
 

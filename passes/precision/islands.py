@@ -24,6 +24,8 @@ from .crashes import crashing_nodes, runs_optimised
 from .numbers import largest
 from .plan import moves
 
+__all__ = ["Converting", "Found", "Islands", "find_islands"]
+
 _ROUNDS = 16
 """How many times islands may grow."""
 

@@ -9,6 +9,8 @@ from onnx_migrate.facts.typed_graph import Step, Value
 
 from .plan import Plan, stays
 
+__all__ = ["merge_islands"]
+
 _MOST = 4
 """How many nodes are kept at once to save a Cast."""
 

@@ -10,6 +10,16 @@ from onnx_migrate.standard.retyping import FLOATS
 
 from .plan import INTEGERS, Plan, moves, stays
 
+__all__ = [
+    "follow",
+    "keep_around",
+    "keep_deciding_loops",
+    "keep_fused_concats",
+    "keep_index_arithmetic",
+    "keep_inside",
+    "keep_islands_of_the_model",
+]
+
 
 def keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
     """Keep a Concat between quantised values with its scales: ONNX Runtime makes a QLinearConcat of them, which takes float32.

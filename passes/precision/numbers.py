@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+__all__ = ["Extent", "converted", "floats", "largest", "smallest"]
+
 Array = np.ndarray[Any, Any]
 
 _LARGEST: dict[int, float] = {

@@ -10,6 +10,8 @@ from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.standard.retyping import FLOATS, Retyping, takes_any
 from onnx_migrate.standard.targets import Targets
 
+__all__ = ["INTEGERS", "Plan", "moves", "sources_of", "stays"]
+
 _MOVERS = frozenset(
     {
         "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Pad",

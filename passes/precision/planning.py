@@ -27,6 +27,8 @@ from .plan import Plan, sources_of
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
 
+__all__ = ["is_meant", "plan_of", "refusing_target"]
+
 _BOUNDING = frozenset({"Clip", "Max", "Min", "Where"})
 """Operators in which a constant that becomes infinite bounds nothing, as before, or is a mask, as a Cast behind makes it."""
 

@@ -34,6 +34,8 @@ from .planning import is_meant, plan_of
 from .stored import StoredNumbers
 from .write import Written, write
 
+__all__ = ["KINDS", "Precision"]
+
 KINDS = {"fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "fp32": TensorProto.FLOAT}
 """The element types that can be asked for."""
 

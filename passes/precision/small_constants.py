@@ -11,6 +11,8 @@ from .numbers import largest, smallest
 from .plan import Plan, moves
 from .stored import StoredNumbers
 
+__all__ = ["keep_behind_small_constants"]
+
 _STEEP = frozenset({"Div", "Log", "Pow", "Reciprocal", "Sqrt"})
 """Operators that a number which becomes 0 makes infinite, or the slope of which it does."""
 

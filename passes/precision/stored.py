@@ -19,6 +19,8 @@ from onnx_migrate.process.temporary import TemporaryFolder
 
 from .numbers import Array, Extent, converted, floats
 
+__all__ = ["StoredNumbers"]
+
 _CHUNK = 1 << 19
 """Bytes that are converted at a time: few enough to stay in the cache of a core, which takes half the time of 16 MB."""
 

@@ -19,6 +19,8 @@ from onnx_migrate.standard.schema import CONTROL_FLOW
 
 from .plan import Plan
 
+__all__ = ["Stored", "Written", "write"]
+
 _TWICE = 1024
 """Bytes up to which a constant that is read in two types is stored in both, instead of cast."""
 

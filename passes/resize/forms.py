@@ -15,6 +15,18 @@ from onnx_migrate.standard.resize import lengths_differ, run_length, samples_ali
 
 from .spec import CROP, Axis, Known, ResizeSpec, axes_of, policy_of
 
+__all__ = [
+    "any_length_differs",
+    "leave_out",
+    "name_all_axes",
+    "scales_of_sizes",
+    "scales_to_sizes",
+    "sizes_at_run_time",
+    "sizes_to_scales",
+    "spread_axes",
+    "write_sizes",
+]
+
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
 

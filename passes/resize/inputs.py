@@ -14,6 +14,16 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .spec import CROP, emptiness
 
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_resize",
+    "check_scales_or_sizes",
+    "check_sizes",
+    "is_from_converter",
+    "read_scales",
+]
+
 _LARGEST = 2.0**31
 """A scale beyond which no axis is short enough for it."""
 

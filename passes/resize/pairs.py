@@ -17,6 +17,15 @@ from onnx_migrate.standard.resize import may_keep_all_lengths
 
 from .forms import leave_out
 
+__all__ = [
+    "ResizeOrigin",
+    "join_pair",
+    "prevent_copy",
+    "split_at_run_time",
+    "split_by_constants",
+    "write_asymmetric",
+]
+
 Floats = npt.NDArray[np.float32]
 
 

@@ -27,6 +27,8 @@ from .resize_intent import is_converted
 from .spec import emptiness, policy_of
 from .traversal import ResizeNode, ResizeTraversal, resizes
 
+__all__ = ["ResizeForm"]
+
 Form = Literal["auto", "scales", "sizes"]
 
 

@@ -28,6 +28,8 @@ from .pairs import ResizeOrigin, join_pair
 from .spec import Axis, ResizeSpec
 from .traversal import ResizeNode, ResizeTraversal, resizes
 
+__all__ = ["IntentNote", "ResizeIntent", "intended", "is_converted"]
+
 _FIRST = 11
 """The first opset whose Resize can say half_pixel."""
 

@@ -25,6 +25,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.standard.resize import lengths_agree_always, lengths_differ, resized_axes, run_length
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["RunTimeTypes", "run_time_types"]
+
 _ROUNDS = 32
 """The largest number of inferences. Each settles the values that depend on one more Resize in a row."""
 

@@ -12,6 +12,20 @@ import numpy.typing as npt
 from onnx_migrate.rewrite.node_view import NodeView
 from onnx_migrate.standard.resize import resized_axes, run_length, scale_of_size, sizes_are_lengths
 
+__all__ = [
+    "CROP",
+    "Axis",
+    "Origin",
+    "ResizeSpec",
+    "Sampling",
+    "axes_of",
+    "emptiness",
+    "policy_of",
+    "read_resize",
+    "read_sampling",
+    "scales_index",
+]
+
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
 Known = Callable[[str], "Array | None"]

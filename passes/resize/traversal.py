@@ -29,6 +29,8 @@ from .pairs import ResizeOrigin
 from .runtime_types import RunTimeTypes
 from .spec import ResizeSpec, read_resize
 
+__all__ = ["ResizeNode", "ResizeTraversal", "Visit", "resizes"]
+
 
 @dataclass
 class ResizeNode:

@@ -16,6 +16,8 @@ from onnx_migrate.model.tensors import tensors
 
 from .values_needed import constant_tensor, main_constants
 
+__all__ = ["hide", "restore", "share_payloads"]
+
 _INLINE_AT_MOST = 1 << 25
 """Bytes of new weights that become part of the structure. With more, they are references to the simplifier's file, and
 verification copies the model to a folder where the runtime finds all of them."""

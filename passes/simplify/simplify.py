@@ -32,6 +32,8 @@ from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
 from .values_needed import Choice, divide
 
+__all__ = ["Simplify", "mend_declarations"]
+
 _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 

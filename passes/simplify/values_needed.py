@@ -14,6 +14,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["Choice", "constant_tensor", "divide", "main_constants"]
+
 _SMALL = 1 << 16
 """Weights of up to this many bytes, such as biases, scales and shapes, come before all others."""
 

@@ -19,6 +19,8 @@ from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["Folded", "fold_shapes"]
+
 _FOLLOWED = OPERATORS | {"Size"}
 
 _SUMS = frozenset({"ReduceProd", "ReduceSum"})

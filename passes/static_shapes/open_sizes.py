@@ -15,6 +15,8 @@ from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.model.graphs import names_read, node_label, subgraphs
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["OpenSize", "is_open", "open_sizes"]
+
 _SIZED_BY = {
     "ConstantOfShape": 0, "Expand": 1, "MaxUnpool": 2, "OneHot": 1, "Pad": 1, "Reshape": 1, "Resize": 3, "Slice": 1,
     "Split": 1, "Tile": 1, "TopK": 1, "Upsample": 1, "AffineGrid": 1, "CenterCropPad": 1,

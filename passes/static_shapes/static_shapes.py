@@ -24,6 +24,8 @@ from ..input_dims import open_axes
 from .fold import fold_shapes
 from .open_sizes import OpenSize, is_open, open_sizes
 
+__all__ = ["StaticShapes"]
+
 _SHOWN = 10
 """How many nodes a refusal names."""
 

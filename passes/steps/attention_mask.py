@@ -9,6 +9,8 @@ from onnx import helper
 
 from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value
 
+__all__ = ["Mask"]
+
 _LARGEST = 65536
 """Elements up to which a mask that follows from fixed lengths is written as a constant."""
 

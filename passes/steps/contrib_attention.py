@@ -8,6 +8,8 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProt
 
 from .contrib_heads import END, Heads, joined
 
+__all__ = ["biased"]
+
 _T = TensorProto
 
 

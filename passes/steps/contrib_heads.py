@@ -9,6 +9,8 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
 
+__all__ = ["END", "LOWEST", "Heads", "by_head", "joined", "repeated", "scale_of"]
+
 _T = TensorProto
 
 _DIRECT = 23

@@ -14,6 +14,8 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import nested_bodies, output_names, subgraphs
 from onnx_migrate.plugins import LostTypes, LoweringRewriter, compatible, lowering
 
+__all__ = ["readers", "rename_reads"]
+
 
 def readers(scope: Scope, value: str) -> Iterator[tuple[str, int]]:
     """Yield the operator and the input's index of each node that reads a value, ("", 0) where it is an output of a body."""

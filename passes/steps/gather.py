@@ -11,6 +11,8 @@ from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
 from onnx_migrate.messages import count_of
 
+__all__ = ["Dims", "along", "element_numbers", "index_length", "non_negative", "row_numbers", "to_int64"]
+
 
 def to_int64(indices: Value) -> Value:
     """Return indices as int64."""

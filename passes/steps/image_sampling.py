@@ -14,6 +14,8 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value
 
+__all__ = ["SampledAxis", "Sampler", "channel_rows"]
+
 
 @dataclass(frozen=True)
 class SampledAxis:

@@ -18,6 +18,19 @@ from onnx_migrate.plugins import LoweringRewriter
 _LARGEST = 2**24
 """The most places of windows along an axis that become a constant."""
 
+__all__ = [
+    "Windows",
+    "dilates",
+    "gathered",
+    "given_pads",
+    "has_fixed_lengths",
+    "is_odd_mode",
+    "largest",
+    "padded",
+    "pads_without_ceil",
+    "windows",
+]
+
 
 @dataclass(frozen=True)
 class Windows:

@@ -10,6 +10,17 @@ from onnx import helper
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 
+__all__ = [
+    "dequantize",
+    "is_per_tensor",
+    "is_widened",
+    "quantize",
+    "refuse_missing_type",
+    "round_to_even",
+    "saturate",
+    "spread",
+]
+
 _T = TensorProto
 
 

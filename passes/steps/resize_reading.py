@@ -11,6 +11,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 from ..resize.spec import Axis, Origin, ResizeSpec, policy_of, read_resize
 
+__all__ = ["read_lowered", "resampled"]
+
 _OUTER = {2: 0, 3: 0, 4: 2, 5: 2}
 """Of each rank, the first axis that the kernels for linear and cubic resize."""
 

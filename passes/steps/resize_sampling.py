@@ -17,6 +17,21 @@ from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
 
 from ..resize.spec import CROP, Sampling
 
+__all__ = [
+    "AxisValues",
+    "Tap",
+    "antialias_matrix",
+    "antialiased",
+    "array_of",
+    "coordinates",
+    "cubic",
+    "linear",
+    "nearest",
+    "outside",
+    "sampled_alike",
+    "shaped",
+]
+
 _ONE, _TWO, _HALF, _ZERO = (np.array([value], np.float32) for value in (1, 2, 0.5, 0))
 
 _TIE = np.array([1e-6], np.float32)

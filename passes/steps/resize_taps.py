@@ -25,6 +25,8 @@ from .resize_sampling import (
     shaped,
 )
 
+__all__ = ["axis_values", "resampled_by_taps"]
+
 _LARGEST_PRODUCT = 4096
 """Elements of a product of weights that is stored; a larger one is computed at run time, by one Mul."""
 

@@ -12,6 +12,8 @@ from onnx_migrate.facts.value_types import ValueType
 
 from .gather import Dims, element_numbers, index_length, row_numbers
 
+__all__ = ["REDUCTIONS", "reduced_in_rounds"]
+
 REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 _FEW = 8

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["AGGREGATES", "ML", "MODES", "Array", "Ensemble", "Forest"]
+
 ML = "ai.onnx.ml"
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 

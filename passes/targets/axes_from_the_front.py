@@ -6,6 +6,8 @@ import numpy as np
 
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+__all__ = ["OPERATORS_WITH_AXES", "count_axes_from_the_front"]
+
 _REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum", "ReduceSumSquare",

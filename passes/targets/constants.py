@@ -9,6 +9,8 @@ from onnx_migrate.model.graphs import bodies
 from onnx_migrate.standard.element_types import CONSTANT_TYPES
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["store_constants"]
+
 
 def store_constants(proto: onnx.ModelProto) -> int:
     """Make initializers of the Constants in graphs, and return how many; functions have no initializers and keep theirs.

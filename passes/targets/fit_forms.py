@@ -56,6 +56,8 @@ from .gelu import halve_gelu_first, halve_gelu_last
 from .global_pools import POOLS, write_global_pool
 from .true_shapes import declare_true_shapes
 
+__all__ = ["FitForms"]
+
 Write = Callable[[LoweringRewriter], "str | None"]
 
 

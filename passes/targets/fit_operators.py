@@ -29,6 +29,8 @@ from .constants import store_constants
 from .misfits import misfits_of, newer_forms, types_taken, where_to_find
 from .model_limits import check_model_limits, check_versions, model_misfits
 
+__all__ = ["FitOperators"]
+
 _BESIDE = 17
 """The opset of ai.onnx for a body that imports none, where no target bounds it."""
 

@@ -15,6 +15,27 @@ from onnx import AttributeProto, defs
 from onnx_migrate.facts.shape_arithmetic import same_pads
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+__all__ = [
+    "OPERATORS_WITH_KERNELS",
+    "OPERATORS_WITH_SCALES",
+    "STANDARD_RANKS",
+    "read_from_constant",
+    "read_scales_from_constants",
+    "write_bias_last",
+    "write_default_attributes",
+    "write_default_axis",
+    "write_dequantizers_apart",
+    "write_kernel_shape",
+    "write_lowercase_labels",
+    "write_pads",
+    "write_quantized_constant",
+    "write_split_lengths",
+    "write_standard_ranks",
+    "write_summed_shape",
+    "write_vectors_apart",
+    "write_zero_point",
+]
+
 _WINDOWS = frozenset(
     ("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "AveragePool", "MaxPool", "LpPool", "MaxUnpool")
 )

@@ -8,6 +8,8 @@ from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 from .gelu import source_of_erf
 
+__all__ = ["write_gates_apart"]
+
 _SIXTH, _NEAR = 1 / 6, 1e-4
 """The slope of the HardSigmoid in a HardSwish, and how far one that is fused may be from it."""
 

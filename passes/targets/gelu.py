@@ -9,6 +9,8 @@ from onnx import TensorProto
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+__all__ = ["halve_gelu_first", "halve_gelu_last", "source_of_erf"]
+
 
 def halve_gelu_last(rw: LoweringRewriter) -> str | None:
     """Write x * (0.5 * (1 + erf(x / s))) of float32 as (x * (1 + erf(x / s))) * 0.5; the node is the outer Mul. Return None.

@@ -7,6 +7,8 @@ from onnx import TensorProto
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
+__all__ = ["POOLS", "write_global_pool"]
+
 POOLS = {"ReduceMax": "GlobalMaxPool", "ReduceMean": "GlobalAveragePool"}
 """The pool that reduces over all axes from the third on."""
 

@@ -17,6 +17,8 @@ from onnx_migrate.standard.schema import signature_at
 from onnx_migrate.standard.targets import OperatorSupport, Target, Targets
 from onnx_migrate.standard.targets.rows import Range
 
+__all__ = ["misfits_of", "newer_forms", "types_taken", "value_of", "values_of", "where_to_find"]
+
 _MISSING = object()
 
 _UNUSED = {

@@ -20,6 +20,8 @@ from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.targets import Target, Targets
 
+__all__ = ["check_model_limits", "check_versions", "model_misfits"]
+
 
 def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
     """Return the refusal of a model that the targets do not take as a whole, code `target-lacks`; None if they do."""

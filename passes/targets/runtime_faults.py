@@ -20,6 +20,8 @@ from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
 from .misfits import value_of, values_of
 
+__all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_opset"]
+
 
 def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[tuple[onnx.NodeProto, FaultRow]]:
     """Yield the nodes of all bodies that a target computes wrongly in a model of an ai.onnx opset, each with the reason."""

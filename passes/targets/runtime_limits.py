@@ -25,6 +25,8 @@ from ..resize.forms import name_all_axes
 from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
 from .runtime_faults import faulty_nodes
 
+__all__ = ["RuntimeLimits"]
+
 _ML = "ai.onnx.ml"
 
 

@@ -16,6 +16,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["declare_true_shapes"]
+
 
 def declare_true_shapes(model: Model) -> list[str]:
     """Declare outputs that have another number of axes than they are declared with as they are; return their names.

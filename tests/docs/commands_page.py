@@ -13,6 +13,8 @@ from onnx_migrate.cli.options.panels import groups_of
 from onnx_migrate.cli.stop_signals import PROGRAM
 from tests.support.paths import ROOT
 
+__all__ = ["PAGE", "argument_text", "default_text", "main", "page", "value_text"]
+
 PAGE = ROOT / "docs" / "commands.md"
 
 HEAD = f"""# Commands

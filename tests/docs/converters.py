@@ -8,6 +8,8 @@ from typing import Any
 from onnx_migrate.standard.targets import shipped
 from tests.campaigns.runtimes.survey import CONVERTERS, best
 
+__all__ = ["converters"]
+
 _HOW = """## How {titles} were measured
 
 They convert a model before they run it, and most want constants where the standard allows computed values. So their sample is

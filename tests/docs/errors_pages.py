@@ -8,6 +8,8 @@ from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.error_texts import ErrorText, error_texts, find
 from tests.support.paths import ROOT
 
+__all__ = ["FOLDER", "pages"]
+
 FOLDER = ROOT / "docs" / "errors"
 
 INDEX = """# Errors

@@ -15,6 +15,8 @@ from onnx_migrate.cli.stop_signals import PROGRAM
 from tests.docs.commands_page import argument_text, default_text, value_text
 from tests.support.paths import ROOT
 
+__all__ = ["PAGE", "escaped", "main", "page"]
+
 PAGE = ROOT / "docs" / f"{PROGRAM}.1"
 
 _BLOCK = "\b\n"

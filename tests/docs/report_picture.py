@@ -10,6 +10,8 @@ from onnx_migrate.cli.app import run
 from tests.support.browser import browser
 from tests.support.paths import ROOT
 
+__all__ = ["main"]
+
 FOLDER = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 900, 972
 

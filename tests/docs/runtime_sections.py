@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from onnx_migrate.standard.targets import Table, Target, milestones
 from onnx_migrate.standard.targets.rows import OperatorSupport, Range, ReleaseRow, Values
 
+__all__ = ["Sources", "contents", "known", "operator_states", "ordered", "section", "span"]
+
 
 def contents(tables: Iterable[Table]) -> str:
     """Return the table of contents, those that were measured first."""

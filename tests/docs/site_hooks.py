@@ -12,6 +12,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+__all__ = [
+    "LINK",
+    "in_repository",
+    "in_site",
+    "loaded_from_elsewhere",
+    "on_files",
+    "on_page_markdown",
+    "on_post_page",
+]
+
 ROOT = Path(__file__).resolve().parents[2]
 
 LINK = re.compile(r"(\]\(|(?:href|src|srcset)=\")([^)\s\"#]+)")

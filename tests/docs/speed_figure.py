@@ -8,6 +8,8 @@ from html import escape
 
 from tests.support.paths import ROOT
 
+__all__ = ["PICTURES", "Scheme", "drawing", "main", "rows"]
+
 FIGURES = ROOT / "docs" / "figures.md"
 _FONT = "-apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 800, 320, 140, 34, 58

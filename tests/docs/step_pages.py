@@ -11,6 +11,8 @@ from typing import TypeVar
 from onnx_migrate.engine.steps.lowering_registry import Lowering
 from onnx_migrate.engine.steps.registry import Step
 
+__all__ = ["adapters_section", "by_adapter", "cell", "kind_cell", "operator_of", "slug"]
+
 StepT = TypeVar("StepT", Step, Lowering)
 
 

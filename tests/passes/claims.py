@@ -15,6 +15,8 @@ from onnx.defs import OpSchema
 from tests import harness
 from tests.passes.steps.samples import samples
 
+__all__ = ["check_samples", "differences", "outputs", "varies"]
+
 CONSTANT = frozenset({"ConstantOfShape", "OptionalHasElement", "Size"})
 """Operators whose outputs do not depend on their inputs."""
 

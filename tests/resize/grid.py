@@ -13,6 +13,8 @@ from onnx import helper, numpy_helper
 
 from tests.resize.oracle import Spec, output_lengths
 
+__all__ = ["Point", "grid", "node_model", "point_model"]
+
 F = np.float32
 COORDINATES = (
     "half_pixel",

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["Spec", "index_map", "output_lengths", "positions", "resize"]
+
 Array = np.ndarray[Any, Any]
 F = np.float32
 

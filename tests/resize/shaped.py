@@ -14,6 +14,18 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
 
+__all__ = [
+    "KINDS",
+    "PYTORCH_SIZE",
+    "PYTORCH_WEIGHTS",
+    "ROUNDINGS",
+    "apply_resize_passes",
+    "feed",
+    "resize",
+    "resizes",
+    "run_time",
+]
+
 KINDS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 

@@ -12,6 +12,8 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 from tests.support.paths import ROOT
 
+__all__ = ["BadModel", "bad_models", "good_model"]
+
 TEXT = """<ir_version: 9, opset_import: ["": 18, "f": 1]>
 g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
   k = Constant <value = float[2] {3, 4}> ()

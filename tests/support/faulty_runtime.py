@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 import pytest
 
+__all__ = ["faulty", "saturating"]
+
 _DRIVER = r"""
 import os, re, sys, time
 import numpy as np, onnxruntime

@@ -7,6 +7,8 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 
+__all__ = ["FEW", "is_chosen", "number", "row_of_grid"]
+
 FEW = 4
 """The rows of a test up to which it is no grid."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+__all__ = ["install"]
+
 
 def install() -> None:
     """Set the number of threads where nobody has set it: for sessions of the project, of tests, and for NumPy.

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.versions import RUNTIME
 
+__all__ = ["OTHER_KERNELS", "skip_other_kernels"]
+
 OTHER_KERNELS = {
     "steps/test_convolution": ("test_blocks",),
     "steps/test_generators": (

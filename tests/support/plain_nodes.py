@@ -15,6 +15,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 from tests.harness import Feeds, model, random_feeds, run
 
+__all__ = ["flattened", "header", "plain"]
+
 
 def header(inputs: str, outputs: str, opset: int = 17, constants: str = "") -> str:
     """Return the head of a model in ONNX's text format; its nodes follow in braces."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+__all__ = ["Start", "start"]
+
 Start = Callable[..., "subprocess.Popen[Any]"]
 """Starts a process; takes what subprocess.Popen takes."""
 

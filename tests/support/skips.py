@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+__all__ = ["WHERE", "unknown"]
+
 WHERE: dict[str, tuple[str, ...]] = {
     "with the newest releases, by `.ci/run`": (
         r"onnx (\d|before \d|is older$|inferred in float32 until)",

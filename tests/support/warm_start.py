@@ -25,6 +25,8 @@ from typing import Any
 from onnx_migrate.process.child import BOOT
 from tests.support.paths import ROOT
 
+__all__ = ["NUMBER", "Server", "WarmPopen", "install", "let_fork", "warm"]
+
 NUMBER = struct.Struct("<i")
 """How the server tells the id of a process, 0 if it has none, and then the status with which it ended."""
 

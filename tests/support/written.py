@@ -18,6 +18,8 @@ from onnx_migrate.rewrite.op import Op
 from tests.harness import run
 from tests.steps import lower
 
+__all__ = ["Written"]
+
 Build = Callable[[Op, Value], Value]
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from onnx_migrate.cli.output.json_lines import JsonLines
     from onnx_migrate.errors import MigrateError
 
+__all__ = ["batch"]
+
 
 @click.command(cls=DynamicBatchCommand)
 @click.argument("sources", type=click.Path(readable=False), nargs=-1, required=True, metavar="SRC...")

@@ -17,6 +17,8 @@ from onnx_migrate.cli.options.panels import Command
 if TYPE_CHECKING:
     from onnx_migrate.explanation import Answer, ModelVerdict, Unknown
 
+__all__ = ["explain"]
+
 _LARGEST = 64 * 2**20
 """Bytes of a log that are read; of a larger one its start and its end."""
 

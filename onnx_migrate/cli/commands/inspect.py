@@ -18,6 +18,8 @@ from onnx_migrate.cli.process_limits import limited
 if TYPE_CHECKING:
     from onnx_migrate.inspection import Inspection
 
+__all__ = ["inspect"]
+
 
 @click.command(cls=Command)
 @click.pass_context

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from onnx_migrate.report import Report
     from onnx_migrate.report.diff_nodes import DiffEntry
 
+__all__ = ["migrate"]
+
 
 @click.command(cls=DynamicBatchCommand)
 @click.argument("model", type=click.Path(readable=False))

@@ -8,6 +8,8 @@ import rich_click as click
 
 from onnx_migrate.cli.options.panels import Command
 
+__all__ = ["passes"]
+
 
 @click.command(cls=Command)
 def passes() -> None:

@@ -15,6 +15,8 @@ from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import published
 from onnx_migrate.cli.process_limits import limited
 
+__all__ = ["verify"]
+
 
 def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
     """Return what --map says. Raises click.UsageError."""

@@ -15,6 +15,8 @@ from onnx_migrate.options import Options
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
 
+__all__ = ["CodedUsageError", "arguments", "bytes_of"]
+
 
 class CodedUsageError(click.UsageError):
     """A wrong value of an option that the library has a code for, which `onnx-migrate explain` explains."""

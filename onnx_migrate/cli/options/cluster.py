@@ -7,6 +7,8 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
 
+__all__ = ["cluster"]
+
 _TIMEOUT = 15
 """Seconds within which the scheduler must answer, and be reachable again when the connection is lost."""
 

@@ -21,6 +21,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+__all__ = ["config_flags", "config_option", "config_remark", "configured", "find_own_passes"]
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _META = "onnx_migrate.config"

@@ -14,6 +14,8 @@ from onnx_migrate.declared import Declared, declared
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.options import Options
 
+__all__ = ["line_of", "options_of"]
+
 _DECLARED = {item.parameter: item for item in declared(Options) if item.flags}
 
 _OF_FILES = {*_DECLARED, "save_as_external_data", "jobs", "fail_fast", "scheduler"}

@@ -16,6 +16,8 @@ from onnx_migrate.cli.options.panels import Command, arranged
 from onnx_migrate.declared import declared
 from onnx_migrate.options import RUNNING, Options
 
+__all__ = ["DynamicBatchCommand", "codes", "model_option", "model_options"]
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

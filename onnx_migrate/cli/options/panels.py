@@ -15,6 +15,8 @@ import rich_click as click
 from onnx_migrate.declared import declared
 from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
 
+__all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels"]
+
 _STYLE = click.RichHelpConfiguration(
     theme="default-slim",
     options_table_column_types=["opt_all_metavar", "help"],

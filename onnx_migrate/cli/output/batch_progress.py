@@ -33,6 +33,8 @@ from onnx_migrate.messages import count_of, markup_of
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.url import identity, is_url
 
+__all__ = ["BatchProgress"]
+
 _SHOWN = 8
 """Number of running models shown."""
 

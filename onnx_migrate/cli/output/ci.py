@@ -19,6 +19,8 @@ from onnx_migrate.messages import count_of, printable
 if TYPE_CHECKING:
     from onnx_migrate.batching import Outcome
 
+__all__ = ["Follower", "ci_options", "finish_all", "followers"]
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LISTED = 200

@@ -14,6 +14,8 @@ from onnx_migrate.cli.output.side_files import SideFile
 if TYPE_CHECKING:
     from onnx_migrate.model.model import Model
 
+__all__ = ["dependencies", "depfile_at", "rules"]
+
 _RULE = re.compile(rb"[^\s#].*?:(\s|$)")
 
 

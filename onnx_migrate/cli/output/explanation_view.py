@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from onnx_migrate.explanation.runtime_rows import RuntimeRelease
     from onnx_migrate.standard.targets import Table
 
+__all__ = ["answer_lines", "overview_lines", "unknown_lines", "verdict_lines"]
+
 _WIDTH = 100
 _MOST_ERRORS = 5
 _MOST_NODES = 10

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.verdicts import Verdict
 
+__all__ = ["fail", "line", "print_remarks", "warn_unverified"]
+
 
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
     """Print an error and return the exit code."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from onnx_migrate.report.html.contents import Row
     from onnx_migrate.verdicts import Verdict
 
+__all__ = ["BatchPage", "comparison_page", "html_option", "model_page", "page_at", "write_failure_page"]
+
 _LENIENT = "backslashreplace"
 """How a byte of a file name that is not UTF-8 is shown."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from onnx_migrate.inspection import ForeignOperator, Inspection
     from onnx_migrate.rewrite.change_log import Change
 
+__all__ = ["print_advice", "print_inspection", "print_outlooks", "print_overview"]
+
 _SHOWN = 10
 """Number of changes and of refusals shown without --verbose."""
 

@@ -17,6 +17,8 @@ from onnx_migrate.files.destination import open_descriptor
 from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.url import resolve_file_url
 
+__all__ = ["JsonLines", "WholeJson"]
+
 _OPEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from onnx_migrate.report.data import ReportData
     from onnx_migrate.report.diff import DiffEntry
 
+__all__ = ["Call", "difference_of", "print_diff"]
+
 
 @dataclass(frozen=True)
 class Call:

@@ -12,6 +12,8 @@ from onnx_migrate.cli.stop_signals import check_stopped
 if TYPE_CHECKING:
     from onnx_migrate.process.progress import Progress as Event
 
+__all__ = ["ProgressLine"]
+
 _PATIENCE = 2.0
 """Seconds that a stage may take before it is shown how far it has come."""
 

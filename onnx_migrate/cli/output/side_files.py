@@ -12,6 +12,8 @@ from pathlib import Path
 from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.safe_open.paths import real_path
 
+__all__ = ["SideFile", "check_path_conflicts", "published"]
+
 _HEAD = 1 << 16
 """How many bytes of a file that exists are read to see of what kind it is."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from onnx_migrate.files import Beside, Source
     from onnx_migrate.migration import Migration
 
+__all__ = ["STREAM", "error_with_stdin_name", "read_source", "to_stdout", "with_listed", "with_stdin_name"]
+
 STREAM = "-"
 _CHUNK = 1 << 20
 _NAMELESS, _NAME = "<bytes>", "<stdin>"

@@ -30,6 +30,8 @@ from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import is_onnx, signature_at, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
+__all__ = ["Decompose", "Forms", "ReadAs", "Unfit"]
+
 _NOT_STANDARD_AT_1 = {item.name for item in (*RUNTIME_OPERATORS, *EXPERIMENTAL_OPERATORS)}
 """Operators whose version 1 is that of ONNX Runtime, or of an experiment that ended before the standard took the name."""
 

@@ -11,6 +11,8 @@ from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.standard.opsets import body_opsets, onnx_opset
 
+__all__ = ["body_scopes", "decompose_model"]
+
 
 def decompose_model(
     model: Model,

@@ -15,6 +15,16 @@ from onnx_migrate.engine.steps.step_table import doc_of, import_package, load_in
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = [
+    "Decomposition",
+    "decomposition",
+    "decomposition_of",
+    "decompositions",
+    "foreign_domains",
+    "not_written",
+    "register_decomposition",
+]
+
 
 @dataclass(frozen=True)
 class Decomposition:

@@ -18,6 +18,8 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import same_domain
 
+__all__ = ["Lift"]
+
 
 @dataclass
 class Lift(Visitor):

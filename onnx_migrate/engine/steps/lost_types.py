@@ -17,6 +17,8 @@ from onnx_migrate.standard.element_types import FIRST_OPSET, type_name, type_tex
 from onnx_migrate.standard.schema import schema_cache, signature_at, versions
 from onnx_migrate.standard.type_constraints import Constraints, Formal, constraints
 
+__all__ = ["WideCasts", "casts_to", "fit_types", "has_lost_types", "lost_types"]
+
 _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 

@@ -18,6 +18,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import signature_at
 
+__all__ = ["OLDEST", "Lower"]
+
 OLDEST = 7
 """ONNX Runtime has no kernels below opset 7 for Add, Mul, Gemm and many more, so nothing there could be verified."""
 

@@ -21,6 +21,8 @@ from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.opsets import body_opsets, newest_onnx_opset, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["NEEDS_CALLER", "Lowered", "inline_refused", "lower_model"]
+
 NEEDS_CALLER = frozenset(("needs-constant", "needs-type", "needs-rank", "needs-shape", "needs-value"))
 """Codes of refusals that inlining a function may resolve, since a call knows more than the function."""
 

@@ -19,6 +19,17 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx, versions
 
+__all__ = [
+    "LostTypes",
+    "Lowering",
+    "LoweringAdapter",
+    "impossible",
+    "lowering",
+    "lowering_from",
+    "lowerings",
+    "unchanged",
+]
+
 LoweringAdapter = Callable[[onnx.NodeProto, LoweringRewriter], None]
 
 

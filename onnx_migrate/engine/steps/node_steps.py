@@ -24,6 +24,8 @@ from onnx_migrate.standard.schema import (
     versions,
 )
 
+__all__ = ["apply_adapter", "is_of_domain", "node_name", "true_version"]
+
 R = TypeVar("R", bound=Rewriter)
 
 

@@ -19,6 +19,8 @@ from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import is_onnx, schema_cache, versions
 
+__all__ = ["Adapter", "Step", "adapter", "compatible", "next_step", "steps", "unsupported"]
+
 Adapter = Callable[[onnx.NodeProto, Rewriter], None]
 
 

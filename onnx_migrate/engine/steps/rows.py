@@ -5,6 +5,8 @@ from __future__ import annotations
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, unchanged
 from onnx_migrate.engine.steps.registry import compatible
 
+__all__ = ["types_only"]
+
 
 def types_only(operators: str, *versions: int, lost: LostTypes) -> None:
     """Claim that each of these versions of the operators, whose names are one text, differs from the one before in its types.

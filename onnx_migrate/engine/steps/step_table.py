@@ -18,6 +18,18 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open.paths import submodules
 from onnx_migrate.standard.schema import forget_schemas
 
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "AnyStep",
+    "StepTable",
+    "doc_of",
+    "import_package",
+    "import_steps",
+    "load_installed",
+    "names",
+    "reason_of",
+]
+
 Key = tuple[str, str, int]
 """A step's domain, operator and since_version."""
 

@@ -25,6 +25,8 @@ from onnx_migrate.rewrite.driver import Visitor
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.opsets import body_opsets
 
+__all__ = ["LoweringRefusal", "StepVisitor"]
+
 _FOLLOWED = OPERATORS | {"Size"}
 """The operators whose outputs are computed where their inputs are known."""
 

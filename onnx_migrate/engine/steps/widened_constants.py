@@ -26,6 +26,8 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["widen_constants"]
+
 _T = TensorProto
 
 _WIDER = {

@@ -19,6 +19,8 @@ from onnx_migrate.model.weights import MEMORY, Weights, location_of
 from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_beneath
 from onnx_migrate.safe_open.paths import real_path
 
+__all__ = ["from_file", "from_path"]
+
 _READ_WHOLE = 1 << 24
 """Up to so many bytes a file is read at once, which is the faster way to parse it."""
 

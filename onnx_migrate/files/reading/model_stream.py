@@ -18,6 +18,8 @@ from onnx_migrate.files.wire.protobuf import (
 )
 from onnx_migrate.process import Limits
 
+__all__ = ["read_model"]
+
 _CHUNK = 1 << 20
 
 _LONGEST_HEADER = 20

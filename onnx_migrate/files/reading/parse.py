@@ -16,6 +16,8 @@ from onnx_migrate.model.payloads import BufferPayload
 from onnx_migrate.model.validity.size_limits import WHERE_FROM, require_size
 from onnx_migrate.model.weights import MEMORY, Weights
 
+__all__ = ["EMPTY", "parse", "parse_bytes", "require_graph", "require_text"]
+
 EMPTY = "copy, download or export it again"
 """What helps where a model has no bytes."""
 

@@ -13,6 +13,8 @@ from onnx_migrate.files.ir_models import is_ir_model
 from onnx_migrate.files.reading.model_stream import read_model
 from onnx_migrate.safe_open import own_pipe
 
+__all__ = ["IrModel", "Source", "content_of"]
+
 _UNLISTED = 4
 """The first IR version whose initializers need not be inputs too, which graphsurgeon does not write."""
 

@@ -31,6 +31,9 @@ from onnx_migrate.url import (
     without_query,
 )
 
+__all__ = ["DownloadedModel", "ensure_local"]
+
+
 SLOW = "--timeout, in Python timeout, allows more seconds"
 """What helps where a transfer takes too long."""
 

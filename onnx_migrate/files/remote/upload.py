@@ -29,6 +29,8 @@ from onnx_migrate.model.tensors import tensors
 from onnx_migrate.safe_open.transfers import StoppedError, Transfer
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
+__all__ = ["IN_PLACE", "check_url", "upload"]
+
 IN_PLACE = "pass --in-place (in Python in_place=True) to replace it"
 """What allows the source to be the output."""
 

@@ -13,6 +13,8 @@ from google.protobuf.message import DecodeError, Message
 
 from onnx_migrate.files.wire.protobuf import BYTES, MAX_DEPTH, Buffer, Malformed, parse_fields
 
+__all__ = ["bad_text", "is_too_deep"]
+
 
 def is_too_deep(data: Buffer) -> bool:
     """Return whether some message of the model in `data` lies within MAX_DEPTH others; what is damaged is passed over."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import overload
 
+__all__ = ["FileBuffer", "FileCut"]
+
 _WINDOW = 1 << 16
 """Bytes that are read at a time for single bytes and short slices."""
 

@@ -29,6 +29,8 @@ from onnx_migrate.model.payloads import Payload, has_type
 from onnx_migrate.model.tensor_fields import DATA_FIELDS, MODEL, TENSOR, MessageType
 from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 
+__all__ = ["ExternalLocation", "Piece", "assemble", "rebuild", "split", "total_size"]
+
 Piece = bytes | Payload
 """A part of a file to write: the bytes themselves, or a reference to where they are."""
 

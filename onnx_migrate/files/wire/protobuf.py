@@ -7,6 +7,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, overload
 
+__all__ = [
+    "BYTES",
+    "FIXED32",
+    "FIXED64",
+    "GROUP",
+    "GROUP_END",
+    "MAX_DEPTH",
+    "MOST_FIELDS",
+    "VARINT",
+    "Buffer",
+    "Field",
+    "Malformed",
+    "TooManyFields",
+    "decode_varint",
+    "encode_unknown",
+    "encode_varint",
+    "header",
+    "parse_fields",
+]
+
 VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 """Wire types: the low three bits of a tag. BYTES is LEN in the specification, GROUP is SGROUP, GROUP_END is EGROUP."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+__all__ = ["is_expression", "value_of"]
+
 _LONGEST = 200
 """Characters of an expression; longer texts are names."""
 

@@ -9,6 +9,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of
 
+__all__ = ["FixedDims", "fixed_axes"]
+
 FixedDims = Mapping[str, int | Sequence[int] | Mapping[int, int]] | str | Iterable[str]
 """A size for a symbol, all sizes of an input, or those of some axes: {"N": 1, "x": [1, 3, 224, 224], "y": {0: 1}}, "N=1",
 "x:1,3,224,224", "y:0=1", or several."""

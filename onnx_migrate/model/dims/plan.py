@@ -12,6 +12,8 @@ from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.requests import DynamicAxes, named_axes
 from onnx_migrate.model.interface import Interface
 
+__all__ = ["DimPlan", "DynamicDim", "batch_symbols", "plans_for_batch"]
+
 Axes = Mapping[str, Mapping[int, str]]
 """The symbol of each axis, by input or output and axis."""
 

@@ -12,6 +12,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of
 
+__all__ = ["DynamicAxes", "named_axes"]
+
 _ByName = Mapping[str, Mapping[int, Any] | Sequence[int] | Sequence[int | str | None] | str]
 
 DynamicAxes = _ByName | str | Iterable[str] | Iterable[_ByName]

@@ -13,6 +13,8 @@ from onnx_migrate.model.validity.tensors import Array
 from onnx_migrate.standard.allowed_values import UNCHECKED, runtime_reading
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["mend_attributes"]
+
 
 def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> Iterator[Mending]:
     """Correct the values of attributes, in place; with `repeated`, of attributes of one name and type keep the last.

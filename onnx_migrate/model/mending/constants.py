@@ -15,6 +15,8 @@ from onnx_migrate.model.validity.attributes import CONSTANT_KINDS, FIELD
 from onnx_migrate.model.validity.tensors import Array, tensor_fault
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["Place", "mend_constants"]
+
 Place = Literal["graph", "sub-graph", "function"]
 """Where a body stands: ONNX Runtime reads the main graph with the fewest checks."""
 

@@ -12,6 +12,8 @@ from onnx_migrate.model.validity.node_types import constant_type, type_text
 from onnx_migrate.model.validity.structure import type_problem
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["mend_declarations"]
+
 
 def mend_declarations(graph: onnx.GraphProto, *, main: bool) -> Iterator[Mending]:
     """Mend the declared types of a graph, in place, by what is known of its initializers and Constants.

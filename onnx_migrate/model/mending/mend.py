@@ -25,6 +25,8 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import resolve
 
+__all__ = ["mend", "uncalled_faults"]
+
 _ASSUMED = {"com.microsoft": 1, "com.microsoft.nchwc": 1}
 """The domains besides ai.onnx and ai.onnx.ml that ONNX Runtime takes as imported, with the version: its newest of each."""
 

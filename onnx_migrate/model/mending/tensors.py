@@ -16,6 +16,8 @@ from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.validity.structure import Length
 from onnx_migrate.model.validity.tensors import FIELD_OF_TYPE, Array, flat_places, tensor_fault
 
+__all__ = ["Mending", "mend_initializers", "mend_sparse", "mend_tensor"]
+
 _UNREAD = frozenset(("bad-dims", "data-size", "wrong-data-field", "string-in-raw-data", "two-data-forms"))
 """What ONNX Runtime takes of an initializer that nothing reads."""
 

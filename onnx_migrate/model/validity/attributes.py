@@ -17,6 +17,8 @@ from onnx_migrate.model.validity.fault import Problem
 from onnx_migrate.standard.allowed_values import READ_BY_RUNTIME, UNCHECKED, runtime_reading
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["CONSTANT_KINDS", "FIELD", "attribute_fault"]
+
 FIELD: dict[int, str] = {
     AttributeProto.FLOAT: "f",
     AttributeProto.INT: "i",

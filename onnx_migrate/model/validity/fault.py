@@ -10,6 +10,8 @@ import onnx
 from onnx_migrate.errors import InvalidModel, Where
 from onnx_migrate.model.graphs import node_label
 
+__all__ = ["Fault", "Problem", "where_of"]
+
 
 class Problem(NamedTuple):
     """One thing that is not valid, before its place is known: its code and a reason."""

@@ -15,6 +15,8 @@ from onnx_migrate.model.graphs import FunctionKey, bodies, called, function_key,
 from onnx_migrate.model.validity.fault import Fault, where_of
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["callees_first", "function_faults", "import_faults"]
+
 _FIRST_WITH_IMPORTS = 3
 """The IR version from which on a model has opset imports (onnx/docs/Versioning.md)."""
 

@@ -17,6 +17,8 @@ from onnx_migrate.standard.element_types import TYPE_ATTRIBUTES
 from onnx_migrate.standard.ir_versions import DTYPE_FEATURES, OLDEST_IR, IrFeature, minimal_ir_version
 from onnx_migrate.standard.schema import is_onnx, schema_cache, signature, versions
 
+__all__ = ["FoundFeature", "features", "required_ir"]
+
 _TENSOR_KINDS = frozenset(
     (
         AttributeProto.TENSOR,

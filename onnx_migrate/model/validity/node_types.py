@@ -23,6 +23,8 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import CONTROL_FLOW, is_onnx, signature_at
 from onnx_migrate.standard.type_constraints import judge
 
+__all__ = ["constant_faults", "constant_type", "type_faults", "type_text"]
+
 _DEFAULT_TYPE = {
     "BlackmanWindow": TensorProto.FLOAT,
     "ConstantOfShape": TensorProto.FLOAT,

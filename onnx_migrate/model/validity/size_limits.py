@@ -22,6 +22,8 @@ from onnx_migrate.model.graphs import (
 )
 from onnx_migrate.model.validity.functions import callees_first
 
+__all__ = ["MOST_LEVELS", "MOST_NODES", "WHERE_FROM", "check_growth", "require_size"]
+
 WHERE_FROM = "no exporter writes such a model: look at where the file is from"
 """What helps where a file is made so that it is too much."""
 

@@ -20,6 +20,8 @@ from onnx_migrate.model.validity.node_types import constant_faults
 from onnx_migrate.model.validity.tensors import Array, array_of, dtype_fault, sparse_fault, tensor_fault
 from onnx_migrate.model.validity.values import definitions, value_faults
 
+__all__ = ["Length", "declared_type_faults", "name_faults", "structure_faults", "type_problem"]
+
 _WITH_TENSORS = frozenset(
     (
         AttributeProto.TENSOR,

@@ -19,6 +19,20 @@ from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.validity.fault import Problem
 
+__all__ = [
+    "ELEMENT_TYPES",
+    "FIELD_OF_TYPE",
+    "Array",
+    "IntArray",
+    "array_of",
+    "dims_fault",
+    "dtype_fault",
+    "flat_places",
+    "sparse_fault",
+    "tensor_fault",
+    "unordered",
+]
+
 ELEMENT_TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 """The element types that the installed onnx knows."""
 

@@ -14,6 +14,8 @@ from onnx_migrate.model.graphs import initializer_names, nested_nodes
 from onnx_migrate.model.validity.tensors import Array, array_of, unordered
 from onnx_migrate.standard.ir_versions import IrFeature
 
+__all__ = ["tolerated"]
+
 
 def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple[str, str]]:
     """Yield the name of what is concerned, and what onnx.checker refuses of it, one for each kind in a model.

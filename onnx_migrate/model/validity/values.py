@@ -15,6 +15,8 @@ from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, inputs_of_each, operators_of, output_names, outputs_of_each
 from onnx_migrate.model.validity.fault import Fault, where_of
 
+__all__ = ["Definitions", "definitions", "value_faults"]
+
 
 class Definitions(NamedTuple):
     """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set.

@@ -10,6 +10,9 @@ from onnx_migrate.report.data import INEXACT
 from onnx_migrate.report.html.node_diagram import Drawing, draw
 from onnx_migrate.rewrite.change_log import Change
 
+__all__ = ["ChangeGroup", "Column", "Form", "grouped"]
+
+
 _LIST = re.compile(r"\[[^\]]*\]")
 
 

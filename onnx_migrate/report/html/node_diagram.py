@@ -18,6 +18,8 @@ from onnx_migrate.report.changed_nodes import (
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts", "draw", "draw_blocked"]
+
 _KINDS = {
     "layer": "Conv ConvTranspose ConvInteger QLinearConv Gemm MatMul LSTM GRU RNN DeformConv Attention Einsum",
     "activation": "Relu LeakyRelu PRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Tanh Softmax LogSoftmax Hardmax Clip "

@@ -31,6 +31,8 @@ from onnx_migrate.verdicts import FirstDifference, Verdict
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+__all__ = ["batch_page", "check_available", "comparison_page", "model_page", "model_part"]
+
 _LISTED = 2_000
 """Largest number of nodes listed for one drawing on the page of one model."""
 

@@ -10,6 +10,9 @@ from onnx_migrate.standard.error_texts.patterns import Pattern
 from onnx_migrate.standard.error_texts.rows import ErrorText
 from onnx_migrate.standard.error_texts.tools import named_tools, owners
 
+__all__ = ["RecognisedText", "find"]
+
+
 _Hit = tuple[int, int, ErrorText, dict[str, str], Pattern]
 
 

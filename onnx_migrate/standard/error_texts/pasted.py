@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+__all__ = ["decoded", "lower", "plain", "unquoted", "words_of"]
+
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)")
 _QUOTES = {
     **dict.fromkeys(map(ord, "\"'`´‘’‚“”„«»\\*>|"), None),

@@ -13,6 +13,8 @@ from functools import cached_property
 
 from onnx_migrate.standard.error_texts.pasted import plain, unquoted
 
+__all__ = ["KINDS", "Pattern", "placeholders_of"]
+
 _NAME = r"[A-Za-z_][\w.:/@-]{0,200}"
 
 KINDS: Mapping[str, str] = {

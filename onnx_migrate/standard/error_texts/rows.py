@@ -13,6 +13,8 @@ from typing import Any, Literal
 from onnx_migrate.standard.error_texts.patterns import Pattern, placeholders_of
 from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row, toml_key
 
+__all__ = ["Check", "ErrorTable", "ErrorText", "Mend", "Sentence", "error_texts", "parse_table"]
+
 Severity = Literal["error", "warning"]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+__all__ = ["named_tools", "owners"]
+
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "burn": ("burn_import", "burn-import", "burn_onnx", "burn-onnx", "onnx_ir::"),
     "mxnet2ncnn": ("mxnet2ncnn",),

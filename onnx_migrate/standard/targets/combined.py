@@ -11,6 +11,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorSupport
 from onnx_migrate.standard.targets.target import Target
 
+__all__ = ["Targets"]
+
 
 @dataclass(frozen=True)
 class Targets:

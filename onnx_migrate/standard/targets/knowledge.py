@@ -12,6 +12,8 @@ from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds
 from onnx_migrate.standard.targets.rows import Knowledge
 from onnx_migrate.standard.targets.target import Target
 
+__all__ = ["OperatorKnowledge", "UnknownOperator", "operator_knowledge"]
+
 
 class UnknownOperator(NamedTuple):
     """An operator of which it is not known that it runs, and the number of its nodes of which it is not."""

@@ -18,6 +18,20 @@ from importlib.resources import files
 
 from onnx_migrate.standard.targets.releases import key
 
+__all__ = [
+    "AFTER",
+    "ENDING",
+    "FAILING",
+    "LAST",
+    "SIZE",
+    "Box",
+    "MeasuredForms",
+    "NodeForm",
+    "holds",
+    "parse_forms",
+    "shipped_forms",
+]
+
 AFTER, LAST, SIZE = "after", "last", "size"
 """The facts that count only where they tell right from wrong: the operators before a node, whether the model returns what it
 computes, and the size of its first input."""

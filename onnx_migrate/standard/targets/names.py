@@ -15,6 +15,8 @@ from onnx_migrate.standard.targets.rows import Range, Table, Values
 from onnx_migrate.standard.toml_rows import WrongRow
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
+__all__ = ["check_names"]
+
 _DOMAINS = ("", "com.microsoft", "ai.onnx.ml")
 """The domains whose operators are known."""
 

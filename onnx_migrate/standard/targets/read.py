@@ -22,6 +22,8 @@ if sys.version_info >= (3, 11):
 else:
     from importlib.abc import Traversable
 
+__all__ = ["find", "known_names", "parse_table", "read_table", "shipped", "spellings", "tables"]
+
 _MEASURED = ".operators.toml"
 """How the name of a file ends whose operator rows a program measured and wrote, beside the table of the same name."""
 

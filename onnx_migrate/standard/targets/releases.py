@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
+__all__ = ["installed", "is_later", "is_number", "key", "plain"]
+
 
 def is_number(release: str) -> bool:
     """Return whether a release is of numbers and dots, as in "8.6.1"."""

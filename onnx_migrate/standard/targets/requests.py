@@ -15,6 +15,8 @@ from onnx_migrate.standard.targets.rows import Bundle, ReleaseRow, Table
 from onnx_migrate.standard.targets.target import Target
 from onnx_migrate.standard.targets.wording import understand
 
+__all__ = ["resolve"]
+
 
 def resolve(texts: str | Iterable[str] | Targets) -> Targets:
     """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0"; targets as they are.

@@ -13,6 +13,22 @@ from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 from onnx_migrate.standard.targets.releases import is_number, key
 from onnx_migrate.standard.toml_rows import WrongRow, toml_key
 
+__all__ = [
+    "FORMS",
+    "PREDICATES",
+    "Bundle",
+    "FaultRow",
+    "Knowledge",
+    "Lower",
+    "MeasuredRows",
+    "OperatorSupport",
+    "Range",
+    "ReleaseRow",
+    "Table",
+    "Value",
+    "Values",
+]
+
 Lower = Literal[True, False, "nearest"]
 """Whether a model that is newer than the opset asked for is brought down to it, or refused, or brought as near as it can."""
 

@@ -12,6 +12,8 @@ from onnx_migrate.standard.targets.measured_forms import FAILING, Box, shipped_f
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
 
+__all__ = ["Target", "milestones"]
+
 _DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
 """The domains whose operators ONNX or ONNX Runtime defines: an operator of another may be a plugin."""
 

@@ -11,6 +11,8 @@ from onnx_migrate.standard.targets.read import find, known_names, spellings
 from onnx_migrate.standard.targets.releases import plain
 from onnx_migrate.standard.targets.rows import Bundle, Table
 
+__all__ = ["Meant", "understand"]
+
 _GLUE = re.compile(
     r"(.*?[^\s=@:_-])\s*[\s=@:_-]\s*(?:(?:build|release|version|v)\.?\s*)?(\d[\w.]*)|(.*?[a-z])(\d+(?:\.\d+)+)",
     re.I,

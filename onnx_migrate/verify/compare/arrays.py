@@ -7,6 +7,21 @@ from typing import Any
 
 import numpy as np
 
+__all__ = [
+    "Array",
+    "bit_patterns",
+    "differing_bits",
+    "extremes",
+    "flatten",
+    "in_blocks",
+    "is_float",
+    "paired",
+    "same_bits",
+    "scale_of",
+    "sum_of_squares",
+    "widened",
+]
+
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 20

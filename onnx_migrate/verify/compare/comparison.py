@@ -24,6 +24,22 @@ from onnx_migrate.verify.compare.arrays import (
     widened,
 )
 
+__all__ = [
+    "NOTHING_OBSERVED",
+    "OTHER_ELEMENTS",
+    "Difference",
+    "Observed",
+    "Rounding",
+    "Tolerance",
+    "allowance",
+    "bit_difference",
+    "coarsest_eps",
+    "compare",
+    "finite_parts",
+    "is_quantized",
+]
+
+
 _EPS: dict[int, float] = {
     TensorProto.FLOAT: 2.0**-23,
     TensorProto.FLOAT16: 2.0**-10,

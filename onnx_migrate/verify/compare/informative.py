@@ -15,6 +15,8 @@ import onnx
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.verify.compare.arrays import Array, extremes, flatten, in_blocks, is_float, widened
 
+__all__ = ["VARYING_INPUTS", "bounded_outputs", "is_informative", "masked_outputs", "uninformative_outputs"]
+
 VARYING_INPUTS = "give inputs on which outputs vary with --input-data"
 """What a user can do about outputs that are not informative, for messages."""
 

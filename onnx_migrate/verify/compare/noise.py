@@ -23,6 +23,9 @@ from onnx_migrate.verify.compare.comparison import (
 )
 from onnx_migrate.verify.compare.spread import with_spread
 
+__all__ = ["Noise", "beyond_rounding", "rounding_between", "share_of_noise"]
+
+
 _RARE = 100
 """Of so many elements one may be rounded to the neighbouring number: of a type as coarse as float16, of a quantised model."""
 

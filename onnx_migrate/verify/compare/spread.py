@@ -10,6 +10,8 @@ import numpy as np
 from onnx_migrate.verdicts import Comparison, Element, Histogram
 from onnx_migrate.verify.compare.arrays import Array, in_blocks, is_float, widened
 
+__all__ = ["with_spread"]
+
 _DECADES = 8
 """Number of powers of ten that are told apart, down from the largest difference."""
 

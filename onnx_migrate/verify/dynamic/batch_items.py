@@ -14,6 +14,8 @@ from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.value_ranges import padding_ids
 from onnx_migrate.verify.model_traits import dependents
 
+__all__ = ["independent_batches", "require_independent_items"]
+
 
 def independent_batches(runner: SizedRunner) -> list[frozenset[str]]:
     """Return the batch symbols in groups that must have one size: each by itself if the model runs so, else all."""

@@ -13,6 +13,17 @@ from onnx_migrate.messages import count_of
 from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
 
+__all__ = [
+    "axes_with_symbol",
+    "batch_axes_of",
+    "common_first_axis",
+    "copies_of",
+    "inputs_with_sizes",
+    "item_of",
+    "shape_warnings",
+    "undeclared_shape",
+]
+
 _MISMATCH = re.compile(
     r"Expected shape from model of (\{.*?\}) does not match actual shape of (\{.*?\}) for output ([^\s\x1b]+)"
 )

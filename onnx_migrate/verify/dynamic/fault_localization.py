@@ -22,6 +22,8 @@ from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRun
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model
 from onnx_migrate.verify.model_traits import needed_nodes
 
+__all__ = ["constant_text", "find_blocker", "named_blocker"]
+
 _FEW, _MANY = 2, 3
 """Two sizes of a batch: an axis that has both is the batch."""
 _INCREMENTS = (32, 64)

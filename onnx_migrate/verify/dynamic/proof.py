@@ -22,6 +22,9 @@ from onnx_migrate.verify.evaluators import EvaluationError, Runnable
 from onnx_migrate.verify.run_count import start_count
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
+__all__ = ["PROVE", "prove", "prove_dynamic", "require_all_sizes_at_once", "require_two_sizes"]
+
+
 PROVE = "onnx_migrate.verify.dynamic.proof:prove"
 """What runs in the child process."""
 

@@ -37,6 +37,8 @@ from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.run_count import begin_run
 
+__all__ = ["RequirementViolated", "SizedRunner", "Values"]
+
 Values = dict[str, Any]
 """Values by name."""
 

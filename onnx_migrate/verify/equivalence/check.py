@@ -32,6 +32,8 @@ from onnx_migrate.verify.model_traits import random_outputs, with_fixed_numbers
 from onnx_migrate.verify.run_count import start_count
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
+__all__ = ["CHECK", "Task", "check", "ready_worker", "verify"]
+
 
 @dataclass(frozen=True)
 class Task:

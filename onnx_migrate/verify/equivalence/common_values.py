@@ -16,6 +16,18 @@ from onnx_migrate.verify.equivalence.upstream_values import values_upstream
 from onnx_migrate.verify.inputs.constraints.facts import with_input_shapes
 from onnx_migrate.verify.model_traits import dependents, is_random
 
+__all__ = [
+    "Shapes",
+    "ValueTypes",
+    "chunks",
+    "common_cuts",
+    "keeps_all_names",
+    "masked_values",
+    "shapes_of",
+    "spread",
+    "values_to_record",
+]
+
 Shapes = Mapping[str, tuple[int, ...]]
 """The shapes of inputs by name."""
 

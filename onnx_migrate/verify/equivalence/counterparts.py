@@ -23,6 +23,8 @@ from onnx_migrate.verify.equivalence.value_by_value import first_value
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.settings import Settings
 
+__all__ = ["FIRST_COUNTERPART", "Counterparts", "first_counterpart", "rename_values"]
+
 FIRST_COUNTERPART = "onnx_migrate.verify.equivalence.counterparts:first_counterpart"
 """What runs in the child process."""
 

@@ -25,6 +25,8 @@ from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import run_each
 
+__all__ = ["BRANCHES_STAGE", "not_executed"]
+
 BRANCHES_STAGE = "original: running, which branches it takes"
 
 _MOST = 5

@@ -20,6 +20,8 @@ from onnx_migrate.verify.inputs.sizes import BATCHES, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
+__all__ = ["EXPENSIVE", "SIZES_STAGE", "Extent", "FeedSearch", "Values"]
+
 SIZES_STAGE = "original: running, sizes"
 """The stage in which sizes are tried, for `process.mark`; the index of the choice of sizes follows."""
 

@@ -15,6 +15,8 @@ from onnx_migrate.verify.compare.spread import with_spread
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError
 
+__all__ = ["OTHER_RUNTIME", "Findings"]
+
 OTHER_RUNTIME = Tolerance(rtol=1e-3, atol=1e-5)
 """For outputs that another runtime computed: what onnx's own backend tests allow."""
 

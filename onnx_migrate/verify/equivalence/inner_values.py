@@ -25,6 +25,9 @@ from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnabl
 from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import begin_run
 
+__all__ = ["CutModel", "Pair", "Reads", "computed_by_both", "masked_difference", "recorded_difference"]
+
+
 _COMPUTED = " (computed)"
 """Added to the name of a value that the model computes, where others read the one that is given."""
 

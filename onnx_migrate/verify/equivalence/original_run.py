@@ -37,6 +37,8 @@ from onnx_migrate.verify.model_traits import miscomputed_in_reference
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
 
+__all__ = ["OPTIMISED_STAGE", "OriginalRun", "run_original"]
+
 OPTIMISED_STAGE = f"original: running, {LEVELS[1]}"
 """The step in which ONNX Runtime runs the original with optimisation."""
 

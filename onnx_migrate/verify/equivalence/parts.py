@@ -17,6 +17,8 @@ from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluat
 from onnx_migrate.verify.model_traits import random_outputs, with_fixed_numbers
 from onnx_migrate.verify.settings import Settings
 
+__all__ = ["PARTS", "Chain", "prove_parts"]
+
 PARTS = "onnx_migrate.verify.equivalence.parts:prove_parts"
 """What runs in the child process."""
 

@@ -25,6 +25,8 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.run_count import run_each
 
+__all__ = ["DISTANCE_STAGE", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
+
 DISTANCE_STAGE = "another model: running"
 """The stage in which the distance of another model is measured; what fails in it says nothing of the result."""
 

@@ -26,6 +26,9 @@ from onnx_migrate.verify.load_check import load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.run_count import begin_run, expect_runs
 
+__all__ = ["SegmentCheck"]
+
+
 _PATIENCE = 3.0
 """Seconds that the comparison of inner values may take; or as long as the original took, if that was more."""
 

@@ -16,6 +16,8 @@ from onnx_migrate.verify.compare.comparison import bit_difference
 from onnx_migrate.verify.equivalence.value_by_value import stored
 from onnx_migrate.verify.evaluators import Runnable
 
+__all__ = ["Unlike"]
+
 
 @dataclass(frozen=True)
 class Unlike:

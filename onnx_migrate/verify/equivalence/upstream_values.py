@@ -18,6 +18,8 @@ from onnx_migrate.verify.compare.informative import is_informative
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model
 from onnx_migrate.verify.run_count import run_each
 
+__all__ = ["InnerValues", "Nearest", "expose_inner_values", "nearest_among", "values_upstream"]
+
 _DEPTHS = (4, 16, 64)
 """How many nodes upstream of an output are exposed, in turn, until varying values are found on every path."""
 

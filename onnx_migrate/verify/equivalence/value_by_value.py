@@ -30,6 +30,17 @@ from onnx_migrate.verify.evaluators.kernels import computed_by_body
 from onnx_migrate.verify.model_traits import is_random
 from onnx_migrate.verify.settings import Settings
 
+__all__ = [
+    "FIRST_VALUE",
+    "BitDifference",
+    "NodeSettings",
+    "explained",
+    "first_difference",
+    "first_value",
+    "stored",
+]
+
+
 FIRST_VALUE = "onnx_migrate.verify.equivalence.value_by_value:first_value"
 """What runs in the child process."""
 

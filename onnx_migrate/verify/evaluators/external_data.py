@@ -19,6 +19,8 @@ from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import Weights, mark_external
 from onnx_migrate.verify.evaluators.interface import Runnable
 
+__all__ = ["can_read_in_place", "open_external_data"]
+
 _DESCRIPTORS = "proc/self/fd"
 
 _RESERVE = 256

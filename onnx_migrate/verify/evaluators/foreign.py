@@ -21,6 +21,8 @@ from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
 
+__all__ = ["DRIVERS", "TITLES", "Foreign", "ForeignProcess", "NotInstalled", "Place"]
+
 TITLES = {
     "openvino": "OpenVINO",
     "opencv": "OpenCV",

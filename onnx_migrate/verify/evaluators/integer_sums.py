@@ -21,6 +21,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Runnable
 
+__all__ = ["NOTE", "exact_sums", "saturates", "with_exact_sums"]
+
 NOTE = (
     "ONNX Runtime adds products of uint8 and int8 in int16 on this processor, which has no VNNI, and saturates; the numbers that"
     ' were compared are those of the standard. Set "session.x64quantprecision" to "1" where you run the model on such a processor'

@@ -16,6 +16,17 @@ from onnx_migrate.model.graphs import fed_inputs, initializer_names
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.process.endings import names_lack_of_memory
 
+__all__ = [
+    "EvaluationError",
+    "Evaluator",
+    "Runnable",
+    "one_line",
+    "raise_if_out_of_memory",
+    "with_defaults_as",
+    "with_extra_outputs",
+    "without_static_shapes",
+]
+
 
 class EvaluationError(Exception):
     """A model does not load (`loading`) or does not run; the message is the runtime's, on one line.

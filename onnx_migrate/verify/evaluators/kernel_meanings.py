@@ -35,6 +35,8 @@ from onnx_migrate.verify.evaluators.quantized_meanings import (
 from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE, Transforms
 from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
+__all__ = ["ACCURACY_NOTE", "SKIP_NOTE", "as_meant", "write_as_meant"]
+
 ACCURACY_NOTE = (
     "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
     " that the model has, ONNX Runtime quantises its input too"

@@ -11,6 +11,8 @@ from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 
+__all__ = ["computed_by_body"]
+
 _OPEN = 2**31 - 1
 """The end of the versions of a kernel that is registered without one."""
 

@@ -24,6 +24,8 @@ from onnx_migrate.verify.evaluators.interface import (
 from onnx_migrate.verify.evaluators.kernel_meanings import as_meant
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
 
+__all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime", "without_source_locations"]
+
 UNOPTIMIZED = "onnxruntime:off"
 """ORT_DISABLE_ALL: every node runs as it is written, with weights as they are written."""
 OPTIMIZED = "onnxruntime:on"

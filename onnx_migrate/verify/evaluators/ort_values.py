@@ -12,6 +12,8 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.verify.compare.arrays import Array
 
+__all__ = ["from_ort_value", "is_foreign", "to_ort_value"]
+
 _FOREIGN = "BFLOAT16 FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT4E2M1 INT4 UINT4 INT2 UINT2"
 _ELEMENT_TYPES = {
     f"tensor({name.lower()})": TensorProto.DataType.Value(name)

@@ -25,6 +25,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
+__all__ = ["ORDER_NOTE", "STEP_NOTE", "as_floats", "pools_by_rows"]
+
 ORDER_NOTE = (
     "AveragePool written from QLinearAveragePool was run so that it adds the rows of its windows in order, as that does;"
     " below opset 19 ONNX Runtime adds columns first without optimisation, and a mean between two steps may round otherwise"

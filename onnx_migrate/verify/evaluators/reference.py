@@ -18,6 +18,8 @@ from onnx_migrate.verify.evaluators.interface import (
     raise_if_out_of_memory,
 )
 
+__all__ = ["LOADERS", "REFERENCE", "Reference"]
+
 REFERENCE = "reference"
 
 _PATIENCE = 20.0

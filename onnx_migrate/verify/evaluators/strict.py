@@ -24,6 +24,21 @@ from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 
+__all__ = [
+    "COARSE",
+    "LARGEST_HALF",
+    "LOADERS",
+    "NARROW",
+    "STRICT",
+    "is_exact",
+    "is_narrow",
+    "names_type",
+    "narrowest",
+    "rounded_weights",
+    "rounding",
+    "strict",
+]
+
 STRICT = "onnxruntime:strict"
 """ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
 

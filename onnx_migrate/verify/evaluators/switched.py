@@ -17,6 +17,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
 from onnx_migrate.verify.evaluators.strict import is_exact, rounding
 
+__all__ = ["switched"]
+
 
 def switched(
     original: Runnable, result: Runnable, kind: int, groups: Sequence[Sequence[tuple[BodyKey, str]]]

@@ -22,6 +22,8 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
+__all__ = ["TRANSFORM_NOTE", "Transforms"]
+
 TRANSFORM_NOTE = (
     "DFT and STFT were run as products with cosines and sines; over a length that is no power of two, the kernels of ONNX Runtime"
     " are off by 1e-5 to 1e-4 of the largest number"

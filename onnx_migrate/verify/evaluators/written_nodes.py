@@ -12,6 +12,8 @@ from onnx import helper, numpy_helper
 
 from onnx_migrate.model.names import Names
 
+__all__ = ["Written", "WrittenNodes"]
+
 Written = Callable[[onnx.NodeProto, Names], list[onnx.NodeProto]]
 """Returns the nodes that stand in the place of one."""
 

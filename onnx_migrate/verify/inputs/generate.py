@@ -23,6 +23,8 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import (
 )
 from onnx_migrate.verify.inputs.sizes import SizeChoice, input_shapes, tensor_in
 
+__all__ = ["RandomInputs"]
+
 _LARGEST = 1 << 28
 """Bytes, at eight for each element, above which no input is generated."""
 

@@ -21,6 +21,8 @@ from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.process import Limits
 from onnx_migrate.safe_open import open_regular, read_at_most
 
+__all__ = ["read_npz", "read_tensor", "require_readable"]
+
 _ZIP, _NPY = b"PK", b"\x93NUMPY"
 
 _TENSOR_FILE = 2**31 - 1

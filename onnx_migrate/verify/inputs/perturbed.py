@@ -17,6 +17,8 @@ from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators import Runnable
 
+__all__ = ["perturbed_by_ulp", "with_weights_moved"]
+
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
 
 _MEMORY = 1 << 26

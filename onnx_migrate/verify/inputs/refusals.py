@@ -20,6 +20,8 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import open_dims, tensor_in
 
+__all__ = ["candidates", "corrected"]
+
 _TRIES = 96
 _PATIENCE = 8.0
 """Seconds after which no further correction is tried."""

@@ -13,6 +13,19 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
 
+__all__ = [
+    "BATCHES",
+    "CHANNELS",
+    "ODD_LENGTH",
+    "SizeChoice",
+    "choice_after_crash",
+    "input_shapes",
+    "open_dims",
+    "size_choices",
+    "tensor_in",
+]
+
+
 BATCHES = (2, 1, 3)
 """Two first, so that what mixes the samples of a batch is seen."""
 

@@ -18,6 +18,8 @@ from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
 
+__all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]
+
 InputData = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Sequence[Any]
 """An .npz by input name, a folder of input_*.pb; or arrays by input name, and several such sets; or arrays in the order of the
 inputs, as torch.onnx.export takes them. What NumPy reads as an array is one: a list, a number, a TensorProto, a tensor of

@@ -15,6 +15,8 @@ from onnx_migrate.messages import did_you_mean
 from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place
 
+__all__ = ["RuntimeRequest", "asked_for", "place_of"]
+
 _ALIASES = {"cv2": "opencv", "openvino-runtime": "openvino", "pnnx": "ncnn", "ort": "onnxruntime", "ort-web": "onnxruntime-web",
             "onnxruntime-node": "onnxruntime-web", "rknn-toolkit2": "rknn"}  # fmt: skip
 

@@ -31,6 +31,18 @@ from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.settings import Settings, interruption
 
+__all__ = [
+    "EXPECTED_VALUES",
+    "FLOORS",
+    "Expected",
+    "expected_values",
+    "in_form_of",
+    "prove_in",
+    "prove_models",
+    "tolerance_of",
+]
+
+
 FLOORS = {
     "onnxruntime": 16.0,
     "onnxruntime-web": 16.0,

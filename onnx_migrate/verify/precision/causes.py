@@ -10,6 +10,8 @@ from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, op
 from onnx_migrate.verify.precision.errors import as_masked, error_of, fed, in_float, wide
 from onnx_migrate.verify.precision.reference import FEWEST, Reference, bytes_of, recorded
 
+__all__ = ["causes_of", "inner_errors", "originals"]
+
 _EPSILON = 2.0**-11
 """What a node's rounding adds, below which errors are not compared."""
 

@@ -42,6 +42,19 @@ from onnx_migrate.verify.precision.reference import (
 )
 from onnx_migrate.verify.settings import Settings
 
+__all__ = [
+    "CLOSENESS",
+    "MATRIX",
+    "RANGES",
+    "RECURRENT",
+    "RUNS",
+    "Closeness",
+    "Measured",
+    "closeness",
+    "number_ranges",
+    "run_optimised",
+]
+
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
 """Operators for whose time a narrow type is asked for."""

@@ -13,6 +13,18 @@ from onnx import TensorProto
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.verify.evaluators.strict import LARGEST_HALF
 
+__all__ = [
+    "FROM_DOUBLE",
+    "ROUNDING",
+    "as_masked",
+    "error_of",
+    "fed",
+    "in_float",
+    "is_masked",
+    "magnitudes",
+    "wide",
+]
+
 ROUNDING: dict[int, float] = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT: 5e-3}
 """By how much of an output's largest magnitude a result may be off."""
 

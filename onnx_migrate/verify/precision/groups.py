@@ -16,6 +16,8 @@ from onnx_migrate.verify.precision.closeness import Measured
 from onnx_migrate.verify.precision.reference import Reference, reference_of
 from onnx_migrate.verify.settings import Settings
 
+__all__ = ["NARROWED", "narrowed"]
+
 _GROUP_TRIES = 16
 """How often it is tried to let more groups compute in the narrow type."""
 

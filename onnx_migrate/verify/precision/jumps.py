@@ -19,6 +19,8 @@ from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
 from onnx_migrate.verify.precision.reference import Reference, error_on, recorded
 
+__all__ = ["SURELY", "jump"]
+
 _LARGER = 24.0
 """How many times as far as before an output is off with coarse rounding that is continuous: 8, with a margin."""
 

@@ -22,6 +22,17 @@ from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.precision.errors import error_of, in_float
 from onnx_migrate.verify.settings import Settings
 
+__all__ = [
+    "FEWEST",
+    "Reference",
+    "bytes_of",
+    "decides",
+    "error_on",
+    "floors_of_narrow",
+    "recorded",
+    "reference_of",
+]
+
 _ZEROS = "zeros"
 """Inputs, as of silence or padding, on which results may be off, as nothing but rounding is left, but not infinite or NaN."""
 

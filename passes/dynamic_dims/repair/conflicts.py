@@ -10,6 +10,9 @@ from collections.abc import Callable
 from .domain import Dim
 from .node_context import NodeContext
 
+__all__ = ["batch_mixing", "broadcast_conflict", "operand_conflict"]
+
+
 _ELEMENTWISE = frozenset(
     {
         "Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max", "Sum", "And", "Or",

@@ -15,6 +15,8 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from .domain import Assignments, Dim, SampledValue, Sizes
 from .domain.values import linear_formula
 
+__all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
+
 
 class UnknownLength(Exception):
     """No value that is computed earlier has an axis from which a length can be computed."""

@@ -9,6 +9,8 @@ import onnx
 
 from onnx_migrate.model.graphs import names_read, producers
 
+__all__ = ["Hypotheses", "upstream_labels"]
+
 
 @dataclass
 class Hypotheses:

@@ -51,6 +51,8 @@ from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode
 from .node_evaluation import evaluate, record_emitted
 
+__all__ = ["Coverage", "Interpreter", "Resolutions"]
+
 
 @dataclass
 class Coverage:

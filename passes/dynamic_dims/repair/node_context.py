@@ -18,6 +18,15 @@ from .domain import SAMPLES, Array, Assignments, Dim, SampledValue, fixed
 from .graph_state import GraphState, LoopState, UnknownLength
 from .hypotheses import Hypotheses
 
+__all__ = [
+    "BatchMerged",
+    "BatchMixed",
+    "LoopStateConflict",
+    "NodeContext",
+    "UnrepairableNode",
+    "lengths_value",
+]
+
 
 class UnrepairableNode(Exception):
     """Under the current hypotheses no repair makes a node valid at other sizes: a conflict, which backtracking resolves.

@@ -14,6 +14,8 @@ from .graph_state import GraphState
 from .node_context import BatchMixed, NodeContext, UnrepairableNode
 from .rules import apply_rule
 
+__all__ = ["evaluate", "record_emitted"]
+
 
 def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
     """Repair a node and return the values of its outputs.

@@ -9,6 +9,8 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from .domain import Dim, fixed
 from .node_context import LoopStateConflict, NodeContext
 
+__all__ = ["emit_range", "expand_operand", "keep_one_row", "ones_but", "tile_operand"]
+
 
 def expand_operand(context: NodeContext, index: int, axis: int, dim: Dim) -> None:
     """Expand one axis of an input, along which all rows are equal, to the length of `dim`.

@@ -15,6 +15,8 @@ from math import gcd
 
 from .domain import Dim, fixed, merged_axis
 
+__all__ = ["Alignment", "Factor", "Interpretation", "Misaligned", "align", "interpretations", "merge_fixed"]
+
 Factor = tuple[Dim, int]
 """A factor of an axis of the input, and the index of that axis."""
 

@@ -15,6 +15,8 @@ from onnx_migrate.standard.schema import is_onnx
 from .domain import SampledValue
 from .node_context import NodeContext
 
+__all__ = ["RULES", "RepairRule", "apply_rule", "rule"]
+
 RepairRule = Callable[[NodeContext], "list[SampledValue] | None"]
 Rule = TypeVar("Rule", bound=RepairRule)
 

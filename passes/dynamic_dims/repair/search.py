@@ -43,6 +43,8 @@ from .hypotheses import Hypotheses, upstream_labels
 from .interpreter import Interpreter, Resolutions
 from .node_context import BatchMerged, BatchMixed, LoopStateConflict, NodeContext, UnrepairableNode
 
+__all__ = ["RepairResult", "repair"]
+
 _STEPS = (64, 1)
 """The multiples by which sample sizes exceed frozen sizes, in the order tried: 64 divides by the strides of most
 networks; 1 stays within tables that have room for a few more positions."""

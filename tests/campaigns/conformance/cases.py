@@ -24,6 +24,8 @@ from onnx import helper, numpy_helper
 
 from tests.real.wheels import CACHE
 
+__all__ = ["RELEASES", "SAMPLED", "Case", "Unavailable", "cases", "wheel"]
+
 RELEASES = {
     "1.0.1": "3.6", "1.1.2": "3.6", "1.2.1": "3.6", "1.2.2": "3.6", "1.2.3": "3.6", "1.3.0": "3.6", "1.4.1": "3.6",
     "1.5.0": "3.6", "1.6.0": "3.7", "1.7.0": "3.7", "1.8.1": "3.7", "1.9.0": "3.7", "1.10.2": "3.9",

@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
+__all__ = ["EXPLAINED"]
+
 EXPLAINED: dict[str, str] = {}

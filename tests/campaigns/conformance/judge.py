@@ -22,6 +22,8 @@ from onnx_migrate.standard.schema import is_onnx, schema_violation, signature_at
 from tests.campaigns.conformance.cases import Case
 from tests.harness import ORT_NEWEST, make_variant, right_anywhere
 
+__all__ = ["SETTINGS", "TOOLS", "VARIANTS", "Outcome", "fault", "judge", "ready", "run"]
+
 SETTINGS = {
     "as shipped": "plain",
     "symbolic dims": "symbolic",

@@ -26,6 +26,8 @@ from tests.campaigns.conformance.judge import RANDOM, TOOLS, VARIANTS, Outcome, 
 from tests.campaigns.conformance.survey import survey
 from tests.harness import make_variant
 
+__all__ = ["NEWEST", "OURS", "TARGETS", "lowered_outcomes", "names_above"]
+
 OURS = "onnx-migrate"
 TARGETS = (21, 17, 13, 11, 9)
 NEWEST = 26

@@ -12,6 +12,8 @@ from onnx_migrate.batching.pool import LocalPool, WorkerEndedError
 from tests.campaigns.conformance.cases import Case
 from tests.campaigns.conformance.judge import Outcome, judge
 
+__all__ = ["Task", "survey"]
+
 Task = tuple[Case, str, str, int]
 """A case, a setting, a tool and the opset to reach."""
 

@@ -22,6 +22,8 @@ from tests.campaigns.faults.oracle import Ended, State, is_left_out, look, wrong
 from tests.campaigns.faults.scenarios import SCENARIOS, Scenario
 from tests.support.paths import ROOT
 
+__all__ = ["Campaign", "Figures", "Finding", "main"]
+
 
 @dataclass(frozen=True)
 class Finding:

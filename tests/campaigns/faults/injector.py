@@ -16,6 +16,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+__all__ = ["ERRORS", "KINDS", "SIGNALS", "Fault", "Plan", "begin", "build", "why_unavailable"]
+
 KINDS = (
     "write", "fsync", "rename", "close", "link", "unlink", "mmap", "create", "open", "truncate", "mkdir", "flock", "mode",
     "read", "stat", "list",

@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+__all__ = ["digest_of", "model", "write", "write_external"]
+
 
 def model(seed: int, *, opset: int = 11, floats: int = 3000) -> onnx.ModelProto:
     """Return a model with two weights that are copied from file to file, and one that stays in the structure."""

@@ -14,6 +14,8 @@ from tests.campaigns.faults.injector import Fault
 from tests.campaigns.faults.models import digest_of
 from tests.campaigns.faults.scenarios import Scenario
 
+__all__ = ["Ended", "State", "is_left_out", "look", "wrongs", "wrongs_afterwards"]
+
 UNTIDY = re.compile(r"^onnx-migrate: untidy: ", re.MULTILINE)
 """What a command says that leaves something behind."""
 

@@ -22,6 +22,8 @@ from pathlib import Path
 from tests.campaigns.faults.models import digest_of, write, write_external
 from tests.support.paths import ROOT
 
+__all__ = ["RACES", "Race", "Rounds", "run_race"]
+
 
 @dataclass(frozen=True)
 class Race:

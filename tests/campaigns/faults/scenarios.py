@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tests.campaigns.faults.models import write, write_external
 
+__all__ = ["SCENARIOS", "Scenario"]
+
 
 @dataclass(frozen=True)
 class Scenario:

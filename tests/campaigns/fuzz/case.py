@@ -17,6 +17,8 @@ from tests.campaigns.fuzz.texts import TEXTS
 from tests.campaigns.fuzz.wire_mutations import mutate_bytes
 from tests.support.paths import FIXTURES
 
+__all__ = ["KINDS", "Case", "case_of", "prepare"]
+
 KINDS = ("generated", "mutated", "bytes")
 """As the generator made it; with changes to its structure; with changes to its bytes."""
 

@@ -15,6 +15,8 @@ from onnx import parser
 
 from tests.campaigns.fuzz.case import Case
 
+__all__ = ["FINDS", "find"]
+
 FINDS = sorted((Path(__file__).parent / "finds").glob("*.txt"))
 
 

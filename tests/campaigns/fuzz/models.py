@@ -12,6 +12,8 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 from tests.campaigns.fuzz.operators import attributes, constant_for, operators
 from tests.campaigns.fuzz.values import NAMES, ODD_NAMES, TYPE_NAMES, Value, array, shape, tensor, type_name
 
+__all__ = ["NEWEST", "random_model"]
+
 NEWEST = onnx.defs.onnx_opset_version()
 
 _COMMON = (1, 1, 1, 1, 7, 6, 9, 11, 10, 16, 2, 3, 8)

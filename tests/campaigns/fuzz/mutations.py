@@ -13,6 +13,8 @@ from onnx import AttributeProto, TensorProto, helper
 
 from tests.campaigns.fuzz.values import NAMES, ODD_NAMES
 
+__all__ = ["is_repeated", "messages", "mutate"]
+
 _INTEGERS = (0, 1, -1, 2, 3, 7, 13, 18, 99, 127, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63))
 _SMALL = tuple(number for number in _INTEGERS if -(2**31) <= number < 2**31)
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-30, 1e30, float("nan"), float("inf"), -float("inf"))

@@ -16,6 +16,8 @@ import numpy as np
 
 from tests.support.paths import ROOT
 
+__all__ = ["onnx_cases"]
+
 
 def onnx_cases() -> list[tuple[str, bytes]]:
     """Return the names and the models."""

@@ -13,6 +13,8 @@ from onnx import AttributeProto, defs, helper
 
 from tests.campaigns.fuzz.values import TYPE_NAMES, Value, array, shape
 
+__all__ = ["attributes", "constant_for", "operators"]
+
 _WORDS: dict[str, tuple[str, ...]] = {
     "auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
     "mode": ("constant", "reflect", "edge", "wrap", "nearest", "linear", "cubic", "bilinear", "DCR", "CRD", "TF", "IDF",

@@ -28,6 +28,8 @@ from tests.campaigns.fuzz.mutations import messages
 from tests.campaigns.fuzz.running import loads, other_numbers
 from tests.campaigns.fuzz.wire_oracle import wire_finds
 
+__all__ = ["Outcome", "check"]
+
 _LONGEST = 4096
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
 

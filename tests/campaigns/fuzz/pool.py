@@ -14,6 +14,8 @@ from typing import Any
 
 from tests.support.paths import ROOT
 
+__all__ = ["HANG", "MEMORY", "Result", "run"]
+
 HANG = 20.0
 """Seconds of processor time after which a case counts as stuck; three times as many on the clock."""
 

@@ -11,6 +11,8 @@ from onnx import TensorProto
 
 from tests.campaigns.fuzz.values import array
 
+__all__ = ["loads", "other_numbers"]
+
 _FED = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL, TensorProto.INT8,
         TensorProto.UINT8, TensorProto.FLOAT16, TensorProto.STRING, TensorProto.INT16, TensorProto.UINT16}  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["TEXTS"]
+
 _HEAD = '<ir_version: {ir}, opset_import: ["" : {opset}{more}]>'
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+__all__ = ["NAMES", "ODD_NAMES", "TYPE_NAMES", "Value", "array", "shape", "tensor", "type_name"]
+
 TYPE_NAMES = {
     f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items() if name != "UNDEFINED"
 }

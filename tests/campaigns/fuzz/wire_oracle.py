@@ -9,6 +9,8 @@ from onnx_migrate import files
 from onnx_migrate.errors import LoadError
 from tests.campaigns.fuzz.mutations import is_repeated, messages
 
+__all__ = ["wire_finds"]
+
 _OF_ITS_OWN = {"missing-data", "bad-external-data", "outside-folder"}
 """What is refused though it parses: a model that came as bytes has no folder for external data."""
 

@@ -13,6 +13,8 @@ from tests.campaigns.fuzz.case import case_of, prepare
 from tests.campaigns.fuzz.oracle import Outcome, check
 from tests.campaigns.fuzz.pool import MEMORY
 
+__all__ = ["main"]
+
 
 def main() -> None:
     """Run the cases that the parent asks for until it closes the pipe."""

@@ -8,6 +8,8 @@ from typing import Any
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+__all__ = ["function", "graph", "model", "nested_bytes", "node", "value", "varint"]
+
 OPSET = 17
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import onnx
 
+__all__ = ["CASES", "Case", "hostile"]
+
 Made = onnx.ModelProto | bytes
 
 

@@ -11,6 +11,8 @@ from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 from tests.campaigns.hostile.building import function, graph, model, node, value
 from tests.campaigns.hostile.case import hostile
 
+__all__ = ["doubling"]
+
 
 def doubling(levels: int, calls: int = 2, opset: int = 13) -> list[onnx.FunctionProto]:
     """Return functions of which each calls the next one several times, one after the other."""

@@ -22,6 +22,8 @@ import tests.campaigns.hostile.sizes  # noqa: F401
 from tests.campaigns.hostile.case import CASES
 from tests.support.paths import ROOT
 
+__all__ = ["COMMANDS", "Ending", "run"]
+
 COMMANDS = {
     "migrate": ["{model}", "{output}"],
     "inspect": ["inspect", "{model}"],

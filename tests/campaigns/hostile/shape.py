@@ -9,6 +9,8 @@ from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 from tests.campaigns.hostile.building import graph, model, nested_bytes, node, value
 from tests.campaigns.hostile.case import hostile
 
+__all__: list[str] = []
+
 
 def _nested_ifs(levels: int) -> ModelProto:
     inner: GraphProto = graph([node("Relu", ["x"], [f"t{levels}"])], [], [value(f"t{levels}")])

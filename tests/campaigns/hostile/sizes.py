@@ -8,6 +8,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.campaigns.hostile.building import function, graph, model, nested_bytes, node, value, varint
 from tests.campaigns.hostile.case import hostile
 
+__all__: list[str] = []
+
 
 def _constant(name: str, array: object) -> TensorProto:
     return numpy_helper.from_array(np.asarray(array), name)

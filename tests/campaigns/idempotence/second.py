@@ -22,6 +22,8 @@ import onnx_migrate
 from tests.campaigns.fuzz.onnx_cases import onnx_cases
 from tests.support.paths import FIXTURES
 
+__all__ = ["REQUESTS", "again", "models"]
+
 REQUESTS: dict[str, dict[str, Any]] = {
     "default": {},
     "opset 17": {"opset": 17},

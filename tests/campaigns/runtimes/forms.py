@@ -12,6 +12,8 @@ from onnx import helper, numpy_helper
 
 from tests.campaigns.runtimes.sample import write_io
 
+__all__ = ["FORMS", "build"]
+
 FORMS = ("scales", "sizes", "scales at run time", "sizes at run time", "scales of axes", "sizes of axes")
 
 _MODES = (

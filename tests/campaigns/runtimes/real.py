@@ -15,6 +15,8 @@ from tests.campaigns.runtimes.sample import write_io
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.real.wheels import models
 
+__all__ = ["OPSETS", "build"]
+
 OPSETS = (11, 13, 17, 18, 20, 22)
 
 _PUBLISHED: dict[str, dict[str, dict[str, tuple[int, ...]]]] = {

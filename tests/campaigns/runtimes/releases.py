@@ -18,6 +18,8 @@ from typing import Any
 from onnx_migrate.verify.evaluators.foreign import DRIVERS
 from tests.real.wheels import CACHE
 
+__all__ = ["Ran", "Unavailable", "run"]
+
 _PROBE = Path(__file__).with_name("probe.py")
 _PACKAGES = {
     "mnn": lambda version: [f"MNN=={version}"],

@@ -21,6 +21,19 @@ from onnx_migrate.standard.schema import is_onnx
 from tests.campaigns.conformance.cases import cases
 from tests.support.paths import FIXTURES
 
+__all__ = [
+    "MORE",
+    "OPSETS",
+    "RELEASES",
+    "Sampled",
+    "brought_to",
+    "build",
+    "data_of",
+    "published",
+    "with_constants",
+    "write_io",
+]
+
 OPSETS = range(7, 27)
 """From the oldest that models come down to, up to what the newest ONNX Runtime verifies."""
 

@@ -24,6 +24,8 @@ from tests.campaigns.runtimes import forms, real, sample
 from tests.campaigns.runtimes.releases import Ran, run
 from tests.campaigns.runtimes.sample import Sampled
 
+__all__ = ["CONVERTERS", "MEASURED", "best", "lacking", "part", "right_at"]
+
 MEASURED = Path(__file__).with_name("measured.json")
 
 _ONNX = {

@@ -14,6 +14,8 @@ import onnx
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from tests import harness
 
+__all__ = ["SAMPLES", "Sample", "samples"]
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -12,6 +12,8 @@ from onnx_migrate.report.html.contents import Row
 from onnx_migrate.report.html.render import batch_page, model_part
 from tests.support.browser import CHROMIUM, Browser, Tab
 
+__all__ = ["DESK", "DRAWN", "ODD", "PHONE", "needs_browser", "opened", "write_batch"]
+
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 ODD = "<script>alert(1)</script>&\"'"

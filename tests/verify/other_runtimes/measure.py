@@ -26,6 +26,8 @@ from onnx_migrate.verify.other_runtimes.proof import in_form_of
 from tests.campaigns.conformance.cases import cases
 from tests.support.paths import FIXTURES
 
+__all__ = ["measure"]
+
 _RELEASE = "1.13.1"
 _EPS = 2.0**-23
 

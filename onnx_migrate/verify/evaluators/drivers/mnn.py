@@ -17,6 +17,8 @@ import MNN.expr as expr
 import numpy as np
 from MNN import nn
 
+__all__ = ["load", "version"]
+
 _WINOGRAD_MEMORY_LEVEL = 3
 """The hint by which MNN chooses the tiles of its Winograd convolutions (Interpreter::HintMode). By default it takes large ones,
 whose results were off by 0.1 % of the largest value after one convolution; at level 0 they were off by 1e-6 of it.

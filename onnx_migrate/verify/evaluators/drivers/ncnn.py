@@ -18,6 +18,8 @@ from typing import Any
 import ncnn
 import numpy as np
 
+__all__ = ["load", "version"]
+
 _TYPES = {
     "float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
     "int8": "i8", "uint8": "u8",

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["load", "version"]
+
 _TYPES = {
     "float16": "uint16", "bool": "uint8", "float32": "float32", "float64": "float64", "int8": "int8", "int16": "int16",
     "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",

@@ -7,6 +7,8 @@ from typing import Any
 
 import cv2
 
+__all__ = ["load", "version"]
+
 
 def version() -> str:
     """Return the name of the runtime and its version."""

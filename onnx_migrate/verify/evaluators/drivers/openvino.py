@@ -12,6 +12,8 @@ try:
 except ImportError:  # before 2023.1
     from openvino.runtime import Core
 
+__all__ = ["load", "version"]
+
 
 def version() -> str:
     """Return the name of the runtime and its version."""

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from rknn.api import RKNN
 
+__all__ = ["load", "version"]
+
 _PLATFORM = "rk3588"
 
 

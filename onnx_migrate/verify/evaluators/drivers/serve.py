@@ -13,6 +13,8 @@ import os
 import sys
 from typing import Any
 
+__all__ = ["main"]
+
 
 def main() -> None:
     """Serve until stdin ends."""

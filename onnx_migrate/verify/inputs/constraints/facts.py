@@ -17,6 +17,8 @@ from onnx_migrate.facts.shape_arithmetic import LARGEST, attributes_of, compute
 from onnx_migrate.model.graphs import initializer_types, nested_bodies, nested_nodes
 from onnx_migrate.verify.compare.arrays import Array
 
+__all__ = ["Argument", "Facts", "Shape", "with_input_shapes"]
+
 Shape = tuple[int | None, ...]
 """The lengths of a value's axes, None where one is unknown."""
 

@@ -8,6 +8,8 @@ from math import prod
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 
+__all__ = ["Rule", "fixed", "index_range"]
+
 Rule = Callable[[Argument], Range | None]
 
 

@@ -9,6 +9,8 @@ from onnx_migrate.verify.inputs.constraints.index_ranges import index_range
 from onnx_migrate.verify.inputs.constraints.ranges import BOOLEAN, DOMAIN, POSITIVE, Range
 from onnx_migrate.verify.inputs.constraints.shape_arguments import shape_argument
 
+__all__ = ["accepted_range", "inputs_passed_through"]
+
 _PASSED_THROUGH = {
     "Identity": (0,),
     "Cast": (0,),

@@ -9,6 +9,8 @@ from onnx import NodeProto
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 
+__all__ = ["BOOLEAN", "DOMAIN", "INVERTED", "POSITIVE", "Range", "range_before"]
+
 
 @dataclass(frozen=True)
 class Range:

@@ -11,6 +11,8 @@ from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.inputs.constraints.index_ranges import Rule, fixed
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 
+__all__ = ["shape_argument"]
+
 
 def shape_argument(argument: Argument) -> Range | None:
     """Return the values of an input that is a shape, a size, axes or the like; None for any other input."""

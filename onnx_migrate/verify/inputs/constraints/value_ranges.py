@@ -16,6 +16,8 @@ from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
 from onnx_migrate.verify.inputs.constraints.ranges import INVERTED, Range, range_before
 
+__all__ = ["chosen_numbers", "exact_inputs", "input_ranges", "padded", "padding_ids"]
+
 _DEEPEST = 64
 """Nodes after which an input is not followed any further."""
 

@@ -26,6 +26,8 @@ from onnx_migrate.standard.opsets import body_opsets
 from ..domain import Dim, SampledValue
 from ..node_context import NodeContext, UnrepairableNode
 
+__all__ = ["BranchConflict", "Inlining", "branch_of_length", "branch_taken", "inlined", "inlining_of"]
+
 
 @dataclass(frozen=True)
 class Inlining:

@@ -21,6 +21,8 @@ from ..graph_state import LoopState, upstream
 from ..node_context import LoopStateConflict, NodeContext
 from ..operand_edits import expand_operand
 
+__all__ = ["Iteration", "iteration_of"]
+
 
 @dataclass(frozen=True)
 class Iteration:

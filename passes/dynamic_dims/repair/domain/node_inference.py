@@ -21,6 +21,8 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .values import SAMPLES, Dim, Dims, SampledValue
 
+__all__ = ["ShapeConflict", "infer"]
+
 
 class ShapeConflict(Exception):
     """A node is valid at the sizes of the source model and not at others; the message is onnx's, on one line."""

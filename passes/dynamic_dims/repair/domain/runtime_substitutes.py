@@ -18,6 +18,8 @@ from onnx_migrate.facts.shape_arithmetic import attributes_of
 
 from .values import Dim, SampledValue, fixed
 
+__all__ = ["SUBSTITUTES_OPSET", "Substitute", "substitute"]
+
 SUBSTITUTES_OPSET = 17
 """The first opset that has all operators used here; models with an older one may have nodes of ONNX Runtime's."""
 

@@ -17,6 +17,8 @@ from ..node_context import NodeContext
 from ..operand_edits import emit_range, keep_one_row, ones_but
 from ..rule_table import rule
 
+__all__ = ["choose_entries", "positions", "positions_in_any_input"]
+
 _MAX_OPTIONS = 8
 _MAX_LENGTHS = 2
 """The varying lengths that are tried for one entry."""

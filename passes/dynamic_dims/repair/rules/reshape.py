@@ -15,6 +15,8 @@ from ..node_context import NodeContext
 from ..reshape_alignment import interpretations
 from ..rule_table import rule
 
+__all__ = ["gather_item"]
+
 Way = TypeVar("Way")
 
 

@@ -18,6 +18,8 @@ from onnx_migrate.verify.evaluators.foreign import Foreign, ForeignProcess, NotI
 from tests.support.paths import FIXTURES
 from tests.verify.harness import Net, runnable
 
+__all__ = ["fixture", "need", "off", "opened"]
+
 
 def need(name: str) -> None:
     """Skip the test where a runtime is not installed, with its reason."""
