@@ -8,7 +8,10 @@ from typing import Any
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
-_KERNEL_SHAPES = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+WINDOWS = "auto_pad kernel_shape strides"
+"""What convolutions and pools hand on."""
+_ACTIVATION = "activation_alpha activation_beta activation_gamma"
+"""What an operator hands on to the activation behind it, without the prefix."""
 
 
 @formula("com.microsoft::FusedMatMul com.microsoft::TransposeMatMul", since=1)
@@ -50,7 +53,7 @@ def _turned(op: Op, value: Value, swapped: int, batch: int) -> Value:
     return op.Transpose(value, perm=order)
 
 
-@formula("com.microsoft::FusedGemm", since=1, form=14)
+@formula("com.microsoft::FusedGemm", since=1, form=14, handed_on=_ACTIVATION)
 def fused_gemm(
     op: Op,
     a: Value,
@@ -62,54 +65,47 @@ def fused_gemm(
     transA: int = 0,
     transB: int = 0,
     activation: str = "",
-    activation_alpha: float | None = None,
-    activation_beta: float | None = None,
-    activation_gamma: float | None = None,
+    **of_activation: Any,
 ) -> Value:
     """It is Gemm and the operator that `activation` names, whose attributes it has with a prefix.
 
     Why equal: onnxruntime/contrib_ops/cpu/fused_gemm.cc hands both to the kernels of these. Bit for bit.
     """
     found = op.Gemm(a, b, c, alpha=float(alpha), beta=float(beta), transA=transA, transB=transB)
-    return _activated(op, found, activation)
+    return _activated(op, found, activation, of_activation)
 
 
-@formula("com.microsoft::FusedMatMulActivation", since=1, form=14)
+@formula("com.microsoft::FusedMatMulActivation", since=1, form=14, handed_on=f"{_ACTIVATION} activation_axis")
 def fused_matmul_activation(
     op: Op,
     a: Value,
     b: Value,
     *,
     activation: str,
-    activation_alpha: float | None = None,
-    activation_beta: float | None = None,
-    activation_gamma: float | None = None,
-    activation_axis: int | None = None,
     alpha: float = 1.0,
     transA: int = 0,
     transB: int = 0,
     transBatchA: int = 0,
     transBatchB: int = 0,
+    **of_activation: Any,
 ) -> Value:
     """It is FusedMatMul and the operator that `activation` names, whose attributes it has with a prefix.
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
     """
     found = _product(op, a, b, alpha, (transA, transB), (transBatchA, transBatchB))
-    return _activated(op, found, activation)
+    return _activated(op, found, activation, of_activation)
 
 
-def _activated(op: Op, value: Value, activation: str) -> Value:
-    if not activation:
-        return value
-    prefix = "activation_"
-    given = {
-        name.removeprefix(prefix): item for name, item in op.attributes.items() if name.startswith(prefix)
-    }
-    return op.write(activation, value, **given)
+def _activated(op: Op, value: Value, activation: str, settings: dict[str, Any]) -> Value:
+    given = {name.removeprefix("activation_"): item for name, item in settings.items()}
+    return op.write(activation, value, **given) if activation else value
 
 
-@formula("com.microsoft::FusedConv", since=1, form=14, exactness=EQUIVALENT)
+@formula(
+    "com.microsoft::FusedConv", since=1, form=14, exactness=EQUIVALENT,
+    handed_on=f"{WINDOWS} dilations group pads",
+)  # fmt: skip
 def fused_conv(
     op: Op,
     x: Value,
@@ -117,14 +113,9 @@ def fused_conv(
     b: Value | None,
     z: Value | None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
     activation: str = "",
     activation_params: list[float] | None = None,
+    **windows: Any,
 ) -> Value:
     """It is Conv, to which Z is added, and an activation.
 
@@ -133,7 +124,7 @@ def fused_conv(
 
     Why equal: onnxruntime/contrib_ops/cpu/fused_conv.cc and fused_activation.cc. Bit for bit but for the sum with Z.
     """
-    found = op.Conv(x, w, b, **_of_windows(op))
+    found = op.Conv(x, w, b, **windows)
     found = found if z is None else found + z
     if not activation:
         return found
@@ -153,28 +144,13 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _of_windows(op: Op) -> dict[str, Any]:
-    """Return the attributes of a convolution or a pooling that the node has."""
-    return {name: item for name, item in op.attributes.items() if name in _KERNEL_SHAPES}
-
-
-@formula("com.microsoft::NhwcMaxPool", since=1, form=12)
-def nhwc_max_pool(
-    op: Op,
-    x: Value,
-    *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: list[int] | None = None,
-    kernel_shape: list[int],
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
-) -> Value:
+@formula("com.microsoft::NhwcMaxPool", since=1, form=12, handed_on=f"{WINDOWS} dilations pads")
+def nhwc_max_pool(op: Op, x: Value, *, ceil_mode: int = 0, **windows: Any) -> Value:
     """It is MaxPool between Transposes that move the channels from the last axis to the second and back.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/nhwc_max_pool.cc. Bit for bit.
     """
-    pooled = op.MaxPool(channels_first(op, x), **_of_windows(op), ceil_mode=ceil_mode)
+    pooled = op.MaxPool(channels_first(op, x), **windows, ceil_mode=ceil_mode)
     return channels_behind(op, pooled, x.need_rank())
 
 
@@ -222,27 +198,20 @@ def gemm_fast_gelu(op: Op, x: Value, w: Value, bias: Value | None) -> Value:
     return op.Gelu(found if bias is None else found + bias, approximate="tanh")
 
 
-@formula("com.microsoft::ConvTransposeWithDynamicPads", since=1)
+@formula(
+    "com.microsoft::ConvTransposeWithDynamicPads",
+    since=1,
+    handed_on=f"{WINDOWS} dilations group output_padding",
+)
 def conv_transpose_with_dynamic_pads(
-    op: Op,
-    x: Value,
-    w: Value,
-    pads: Value | None,
-    b: Value | None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    output_padding: list[int] | None = None,
-    strides: list[int] | None = None,
+    op: Op, x: Value, w: Value, pads: Value | None, b: Value | None, **windows: Any
 ) -> Value:
     """It is ConvTranspose, whose pads are an attribute.
 
     Why equal: onnxruntime/core/providers/cpu/nn/conv_transpose.cc is the kernel of both. Bit for bit.
     """
     known = None if pads is None else [int(item) for item in pads.need_constant("pads").reshape(-1)]
-    return op.ConvTranspose(x, w, b, **op.attributes, pads=known)
+    return op.ConvTranspose(x, w, b, **windows, pads=known)
 
 
 @formula("com.microsoft::CausalConvWithState", since=1, exactness=EQUIVALENT)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
-from .contrib_products import channels_behind, channels_first
+from .contrib_products import WINDOWS, channels_behind, channels_first
 
 _T = TensorProto
 
@@ -55,7 +56,7 @@ def qlinear_binary(
     return quantized(op, found, c_scale, c_zero_point, a)
 
 
-@formula("com.microsoft::QLinearSigmoid com.microsoft::QLinearLeakyRelu", since=1, form=13)
+@formula("com.microsoft::QLinearSigmoid com.microsoft::QLinearLeakyRelu", since=1, form=13, handed_on="alpha")
 def qlinear_activation(
     op: Op,
     x: Value,
@@ -63,15 +64,14 @@ def qlinear_activation(
     x_zero_point: Value | None,
     y_scale: Value,
     y_zero_point: Value | None,
-    *,
-    alpha: float | None = None,
+    **settings: Any,
 ) -> Value:
     """The data is dequantised, given to Sigmoid or LeakyRelu, and quantised.
 
     Why equal: the kernel has a table of the 256 results. Bit for bit.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    found = op.write(op.operator.removeprefix("QLinear"), data, **op.attributes)
+    found = op.write(op.operator.removeprefix("QLinear"), data, **settings)
     return quantized(op, found, y_scale, y_zero_point, x)
 
 
@@ -162,7 +162,10 @@ def qlinear_global_average_pool(
     return quantized(op, found, y_scale, y_zero_point, x)
 
 
-@formula("com.microsoft::QLinearAveragePool", since=1, form=13, exactness=EQUIVALENT)
+@formula(
+    "com.microsoft::QLinearAveragePool", since=1, form=13, exactness=EQUIVALENT,
+    handed_on=f"{WINDOWS} pads ceil_mode count_include_pad",
+)  # fmt: skip
 def qlinear_average_pool(
     op: Op,
     x: Value,
@@ -171,13 +174,8 @@ def qlinear_average_pool(
     y_scale: Value,
     y_zero_point: Value | None,
     *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    kernel_shape: list[int],
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
     channels_last: int = 0,
+    **windows: Any,
 ) -> Value:
     """The data is dequantised, given to AveragePool, divided by the scale, and rounded with the zero point.
 
@@ -190,8 +188,7 @@ def qlinear_average_pool(
     """
     data = dequantized(op, x, x_scale, x_zero_point)
     source = channels_first(op, data) if channels_last else data
-    given = {name: item for name, item in op.attributes.items() if name != "channels_last"}
-    found = op.AveragePool(source, **given)
+    found = op.AveragePool(source, **windows)
     found = channels_behind(op, found, x.need_rank()) if channels_last else found
     places = found / scalar(op, y_scale)
     places = places if y_zero_point is None else places + scalar(op, y_zero_point).cast(_T.FLOAT)
@@ -220,7 +217,7 @@ def qlinear_reduce_mean(
     return quantized(op, found, y_scale, y_zero_point, x)
 
 
-@formula("com.microsoft::QLinearConv", since=1, form=13)
+@formula("com.microsoft::QLinearConv", since=1, form=13, handed_on=f"{WINDOWS} dilations group pads")
 def qlinear_conv(
     op: Op,
     x: Value,
@@ -233,22 +230,16 @@ def qlinear_conv(
     y_zero_point: Value,
     b: Value | None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
     channels_last: int = 0,
+    **windows: Any,
 ) -> Value:
     """It is QLinearConv of the standard, between Transposes where the last axis has the channels.
 
     Why equal: one kernel computes both. Bit for bit.
     """
     source = channels_first(op, x) if channels_last else x
-    given = {name: item for name, item in op.attributes.items() if name != "channels_last"}
     inputs = (source, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b)
-    found = op.QLinearConv(*inputs, **given)
+    found = op.QLinearConv(*inputs, **windows)
     return channels_behind(op, found, x.need_rank()) if channels_last else found
 
 

@@ -6,7 +6,7 @@ the oldest opset has already, it serves the second use alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter
@@ -66,6 +66,8 @@ class Formula:
     """Whether the last parameter takes all further inputs."""
     attributes: dict[str, Any]
     """The keyword-only parameters, which are attributes, with their defaults where the schema has none."""
+    handed_on: tuple[str, ...] = ()
+    """Further attributes, of which the function gets those that the node has."""
 
 
 _formulas: list[Formula] = []
@@ -79,12 +81,14 @@ def formula(
     without: bool = False,
     form: int = 0,
     direct: int = 0,
+    handed_on: str = "",
 ) -> Callable[[Function], Function]:
     """Register the decorated function as what these operators are from version `since` on; "domain::Operator" for others.
 
     Its first parameter is the `Op` that writes nodes; further ones are the inputs (None where left out, `*values` for all
     that follow), keyword-only ones the attributes by their names, with the values of the schema where the node has none.
     It returns the output, or one value for each. The first paragraph of its docstring is the reason that reports give.
+    `**attributes` are those of the names in `handed_on` that the node has, which the formula gives to what it writes.
 
     With `form` the formula writes nodes in the forms of this opset where the model's is older; their own steps bring them down
     from there, so that an operator of another domain has one formula, in the best form that the standard has for it. `direct` is
@@ -95,7 +99,10 @@ def formula(
     """
 
     def register(function: Function) -> Function:
-        found = [_formula(*_split(name), since, function, without=without) for name in names(*operators)]
+        found = [
+            _formula(*_split(name), since, function, without=without, handed_on=names(handed_on))
+            for name in names(*operators)
+        ]
         adapt = _adapter(found[0], form)
         for item in found:
             if item.without:
@@ -125,7 +132,15 @@ def _split(name: str) -> tuple[str, str]:
     return domain, operator
 
 
-def _formula(domain: str, operator: str, since: int, function: Function, *, without: bool) -> Formula:
+def _formula(
+    domain: str,
+    operator: str,
+    since: int,
+    function: Function,
+    *,
+    without: bool,
+    handed_on: Sequence[str] = (),
+) -> Formula:
     parameters = parameters_of(function)[1:]
     return Formula(
         domain,
@@ -140,6 +155,7 @@ def _formula(domain: str, operator: str, since: int, function: Function, *, with
             for item in parameters
             if item.kind is Parameter.KEYWORD_ONLY
         },
+        tuple(handed_on),
     )
 
 
@@ -161,6 +177,8 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
             defaults = _defaults(formula.domain, node.op_type, version)
             for name, default in attributes.items():
                 settings[name] = rw.get(name, defaults.get(name, default))
+        if formula.handed_on:
+            settings |= {name: item for name, item in op.attributes.items() if name in formula.handed_on}
         op.end(formula.function(op, *values, **settings))
 
     return adapt
@@ -177,7 +195,8 @@ def _check_node(op: Op, formula: Formula, form: int) -> None:
         )
     if not formula.domain:
         return
-    unknown = [item.name for item in node.attribute if item.name not in formula.attributes]
+    known = (*formula.attributes, *formula.handed_on)
+    unknown = [item.name for item in node.attribute if item.name not in known]
     if unknown:
         op.refuse(f"it has an attribute {unknown[0]!r}, of which its formula knows nothing", code="no-equal")
     further = [name for name in node.input[len(formula.inputs) :] if name]

@@ -56,6 +56,7 @@ class Lowering(AnyStep):
     """
 
     claim: ClassVar[str] = "unchanged"
+    slug: ClassVar[str] = "{0.operator}-{0.leaves}-down"
     domain: str
     operator: str
     leaves: int
@@ -67,22 +68,11 @@ class Lowering(AnyStep):
     types: LostTypes = LostTypes.REFUSED
 
     @property
-    def code(self) -> str:
-        """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13-down"."""
-        prefix = f"{self.domain}." if self.domain else ""
-        return f"{prefix}{self.operator}-{self.leaves}-down".lower()
-
-    @property
     def to_version(self) -> int:
         """The since_version of the operator before `leaves`, 0 if there is none: the operator does not exist below."""
         known = versions(self.domain, self.operator)
         at = known.index(self.leaves) if self.leaves in known else 0
         return known[at - 1] if at else 0
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """What the registry finds the step by."""
-        return self.domain, self.operator, self.leaves
 
 
 _table: StepTable[Lowering] = StepTable("onnx_migrate.passes.steps")
@@ -104,9 +94,10 @@ def lowering(
     def register(function: LoweringAdapter) -> LoweringAdapter:
         reason = reason_of(function)
         for operator in names(*operators):
-            _table.register(
-                Lowering(domain, operator, leaves, function, reason=reason, exactness=exactness, types=types)
+            step = Lowering(
+                domain, operator, leaves, function, reason=reason, exactness=exactness, types=types
             )
+            _table.register(step, leaves)
         return function
 
     return register
@@ -126,13 +117,14 @@ def unchanged(
     another kernel for the older version, which rounds differently.
     """
     for operator, version in product(names(operators), leaves):
-        _table.register(Lowering(domain, operator, version, reason=reason, exactness=exactness, types=types))
+        step = Lowering(domain, operator, version, reason=reason, exactness=exactness, types=types)
+        _table.register(step, version)
 
 
 def impossible(operators: str, *leaves: int, why: str, hint: str = "", domain: str = "") -> None:
     """Refuse every node of these operators at the versions `leaves` for a target below; `why` and `hint` are shown."""
     for operator, version in product(names(operators), leaves):
-        _table.register(Lowering(domain, operator, version, refusal=why, hint=hint))
+        _table.register(Lowering(domain, operator, version, refusal=why, hint=hint), version)
 
 
 def lowerings() -> list[Lowering]:
@@ -142,4 +134,4 @@ def lowerings() -> list[Lowering]:
 
 def lowering_from(domain: str, operator: str, leaves: int) -> Lowering | None:
     """Return the step of an operator that leaves this since_version, None if none is registered."""
-    return _table.get(("" if is_onnx(domain) else domain, operator, leaves))
+    return _table.get("" if is_onnx(domain) else domain, operator, leaves)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import ClassVar
 
@@ -33,6 +32,7 @@ class Step(AnyStep):
     """
 
     claim: ClassVar[str] = "compatible"
+    slug: ClassVar[str] = "{0.operator}-{0.to}"
     domain: str
     operator: str
     to: int
@@ -42,22 +42,11 @@ class Step(AnyStep):
     reason: str = ""
     exactness: Exactness = Exactness.EXACT
 
-    @cached_property
-    def code(self) -> str:
-        """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13"."""
-        prefix = f"{self.domain}." if self.domain else ""
-        return f"{prefix}{self.operator}-{self.to}".lower()
-
     @property
     def from_version(self) -> int:
         """The version the step starts from: the since_version of the schema before `to`, 0 if there is none."""
         known = versions(self.domain, self.operator)
         return known[known.index(self.to) - 1] if self.to in known else 0
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """What the registry finds the step by."""
-        return self.domain, self.operator, self.to
 
 
 _table: StepTable[Step] = StepTable("onnx_migrate.passes.steps")
@@ -75,7 +64,7 @@ def adapter(
     def register(function: Adapter) -> Adapter:
         reason = reason_of(function)
         for operator in names(*operators):
-            _table.register(Step(domain, operator, to, function, reason=reason, exactness=exactness))
+            _table.register(Step(domain, operator, to, function, reason=reason, exactness=exactness), to)
         return function
 
     return register
@@ -90,13 +79,13 @@ def compatible(
     runtimes have another kernel for the new version, which rounds differently.
     """
     for operator, version in product(names(operators), to):
-        _table.register(Step(domain, operator, version, reason=reason, exactness=exactness))
+        _table.register(Step(domain, operator, version, reason=reason, exactness=exactness), version)
 
 
 def unsupported(operators: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
     """Refuse every node of these operators whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
     for operator, version in product(names(operators), to):
-        _table.register(Step(domain, operator, version, refusal=why, hint=hint))
+        _table.register(Step(domain, operator, version, refusal=why, hint=hint), version)
 
 
 def steps() -> list[Step]:
@@ -114,7 +103,7 @@ def next_step(domain: str, operator: str, version: int, target: int) -> Step | i
     for to in versions(name, operator):
         if not version < to <= target:
             continue
-        step = _table.get((name, operator, to))
+        step = _table.get(name, operator, to)
         if step is None:
             return to
         if step.adapt or step.refusal or step.exactness is not Exactness.EXACT:

@@ -8,9 +8,9 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import entry_points
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import onnx
 
@@ -30,18 +30,25 @@ __all__ = [
     "reason_of",
 ]
 
-Key = tuple[str, str, int]
-"""A step's domain, operator and since_version."""
-
 
 class AnyStep:
-    """What a step says of itself; the dataclasses of both registries are steps."""
+    """What a step says of itself; the dataclasses of all registries are steps."""
 
     claim: ClassVar[str]
     """What a step that neither rewrites nor refuses is called."""
+    slug: ClassVar[str]
+    """Its code behind the domain, with its own fields."""
+    domain: str
+    operator: str
     adapt: Callable[[onnx.NodeProto, Any], None] | None
     refusal: str
     reason: str
+
+    @cached_property
+    def code(self) -> str:
+        """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13-down"."""
+        prefix = f"{self.domain}." if self.domain else ""
+        return (prefix + self.slug.format(self)).lower()
 
     @property
     def kind(self) -> str:
@@ -104,22 +111,7 @@ def _code(step: Callable[..., Any]) -> list[str]:
     return [line for lines in found.values() for line in lines]
 
 
-class _Keyed(Protocol):
-    @property
-    def adapt(self) -> Any: ...
-    @property
-    def refusal(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def domain(self) -> str: ...
-    @property
-    def code(self) -> str: ...
-    @property
-    def key(self) -> Key: ...
-
-
-StepT = TypeVar("StepT", bound=_Keyed)
+StepT = TypeVar("StepT", bound=AnyStep)
 
 ENTRY_POINT_GROUP = "onnx_migrate.adapters"
 """Each entry point of the group names a module, which registers the steps of custom domains as it is imported."""
@@ -135,24 +127,25 @@ class StepTable(Generic[StepT]):
 
     def __init__(self, *packages: str) -> None:
         self._packages = packages
-        self._steps: dict[Key, StepT] = {}
+        self._steps: dict[tuple[str, str, int], StepT] = {}
 
-    def register(self, step: StepT) -> None:
-        """Add a step. Raises ValueError for one that is registered already.
+    def register(self, step: StepT, version: int = 0) -> None:
+        """Add a step that is found by its operator and a version. Raises ValueError for one that is registered already.
 
         A step of a custom domain may be registered again by the same function, as when a cell of a notebook is run again.
         """
-        known = self._steps.get(step.key)
-        if known is not None and (step.key[0] in _STANDARD or _origin(known) != _origin(step)):
+        key = step.domain, step.operator, version
+        known = self._steps.get(key)
+        if known is not None and (step.domain in _STANDARD or _origin(known) != _origin(step)):
             raise ValueError(f"{step.code} is registered twice")
-        self._steps[step.key] = step
-        if step.key[0] not in _STANDARD:
+        self._steps[key] = step
+        if step.domain not in _STANDARD:
             forget_schemas()  # a plug-in may have registered schemas too
 
-    def get(self, key: Key) -> StepT | None:
-        """Return the step of this key, None if none is registered."""
+    def get(self, domain: str, operator: str, version: int = 0) -> StepT | None:
+        """Return the step of an operator at a version, None if none is registered."""
         self._load()
-        return self._steps.get(key)
+        return self._steps.get((domain, operator, version))
 
     def all(self) -> list[StepT]:
         """Return every step, by domain, operator and version."""
@@ -175,7 +168,7 @@ def import_package(name: str) -> None:
         importlib.import_module(f"{name}.{module}")
 
 
-def _origin(step: _Keyed) -> tuple[str, str, str, str]:
+def _origin(step: AnyStep) -> tuple[str, str, str, str]:
     """Return where a step is from: its function's module and name, or what it claims or refuses."""
     function = step.adapt
     return (

@@ -226,7 +226,7 @@ def test_a_formula_needs_a_docstring_and_is_registered_once() -> None:
         """It is nothing."""
         return x
 
-    with pytest.raises(ValueError, match="two decompositions"):
+    with pytest.raises(ValueError, match="registered twice"):
         formula("Softplus", since=1)(softplus)
 
 

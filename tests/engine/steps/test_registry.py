@@ -9,7 +9,11 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.steps import registry
-from onnx_migrate.engine.steps.decomposition_registry import decomposition, decomposition_of, decompositions
+from onnx_migrate.engine.steps.decomposition_registry import (
+    decomposition_of,
+    decompositions,
+    register_decomposition,
+)
 from onnx_migrate.engine.steps.lowering_registry import (
     Lowering,
     lowering,
@@ -18,7 +22,7 @@ from onnx_migrate.engine.steps.lowering_registry import (
     unchanged,
 )
 from onnx_migrate.engine.steps.registry import adapter, compatible, next_step, steps, unsupported
-from onnx_migrate.engine.steps.step_table import StepTable, reason_of
+from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import versions
@@ -152,10 +156,10 @@ def test_lookup() -> None:
 
 
 def test_a_second_one_and_one_without_a_text_are_refused() -> None:
-    with pytest.raises(ValueError, match="two decompositions"):
-        decomposition("Softplus")(_documented)
+    with pytest.raises(ValueError, match="softplus-written-out is registered twice"):
+        register_decomposition("", "Softplus", _documented, Exactness.EXACT)
     with pytest.raises(ValueError, match="docstring"):
-        decomposition("Acos")(lambda node, rw: None)
+        register_decomposition("", "Acos", lambda node, rw: None, Exactness.EXACT)
 
 
 def _documented(node: object, rw: object) -> None:
@@ -163,31 +167,32 @@ def _documented(node: object, rw: object) -> None:
 
 
 @dataclass(frozen=True)
-class Named:
-    code: str
-    key: tuple[str, str, int]
+class Named(AnyStep):
+    slug = "{0.operator}"
+    operator: str
+    domain: str = ""
 
 
 def test_a_table_without_a_package_holds_what_is_registered_in_order() -> None:
     table: StepTable[Named] = StepTable()
-    table.register(later := Named("relu-14", ("", "Relu", 14)))
-    table.register(first := Named("relu-6", ("", "Relu", 6)))
+    table.register(later := Named("Relu"), 14)
+    table.register(first := Named("Relu"), 6)
 
     assert table.all() == [first, later]
-    assert table.get(("", "Relu", 14)) is later
-    assert table.get(("", "Relu", 13)) is None
-    with pytest.raises(ValueError, match="relu-14 is registered twice"):
-        table.register(later)
+    assert table.get("", "Relu", 14) is later
+    assert table.get("", "Relu", 13) is None
+    with pytest.raises(ValueError, match="relu is registered twice"):
+        table.register(later, 14)
 
 
 def test_a_table_imports_the_modules_of_its_package_at_the_first_question() -> None:
     table: StepTable[Named] = StepTable("onnx_migrate.no_such_package")
 
-    table.register(Named("relu-14", ("", "Relu", 14)))
+    table.register(Named("Relu"), 14)
     with pytest.raises(ModuleNotFoundError):
         table.all()
     with pytest.raises(ModuleNotFoundError):  # a failed load is not taken for an empty table
-        table.get(("", "Relu", 14))
+        table.get("", "Relu", 14)
 
 
 def test_the_reason_is_the_first_paragraph_on_one_line() -> None:
