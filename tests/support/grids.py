@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 
 __all__ = ["FEW", "is_chosen", "number", "row_of_grid"]
 
@@ -22,15 +21,11 @@ _shares: dict[str, float] = {}
 """Of each row of a grid the share of the grid's rows that come before it in the order of a hash."""
 
 
-def number(tests: Iterable[str]) -> None:
-    """Number the rows of each test, of which these are the ids."""
-    rows: dict[str, list[str]] = defaultdict(list)
-    for test in tests:
-        rows[test.partition("[")[0]].append(test)
-    for grid in rows.values():
-        if len(grid) > FEW:
-            _rows.update({test: row for row, test in enumerate(grid)})
-            _shares.update({test: place / len(grid) for place, test in enumerate(sorted(grid, key=_hash))})
+def number(grid: Collection[str]) -> None:
+    """Number the rows of a test, of which these are the ids."""
+    if len(grid) > FEW:
+        _rows.update({test: row for row, test in enumerate(grid)})
+        _shares.update({test: place / len(grid) for place, test in enumerate(sorted(grid, key=_hash))})
 
 
 def _hash(test: str) -> int:

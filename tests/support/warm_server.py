@@ -28,9 +28,10 @@ from tests.support.paths import ROOT
 from tests.support.warm_start import NUMBER
 
 MODULES = (
-    "numpy", "onnx", "onnxruntime", "onnxsim", "rich.console", "pytest",
+    "multiprocessing.connection", "numpy", "onnx", "onnxruntime", "onnxsim", "rich.console", "pytest",
     *(f"onnx_migrate.{name}" for name in (
-        "cli.app", "cli.output.failure", "cli.commands.migrate", "migration", "batching.work", "report.text",
+        "cli.app", "cli.output.failure", "cli.output.batch_progress", "cli.output.inspection_view", "cli.output.json_lines",
+        "cli.commands.migrate", "inspection", "migration", "batching.work", "report.text",
         "passes.steps", "passes.simplify", "passes.onnxsim_child",
         "verify.equivalence.check", "verify.load_check", "verify.dynamic.proof", "verify.other_runtimes.proof",
     )),
@@ -46,6 +47,13 @@ def _warm() -> None:
             importlib.import_module(name)
     with contextlib.suppress(Exception):
         importlib.import_module("onnx_migrate.engine.pass_infra").builtin_passes()
+        # The modules alone: what installed packages register is for each process to load.
+        importlib.import_module("onnx_migrate.engine.steps.step_table").import_package(
+            "onnx_migrate.passes.steps"
+        )
+        importlib.import_module("onnx_migrate.standard.schema").versions(
+            "", "Constant"
+        )  # the table of all operators
 
 
 def _hides(entries: Iterable[str]) -> bool:

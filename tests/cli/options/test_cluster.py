@@ -9,13 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import FAST, Run, snapshot
-
-pytest.importorskip("distributed")
 
 LEDGER = """
 import os, time
@@ -94,6 +93,7 @@ class Cluster:
 
 @pytest.fixture(params=["before", "after"])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path, environment: dict[str, str]) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "ledger_of_cluster.py").write_text(LEDGER, encoding="utf-8")
     path = f"{environment['PYTHONPATH']}{os.pathsep}{tmp_path / 'cluster'}"
@@ -176,9 +176,8 @@ def test_a_lost_scheduler_ends_the_batch(
     assert snapshot(folder / "out") == snapshot(folder / "local")
 
 
-def test_an_unreachable_scheduler_is_one_line(
-    process: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.skipif(find_spec("distributed") is None, reason="could not import 'distributed'")
+def test_an_unreachable_scheduler_is_one_line(process: Run, folder: Path) -> None:
     ended = process("batch", "small.onnx", "--out-dir", "out", "--scheduler", "nonsense://127.0.0.1:9")
 
     assert (ended.code, ended.out) == (2, "")
