@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -104,9 +104,23 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(tree: ast.AST, package: tuple[str, ...] = ()) -> Iterator[str]:
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the statements of a body, and those inside them."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            if isinstance(inner := getattr(node, part, None), list):
+                yield from statements(inner)
+
+
+@cache
+def import_nodes(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in statements(parsed(path).body) if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
+def imports(nodes: Iterable[ast.stmt], package: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the full names that code in a package imports."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -121,7 +135,7 @@ def files_imported() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     found = set()
     for path in sources():
         own = place(path)
-        for name in imports(parsed(path), ("onnx_migrate", *own[:-1])):
+        for name in imports(import_nodes(path), ("onnx_migrate", *own[:-1])):
             top, *parts = name.split(".")
             assert top != "passes", f"{path} imports the source tree's folder"
             if top != "onnx_migrate":
@@ -218,7 +232,7 @@ def test_what_a_file_keeps_for_itself_is_imported_by_no_other() -> None:
     taken = [
         f"{path} imports {alias.name} of {node.module}"
         for path in sources()
-        for node in ast.walk(parsed(path))
+        for node in import_nodes(path)
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("onnx_migrate"))
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -237,8 +251,7 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
         for path in sources()
         if path.parent != DRIVERS
         for node in parsed(path).body
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for name in imports(node)
+        for name in imports([node])
         if name.split(".")[0] in LAZY
     ]
 

@@ -1,18 +1,14 @@
-"""The declared options are the keywords of the library's calls, with types that a checker follows."""
+"""The declared options are the keywords of the library's calls; tests/typed_calls.py has what a checker says of them."""
 
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import onnx_migrate
 from onnx_migrate.declared import declared
 from onnx_migrate.options import Options
-from tests.support.paths import ROOT
 
 DECLARED = {item.name: item for item in declared(Options)}
 
@@ -49,32 +45,3 @@ def test_a_keyword_that_is_misspelt_is_refused() -> None:
         onnx_migrate.migrate(opset=17)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         onnx_migrate.migrate("x.onnx", 17)  # type: ignore[call-arg]
-
-
-CALLS = {
-    'migrate("m.onnx", opset=17, runtime=["tract"], dynamic={"x": [0]}, verify="require").save("o")': None,
-    'migrate(source="m.onnx", passes=[print], cancel=None, pipeline=default_pipeline(fix="N=1"))': None,
-    'migrate("m.onnx", opsett=17)': 'did you mean "opset"?',
-    'migrate("m.onnx", verify="maybe")': 'Argument "verify" to',
-    'migrate("m.onnx", 17)': "Too many positional arguments",
-    "migrate(17)": "Argument 1 to",
-    "default_pipeline(opset=1.5)": 'Argument "opset" to',
-}
-"""Calls, and what mypy says of them; None for nothing."""
-
-
-@pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="types are checked with the newest releases of what is imported"
-)
-def test_a_type_checker_knows_the_keywords(tmp_path: Path) -> None:
-    script = tmp_path / "calls.py"
-    lines = ["from onnx_migrate import default_pipeline, migrate", *CALLS]
-    script.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    ended = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(script)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    for number, (call, said) in enumerate(CALLS.items(), 2):
-        found = [line for line in ended.stdout.splitlines() if f"calls.py:{number}: error" in line]
-        assert bool(found) == (said is not None), (call, ended.stdout)
-        assert said is None or said in found[0]
