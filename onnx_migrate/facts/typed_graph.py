@@ -9,11 +9,11 @@ from functools import cached_property
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.facts.value_types import TypeTable, value_type_of
 from onnx_migrate.model.graphs import BodyKey, subgraphs
 from onnx_migrate.standard.element_types import CONSTANT_TYPES
 from onnx_migrate.standard.opsets import imported, onnx_opset
-from onnx_migrate.standard.retyping import derived_types
+from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, derived_types
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
 __all__ = ["Frame", "Step", "Value", "frames_of"]
@@ -69,6 +69,8 @@ class Frame:
     parent: Frame | None = None
     steps: list[Step] = field(default_factory=list)
     values: dict[str, Value] = field(default_factory=dict)
+    declared: dict[str, onnx.TypeProto] = field(default_factory=dict, repr=False)
+    """The types that the body declares."""
 
     def find(self, name: str) -> Value | None:
         """Return the value that a name stands for here, None for one that is nowhere defined."""
@@ -83,7 +85,8 @@ class Frame:
 def frames_of(proto: onnx.ModelProto, types: TypeTable) -> list[Frame]:
     """Return the bodies of a model without local functions, each before those inside it, with their values and nodes.
 
-    The types are those of `types`, and where onnx infers none, what follows from the signatures of operators.
+    Types are those that are declared, or follow from the signatures of operators; those of `types` else, so that most models
+    need no inference.
     """
     return list(_Reader(proto, types).frame(proto.graph, (), None))
 
@@ -97,13 +100,15 @@ class _Reader:
     def frame(self, body: onnx.GraphProto, key: BodyKey, parent: Frame | None) -> Iterator[Frame]:
         """Yield a body, after it was read with all that is inside it, and then the bodies inside it."""
         frame = Frame(body, key, parent)
+        frame.declared.update(
+            (value.name, value.type) for value in (*body.value_info, *body.output, *body.input)
+        )
         inside: list[Frame] = []
         for declared in body.input:
             self._add(frame, declared.name)
         for tensor in body.initializer:
             if tensor.name not in frame.values or not self._overridable:
                 self._add(frame, tensor.name, tensor)
-                frame.values[tensor.name].dtype = tensor.data_type
         for sparse in body.sparse_initializer:
             if sparse.values.name not in frame.values:
                 self._add(frame, sparse.values.name, sparse.values)
@@ -136,20 +141,38 @@ class _Reader:
     def _add(
         self, frame: Frame, name: str, tensor: TensorProto | None = None, maker: Step | None = None
     ) -> Value:
-        known = self._types.lookup(None, frame.key, name)
-        value = Value(name, frame, known.dtype, bool(known.container), tensor, maker)
-        frame.values[name] = value
+        value = frame.values[name] = Value(name, frame, tensor=tensor, maker=maker)
+        if tensor is not None:
+            value.dtype = tensor.data_type
+        elif name in frame.declared:
+            kind = frame.declared[name]
+            value.dtype = kind.tensor_type.elem_type or None
+            value.container = not value.dtype and bool(value_type_of(kind).container)
+        if maker is None:
+            self._infer(value)
         return value
 
     def _derive(self, step: Step) -> None:
-        """Give outputs whose types onnx does not infer those that follow from the operator's signature."""
-        if all(value is None or value.dtype or value.container for value in step.outputs):
+        """Give outputs whose types are not declared those that follow from the operator's signature, or else are inferred."""
+        unknown = [value for value in step.outputs if value is not None and not _is_known(value)]
+        if not unknown:
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
         found = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
+        stated = "" if step.domain else TYPE_BY_ATTRIBUTE.get(step.node.op_type)
+        for attribute in step.node.attribute:
+            if attribute.name == stated:
+                found = (attribute.i or attribute.t.data_type,) * len(found)
         for value, kind in zip(step.outputs, found, strict=True):
-            if value is not None and not value.dtype and not value.container:
+            if value in unknown:
                 value.dtype = kind or None
+        for value in unknown:
+            self._infer(value)
+
+    def _infer(self, value: Value) -> None:
+        if not _is_known(value):
+            known = self._types.lookup(None, value.frame.key, value.name)
+            value.dtype, value.container = known.dtype, bool(known.container)
 
     def _version(self, node: onnx.NodeProto) -> int:
         domain = "" if is_onnx(node.domain) else node.domain
@@ -171,3 +194,7 @@ class _Reader:
                 dims = [len(value)] if listed else []
                 return onnx.helper.make_tensor("", kind, dims, list(value) if listed else [value])
         return None
+
+
+def _is_known(value: Value) -> bool:
+    return bool(value.dtype or value.container)
