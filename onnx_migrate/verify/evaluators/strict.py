@@ -78,8 +78,9 @@ def names_type(model: onnx.ModelProto, kinds: Collection[int]) -> bool:
         any(value.type.tensor_type.elem_type in kinds for value in values)
         or any(tensor.data_type in kinds for tensor in weight_tensors(model))
         or any(
-            attribute.name in TYPE_BY_ATTRIBUTE.values() and attribute.i in kinds
+            attribute.name == TYPE_BY_ATTRIBUTE[node.op_type] and attribute.i in kinds
             for node in all_nodes(model)
+            if node.op_type in TYPE_BY_ATTRIBUTE
             for attribute in node.attribute
         )
     )

@@ -81,13 +81,16 @@ class Facts:
 
     def value(self, name: str) -> Array | None:
         """Return a value of at most 1,024 elements that follows from constants and shapes, else None."""
+        constant = self._constant(name)
+        if constant is not None:
+            return constant
         if name not in self._shapes:
             self._infer()
         if self._values is None:
             self._values = {}
             for node in nested_nodes(self._model.graph.node):
                 self._evaluate(node, self._values)
-        return self._values[name] if name in self._values else self._constant(name)
+        return self._values.get(name)
 
     def _evaluate(self, node: NodeProto, values: dict[str, Array]) -> None:
         if len(node.output) != 1 or any(attribute.ref_attr_name for attribute in node.attribute):
