@@ -7,7 +7,7 @@ the original is with its weights and inputs rounded alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +65,9 @@ _FLOORS = 2.0
 _JUMPING = 4.0
 """How many times that at most where the original decides by numbers: it may be off by a jump, which is no rounding."""
 
+_NEAR = 0.25
+"""By which share of what is allowed an output is off on some distribution before more inputs are drawn. In 158 comparisons
+of 101 models, further draws were off at most 4 times as far as the first ones where these were off by less than 0.4 of that."""
 
 _FEW = 3
 """On how many feeds a result is tried that is compared on all if it is chosen: those first on which results were off."""
@@ -248,11 +251,16 @@ class Measured:
                 return False
         return True
 
-    def _places(self, way: str) -> list[int]:
-        order = self._reference.order
+    def _places(self, way: str) -> Iterator[int]:
+        order = [*self._reference.order]
         if self._few:
-            return order[:_FEW]
-        return order if way == STRICT or self._settings.feeds is not None else order[:_FEWER]
+            yield from order[:_FEW]
+        elif way != STRICT and self._settings.feeds is None:
+            yield from order[:_FEWER]
+        else:
+            yield from order
+            if any(output.excess > _NEAR for output in self.outputs.values()):
+                yield from self._reference.draw_again()
 
     def _add(self, name: str, error: float, floor: float | None) -> None:
         self.errors[name] = max(error, self.errors.get(name, 0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -77,6 +77,10 @@ class Reference:
     """The configuration in which a result was off last."""
     tried: dict[object, Any] = field(default_factory=dict)
     """What was last tried of it in one session (groups.py), as it is tried again where a result is off on other inputs."""
+    search: FeedSearch | None = None
+    """What draws inputs again, with the model loaded, while that is left to do."""
+    draws: int = 1
+    """How many times inputs are drawn in all."""
     at_once: int = FEWEST
     """How many inner values should not take too much memory."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
@@ -86,6 +90,18 @@ class Reference:
         self.way = way
         self.order.remove(place)
         self.order.insert(0, place)
+
+    def draw_again(self) -> Iterable[int]:
+        """Run on further draws of inputs, if that was not done before; return the places of these."""
+        search, self.search = self.search, None
+        if search is None:
+            return ()
+        for draw in range(1, self.draws):
+            search.draw_again(draw)
+        more = range(len(self.outputs), len(search.outputs))
+        self.feeds, self.outputs = search.feeds, [in_float(run) for run in search.outputs]
+        self.order += more
+        return more
 
     def inner_on(self, place: int) -> dict[str, Any]:
         """Return what is kept of inner values on the feed at a place, to be added to; of other feeds nothing is kept then."""
@@ -148,12 +164,14 @@ def reference_of(
         else:
             search.use(settings.feeds)
         reference.inner_on(0).update(search.recorded)
-        arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
-        if settings.feeds is None and sum(array.size for array in arrays) <= _LARGE:
-            for draw in range(1, draws):
-                search.draw_again(draw)
+        search.recorded = {}
         reference.feeds, reference.outputs = search.feeds, [in_float(run) for run in search.outputs]
         reference.order = list(range(len(search.feeds)))
+        arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
+        if draws > 1 and settings.feeds is None and sum(array.size for array in arrays) <= _LARGE:
+            reference.search, reference.draws = search, draws
+            if reference.decides:
+                reference.draw_again()
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
             del _references[other]
         _references[key] = reference

@@ -11,6 +11,7 @@ from onnx_migrate.verify.evaluators import STRICT, open_model
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 from onnx_migrate.verify.precision import causes, reference
 from onnx_migrate.verify.precision.closeness import closeness, number_ranges
+from onnx_migrate.verify.precision.errors import ROUNDING
 from onnx_migrate.verify.precision.reference import reference_of
 from tests.harness import model
 
@@ -37,9 +38,9 @@ def _ranges(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, tuple[float, flo
 @pytest.mark.parametrize(
     ("with_others", "most", "counts"),
     [
-        pytest.param(1 << 22, 1 << 28, [4] * 6, id="few bytes: one model for all inputs"),
-        pytest.param(0, 1 << 28, [4, 1, 1, 1, 1, 1], id="more: a model without them for further inputs"),
-        pytest.param(0, 0, [4, 1, 1, 1, 1, 1], id="too many to be kept, but not run again"),
+        pytest.param(1 << 22, 1 << 28, [4] * 4, id="few bytes: one model for all inputs"),
+        pytest.param(0, 1 << 28, [4, 1, 1, 1], id="more: a model without them for further inputs"),
+        pytest.param(0, 0, [4, 1, 1, 1], id="too many to be kept, but not run again"),
     ],
 )
 def test_ranges_take_no_run_of_their_own(
@@ -57,8 +58,30 @@ def test_ranges_take_no_run_of_their_own(
     assert {name: top for name, (top, _, _) in found.items()} == {
         name: float(np.abs(run[name]).max()) for name in "abcy"
     }
-    assert [list(one) for one in known.outputs] == [["y"]] * 6
+    assert [list(one) for one in known.outputs] == [["y"]] * 4
     assert bool(known.inner_on(0)) == (most > 0)
+    assert ([*known.draw_again()], [*known.draw_again()]) == ([4, 5], [])
+    assert [list(one) for one in known.outputs] == [["y"]] * 6
+
+
+@pytest.mark.parametrize(("share", "feeds"), [(0.1, 4), (0.5, 6)])
+def test_inputs_are_drawn_again_where_an_output_is_nearly_off(share: float, feeds: int) -> None:
+    """A result that is off by this share of what rounding to float16 may make."""
+    text = "17 (float[4,4] x) => (float[4,4] y) <float k = {1.0}> { y = Mul (x, k) }"
+    original = Runnable(structure=model(text).SerializeToString())
+    off = 1.0 + share * ROUNDING[TensorProto.FLOAT16]
+    other = Runnable(structure=model(text.replace("1.0", repr(off))).SerializeToString())
+    reference._references.clear()
+    settings = Settings(isolated=False)
+    found = closeness(original, other, TensorProto.FLOAT16, settings, 3, strictly=True)
+    assert found.excess == pytest.approx(share, rel=0.1)
+    assert len(reference_of(original, other, settings, 3).outputs) == feeds
+
+
+def test_inputs_of_a_model_that_decides_are_drawn_again_at_once() -> None:
+    text = "17 (float[4,4] x) => (int64[4,1] y) { y = ArgMax (x) }"
+    original = Runnable(structure=model(text).SerializeToString())
+    assert len(reference_of(original, original, Settings(isolated=False), 3).outputs) == 6
 
 
 @pytest.mark.parametrize(("named_from", "named"), [(0.0, True), (1e9, False)])
