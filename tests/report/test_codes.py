@@ -15,14 +15,12 @@ def is_word(node: ast.AST) -> bool:
 
 def codes_of(path: Path) -> set[str]:
     found = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     chosen = [
-        item
-        for item in ast.walk(tree)
-        if isinstance(item, ast.FunctionDef) and item.name in ("_code", "_code_of")
+        item for item in nodes if isinstance(item, ast.FunctionDef) and item.name in ("_code", "_code_of")
     ]
     returns = {id(item) for function in chosen for item in ast.walk(function)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             values = [item.value for item in node.keywords if (item.arg or "").endswith("code")]
             noted = isinstance(node.func, ast.Attribute) and node.func.attr == "note"
