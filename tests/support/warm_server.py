@@ -144,6 +144,8 @@ def _keep(connection: socket.socket, state: tuple[Any, ...]) -> None:
         args[2] = str(os.getpid())  # its parent, with which it ends
     else:
         added = [request["cwd"] if args[0] in ("-c", "-m") else os.path.dirname(args[0])]
+        if os.path.basename(args[0]) == "serve.py":  # a driver, behind which its folders of packages stand
+            added += args[2:]
     added += _python_path(request["environment"])
     if _hides(entry for entry in added if entry not in (*sys.path, str(ROOT))):
         connection.sendall(NUMBER.pack(0))
