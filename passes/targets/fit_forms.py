@@ -31,6 +31,7 @@ from ..ir_version.initializers import list_all_initializers
 from ..left import leave_or_raise
 from ..quantized_as_pairs import WITH_SCALES, write_out_softmax, write_scales_as_pairs
 from .axes_from_the_front import OPERATORS_WITH_AXES, count_axes_from_the_front
+from .channel_blocks import BROADCAST, write_channels_apart
 from .forms import (
     OPERATORS_WITH_KERNELS,
     OPERATORS_WITH_SCALES,
@@ -86,6 +87,7 @@ _FORMS: Mapping[str, _Form] = {
     "global_pools": _Form(write_global_pool, frozenset(POOLS)),
     "gelu_halved_last": _Form(halve_gelu_last, frozenset(("Mul",))),
     "gelu_halved_first": _Form(halve_gelu_first, frozenset(("Mul",))),
+    "channels_apart": _Form(write_channels_apart, BROADCAST),
     "gates_apart": _Form(write_gates_apart, frozenset(("Mul", "Div"))),
     "pairs_for_scales": _Form(write_scales_as_pairs, WITH_SCALES),
     "quantized_constants": _Form(write_quantized_constant, frozenset(("QuantizeLinear",))),

@@ -18,6 +18,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at, versions
 from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
+from .channel_blocks import narrow_inputs
 from .misfits import value_of, values_of
 
 __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_opset"]
@@ -118,6 +119,11 @@ def _branches_of_unknown_rank(node: onnx.NodeProto, place: int, scope: Scope) ->
     )
 
 
+def _spreads_channels(node: onnx.NodeProto, place: int, scope: Scope) -> bool:
+    made = {name: other for other in scope.body.node[:place] for name in other.output}
+    return bool(narrow_inputs(node, lambda name: scope.value_type(name).shape, made.get))
+
+
 def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
     """Return whether a shape may be longer than another along an axis."""
     if one is None or other is None or len(one) != len(other):
@@ -136,6 +142,7 @@ _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
     "is_of_float16": _is_of_float16,
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,
+    "spreads_channels": _spreads_channels,
 }
 """Those on its shapes; a node comes with its place in the body. A Resize of open sizes may enlarge; of indices and zero points
 open shapes say nothing."""

@@ -74,6 +74,7 @@ FORMS = (
     "softmax_written_out",
     "gelu_halved_first",
     "gelu_halved_last",
+    "channels_apart",
     "gates_apart",
     "global_pools",
     "vectors_apart",
@@ -96,6 +97,7 @@ PREDICATES = (
     "is_of_float16",
     "loses_leading_axes",
     "branches_of_unknown_rank",
+    "spreads_channels",
 )
 """What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
 

@@ -9,9 +9,12 @@ import onnx
 import pytest
 
 from onnx_migrate import files, migrate
+from onnx_migrate.compatibility import CompatibilityChecker
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.model.graphs import bodies
+from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.targets import resolve
 from tests.harness import model, random_feeds, run, same
 from tests.steps import operators, refuses
 from tests.support.targets import targets_of
@@ -159,13 +162,6 @@ SCRIPTED = GELU.replace("Mul (half, c)  y = Mul (x, d)", "Mul (x, c)  y = Mul (d
 def test_gelu_is_halved_first(source: str, last: list[str]) -> None:
     result, _ = fit(source, "gelu_halved_first")
     assert list(result.graph.node[-1].input) == last
-
-
-@pytest.mark.skipif(find_spec("cv2") is None, reason="opencv is not installed")
-def test_opencv_runs_the_gelu_of_its_target() -> None:
-    report = migrate(model(GELU), runtime="opencv", simplify=False, prove_in="opencv").report
-
-    assert [proof.outcome for proof in report.proved_in] == ["gained"]  # the original crashes there
 
 
 MEAN = "17 (float[2,3,4,5] x) => (float[2,3,1,1] y) { y = ReduceMean <axes = [-1, 2]> (x) }"
@@ -496,3 +492,47 @@ def test_a_gate_of_the_same_value_and_what_is_not_fused_stay(gate: str) -> None:
     result, log = fit(source, "gates_apart")
     assert result == source
     assert not log.changes
+
+
+BLOCKS = """17 (float[1,3,6,8] x, float[1,1,6,8] p, float[1,3,3,3] v, float[3,3,3,3] w) => (float[1,3,6,8] y) {{
+    a = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, v) b = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w)
+    {0} y = {1} }}"""
+
+
+@pytest.mark.parametrize(
+    ("narrow", "product", "apart"),
+    [
+        ("n = Sigmoid (a)", "Mul (n, b)", "n"),
+        ("n = Sigmoid (a)", "Mul (b, n)", "n"),
+        ("m = Add (a, p) n = Relu (m)", "Div (b, n)", "n"),
+        ("n = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)", "Sum (b, b, n)", "n"),
+        ("n = Sigmoid (p)", "Mul (n, b)", ""),
+        ("n = ReduceMean <axes = [1]> (b)", "Mul (n, b)", ""),
+        ("n = Sigmoid (a)", "Mul (n, x)", ""),
+        ("n = Sigmoid (b)", "Mul (n, b)", ""),
+        ("g = GlobalAveragePool (b) n = Sigmoid (g)", "Mul (n, b)", ""),
+    ],
+)
+def test_a_value_of_one_channel_that_meets_several_from_convolutions_is_kept_apart(
+    narrow: str, product: str, apart: str
+) -> None:
+    source = model(BLOCKS.format(narrow, product))
+    result, _ = fit(source, "channels_apart", rtol=1e-5)
+    assert [list(node.input) for node in result.graph.node if node.op_type == "Identity"] == (
+        [[apart]] if apart else []
+    )
+    (target,) = resolve(["opencv==5.0"])
+    advice = CompatibilityChecker(Model(source)).advise(target)
+    assert any(item.wrong for item in advice.objections) is bool(apart)
+    assert not advice.obstacles
+
+
+@pytest.mark.skipif(find_spec("cv2") is None, reason="opencv is not installed")
+@pytest.mark.parametrize(
+    ("source", "outcome"), [(GELU, "gained"), (BLOCKS.format("n = Sigmoid (a)", "Mul (n, b)"), "mended")]
+)
+def test_opencv_runs_what_is_written_for_it(source: str, outcome: str) -> None:
+    """The first crashes as it is, the second has other numbers."""
+    report = migrate(model(source), runtime="opencv", simplify=False, prove_in="opencv").report
+
+    assert [proof.outcome for proof in report.proved_in] == [outcome]
