@@ -12,15 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from onnx_migrate.standard.targets import AFTER, LAST, SIZE, Box, holds
+from onnx_migrate.standard.targets import AFTER, LAST, SELDOM, SIZE, Box, holds
 
 __all__ = ["Sample", "boxes", "failing_boxes", "narrowed", "of_kernels", "widened"]
 
 ABSENT = ""
 """The value of a fact that a form does not have."""
-
-_SELDOM = frozenset({AFTER, LAST, SIZE})
-"""Facts that count only where they tell right from wrong: size and place in all boxes of the operator, nodes before in one."""
 
 _ALWAYS = frozenset({"version", "types", "inputs", "rank"})
 """Facts that count even where many values are right."""
@@ -57,14 +54,14 @@ def boxes(samples: Iterable[Sample], *, inverse: bool = False) -> list[Box]:
     told = [Sample(dict(facts), all(found)) for facts, found in alike.items()]
     used: set[str] = set()
     groups = _split(told, used, inverse=inverse)
-    free, seldom = _varied(told) - used, _SELDOM - (used & {LAST, SIZE})
+    free, seldom = _varied(told) - used, SELDOM - (used & {LAST, SIZE})
     return [_box(group.samples, seldom - ({AFTER} if group.after else set()), free) for group in groups]
 
 
 def failing_boxes(samples: Iterable[Sample]) -> list[Box]:
     """Return the boxes of one operator that hold forms that failed, and none that was right."""
     samples = list(samples)
-    names = {name for one in samples for name in one.facts} - _SELDOM
+    names = {name for one in samples for name in one.facts} - SELDOM
     lacking: list[Box] = []
     for version, types in sorted(
         {(one.facts["version"], one.facts["types"]) for one in samples if one.missing}
@@ -167,11 +164,11 @@ def _split(samples: Sequence[Sample], used: set[str], *, inverse: bool, after: b
     right = [one for one in samples if one.right]
     if not right:
         return []
-    box = _box(right, _SELDOM)
+    box = _box(right, SELDOM)
     samples = [one for one in samples if one.right or holds(box, one.facts)]
     if len(right) == len(samples):
         return [_Group(right, after)]
-    name, groups = _best(samples, _SELDOM) or _seldom(samples, inverse=inverse)
+    name, groups = _best(samples, SELDOM) or _seldom(samples, inverse=inverse)
     used.add(name)
     after = after or name == AFTER
     pure = [one for group in groups for one in group if all(other.right for other in group)]

@@ -24,7 +24,7 @@ from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.files import load
 from onnx_migrate.model.graphs import may_hold_graphs
-from onnx_migrate.standard.targets import AFTER, LAST, SIZE, NodeForm
+from onnx_migrate.standard.targets import SELDOM, NodeForm
 from tests.campaigns.runtimes.sample import write_io
 
 __all__ = ["Cut", "Whole", "cuts", "forms_of", "read_whole", "write_cut"]
@@ -178,7 +178,7 @@ def cuts(path: Path, data: Path, counts: Counter[str]) -> Iterator[tuple[str, Cu
     forms = dict(zip(places, forms_of(path), strict=not bodies))
     for at in () if bodies else whole.data:
         form = forms[at]
-        facts = {name: own for name, own in form.facts.items() if name not in (AFTER, LAST, SIZE)}
+        facts = {name: own for name, own in form.facts.items() if name not in SELDOM}
         key = hashlib.sha256(json.dumps([form.operator, facts]).encode()).hexdigest()[:16]
         if counts[key] < _EACH:
             found = whole.cut(at)

@@ -17,20 +17,18 @@ import argparse
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import onnx
 
 import onnx_migrate
-from benchmarks.form_boxes import Sample, boxes, narrowed, of_kernels, widened
-from benchmarks.form_samples import add_models, alike, learned, samples, wanted
+from benchmarks.form_samples import Kept, add_models, wanted
+from benchmarks.form_tables import write_forms
 from benchmarks.operator_cases import Case, build
 from benchmarks.operator_limits import Ended
-from benchmarks.operator_rows import Measured, release_of, rows, text
-from onnx_migrate.standard.schema import CONTROL_FLOW
-from onnx_migrate.standard.targets import ENDING, FAILING, FORMS, Box, holds, parse_forms, resolve
+from benchmarks.operator_rows import Measured, rows, text
+from onnx_migrate.standard.targets import ENDING, FAILING, FORMS, resolve
 from onnx_migrate.standard.targets.releases import key
 from tests.campaigns.runtimes.releases import run
 from tests.real.wheels import CACHE
@@ -43,12 +41,6 @@ ANY_SHAPE = ("opencv", "ncnn")
 
 _RULED_OUT = ("onnxruntime", "openvino")
 """The runtimes that run nearly all forms of their operators: of these the forms that failed are written, too."""
-
-_KERNELS = ("onnxruntime",)
-"""The runtimes that give each node to a kernel, with the schema's defaults where an attribute is left out."""
-
-_NEARLY_ALL = {"onnxruntime": "1.17"}
-"""The release from which on nothing but the forms that failed is written of a runtime."""
 
 _ENOUGH = 0.2
 """The share of the cases from which on what they say of limits counts."""
@@ -85,83 +77,6 @@ def measure(runtime: str, version: str, cases: Sequence[Case], folder: Path = FO
     _run(runtime, version, each, folder, path)
 
     _run(runtime, version, wanted(folder), folder, path)
-
-
-def write_forms(
-    runtime: str, cases: Sequence[Case], into: Path, folder: Path = FOLDER, *, add: bool = False
-) -> None:
-    """Write the boxes of the forms of a runtime's releases, from what is kept.
-
-    With `add`, those that are there are brought up to date, of releases of which not all is kept from which they were learned.
-    """
-    paths = sorted(
-        (folder / "results").glob(f"{runtime}==*.jsonl"), key=lambda path: key(path.stem.partition("==")[2])
-    )
-    kept = {path.stem.partition("==")[2]: _kept(path) for path in paths}
-    before = parse_forms(into.read_text(encoding="utf-8")) if add else None
-    versions = {release_of(version): version for version in kept}
-    if (
-        runtime == "onnxruntime"
-    ):  # what its newest computes otherwise than onnx recorded is no fault of the older ones
-        newest = kept[paths[-1].stem.partition("==")[2]]
-        kept = {
-            version: {name: one for name, one in own.items() if newest.get(name, one)[1] != "wrong"}
-            for version, own in kept.items()
-        }
-    failing = into.name.endswith(FAILING)
-    releases = before.releases if before else tuple(versions)
-    last = _NEARLY_ALL.get(runtime)
-    if last and not failing and not before:
-        releases = (*(release for release in releases if key(release) < key(last)), last)
-    alike_ones: dict[str, list[int]] = {}
-    for at, release in enumerate(releases):
-        own = kept.get(versions.get(release, ""), {}) if failing or release != last else {}
-        found = samples(cases, own, folder)
-
-        def ends(
-            part: Path, names: Iterable[str], version: str = versions.get(release, "")
-        ) -> Mapping[str, str]:
-            return run(runtime, version, part, names).ended
-
-        fit = partial(_added, before.boxes[at], cases, own) if before else None
-        known = learned(found, own, folder, ends, ruled_out=failing, fit=fit)
-        for operator, own_boxes in sorted(known.items()):
-            if runtime in _KERNELS and not failing:
-                own_boxes = of_kernels(own_boxes, failed=not all(one.right for one in found[operator]))
-            for box in own_boxes:
-                plain = {name: sorted(taken) for name, taken in sorted(box.items())}
-                alike_ones.setdefault(json.dumps([operator, plain]), []).append(at)
-    lines = [json.dumps(releases)]
-    for text_of, ats in alike_ones.items():
-        operator, box = json.loads(text_of)
-        lines.append(json.dumps([operator, ats, box], separators=(",", ":")))
-    into.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def _added(
-    before: Mapping[str, Sequence[Box]],
-    cases: Sequence[Case],
-    kept: Mapping[str, tuple[str, str, str]],
-    found: Mapping[str, Sequence[Sample]],
-) -> Mapping[str, Sequence[Box]]:
-    """Return the boxes of a release without what failed since, with the versions whose cases were run and what was right."""
-    ran: dict[str, set[str]] = defaultdict(set)
-    for case in cases:
-        if kept.get(case.name, ("", ""))[1] == "right":
-            ran[case.operator].add(str(case.version))
-    known = dict(before)
-    for operator, own in found.items():
-        if operator in before:
-            versions = {name: like & ran[operator] for name, like in alike(operator).items()}
-            known[operator] = narrowed(widened(before[operator], own, versions), own)
-        new = [
-            one
-            for one in own
-            if not (one.right and any(holds(box, one.facts) for box in known.get(operator, ())))
-        ]
-        if operator not in CONTROL_FLOW:
-            known[operator] = [*known.get(operator, ()), *boxes(new)]
-    return known
 
 
 def _run(runtime: str, version: str, wanted: Mapping[str, str], folder: Path, path: Path) -> None:
@@ -265,6 +180,13 @@ def _kept(path: Path) -> dict[str, tuple[str, str, str]]:
     return {name: (digest, how, why) for name, digest, how, why in lines}
 
 
+def _all_kept(runtime: str, folder: Path = FOLDER) -> dict[str, Kept]:
+    """Return what is kept of the releases of a runtime, oldest first."""
+    paths = (folder / "results").glob(f"{runtime}==*.jsonl")
+    versions = sorted((path.stem.partition("==")[2] for path in paths), key=key)
+    return {version: _kept(_results(runtime, version, folder)) for version in versions}
+
+
 def main() -> None:
     """Measure the releases named, and write the rows of their runtimes."""
     parser = argparse.ArgumentParser(description="Measure operators, and write their rows.")
@@ -297,7 +219,9 @@ def main() -> None:
             path = TABLES / f"{runtime}.operators.toml"
             path.write_text(text(rows(measured(runtime, cases))), encoding="utf-8")
         for ending in (ENDING, FAILING) if runtime in _RULED_OUT else (ENDING,):
-            write_forms(runtime, cases, TABLES / f"{runtime}{ending}", add=given.add)
+            write_forms(
+                runtime, cases, TABLES / f"{runtime}{ending}", FOLDER, _all_kept(runtime), add=given.add
+            )
 
 
 if __name__ == "__main__":

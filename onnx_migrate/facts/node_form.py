@@ -24,7 +24,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.standard.targets import AFTER, LAST, SIZE, NodeForm
+from onnx_migrate.standard.targets import AFTER, BEHIND, LAST, SIZE, NodeForm
 
 __all__ = ["node_forms"]
 
@@ -45,6 +45,9 @@ _PLACES = ("axis", "axes")
 
 _WITHOUT = {"epsilon", "momentum", "seed", "spatial_scale", "hidden_size"}
 """Attributes of which every value is read alike."""
+
+_MANY = 3
+"""The place from which on the inputs of a node are read alike."""
 
 _SMALL = 16
 """Elements of a constant up to which its values count."""
@@ -108,6 +111,9 @@ def _facts(
         "dims": _dims(values[0].shape if values else None),
         SIZE: _size(values[0].shape if values else None),
         AFTER: ",".join(sorted({made[name] for name in node.input if name in made})),
+        BEHIND: ",".join(sorted({
+            f"{min(at, _MANY)}{made[name]}" for at, name in enumerate(node.input) if name in made and kinds[at] == "x"
+        })),
     }  # fmt: skip
     if node.op_type == "Gemm":
         facts["broadcast"] = _broadcast([value.shape for value in values[2:]])

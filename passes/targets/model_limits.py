@@ -81,6 +81,10 @@ def _of_interface(proto: onnx.ModelProto, target: Target) -> Iterator[Incompatib
     if row.static:
         for name, dims in _open_inputs(proto).items():
             yield Incompatibility(f"input {name!r} is {dims}, and {target} takes fixed dims only")
+    if row.inputs_first and (first := _initializer_before(proto.graph)):
+        yield Incompatibility(
+            f"initializer {first!r} is listed before the inputs, and {target} takes it for one"
+        )
     ports = (
         ("input", fed_inputs(proto.graph), row.input_types),
         ("output", proto.graph.output, row.output_types),
@@ -93,6 +97,13 @@ def _of_interface(proto: onnx.ModelProto, target: Target) -> Iterator[Incompatib
                 yield Incompatibility(
                     f"{kind} {value.name!r} is of {type_name(dtype)}, and {target} takes {kind}s of {taken}"
                 )
+
+
+def _initializer_before(graph: onnx.GraphProto) -> str:
+    """Return the initializer that is listed as an input before one that is fed, "" if there is none."""
+    fed = {value.name for value in fed_inputs(graph)}
+    first = graph.input[0].name if graph.input else ""
+    return "" if not fed or first in fed else first
 
 
 def _open_inputs(proto: onnx.ModelProto) -> Mapping[str, str]:

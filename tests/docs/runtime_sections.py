@@ -120,6 +120,8 @@ def _forms(row: ReleaseRow) -> str:
         forms.insert(0, "no functions")
     if row.static:
         forms.append("fixed dims only")
+    if row.inputs_first:
+        forms.append("no initializers before the inputs")
     if row.rank:
         forms.append(f"up to {row.rank} axes")
     for what, types in (("values", row.types), ("inputs", row.input_types), ("outputs", row.output_types)):

@@ -30,7 +30,7 @@ def test_the_facts_of_a_convolution() -> None:
 
     assert found == {
         "version": "11", "types": "float,float", "inputs": "x,c", "ranks": "4,4>4", "rank": "4", "outputs": "y",
-        "dims": "1nn", "size": "3", "after": "", "auto_pad": "~NOTSET", "group": "~1", "kernel_shape": "equal",
+        "dims": "1nn", "size": "3", "after": "", "behind": "", "auto_pad": "~NOTSET", "group": "~1", "kernel_shape": "equal",
         "pads": "equal pp", "strides": "equal", "last": "yes",
     }  # fmt: skip
 
@@ -79,6 +79,20 @@ def test_inputs_are_constants_of_shapes_or_data() -> None:
     assert found[0].facts["end"] == "shape"
     assert "end" not in found[-1].facts
     assert found[-1].facts["after"] == "Mul"
+
+
+def test_before_inputs_of_data_stand_operators_by_their_places() -> None:
+    text = """13 (float[1,4] x, float[1,4] z, bool c) => (float[n,m] y) <int64[1] k = {2}> {
+        a = Relu (x) b = Exp (z) s = Shape (a) t = Concat <axis = 0> (k, k)
+        e = Expand (b, s) y = Concat <axis = 0> (a, x, b, e, a) }"""
+    found = {item.operator: item.facts["behind"] for item in forms(text)}
+    assert found == {
+        "Relu": "",
+        "Exp": "",
+        "Shape": "0Relu",
+        "Concat": "0Relu,2Exp,3Expand,3Relu",
+        "Expand": "0Exp",
+    }
 
 
 def test_of_many_inputs_counts_which_there_are() -> None:

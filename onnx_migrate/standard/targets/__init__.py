@@ -8,14 +8,17 @@ from onnx_migrate.standard.targets.combined import Targets
 from onnx_migrate.standard.targets.knowledge import OperatorKnowledge, operator_knowledge
 from onnx_migrate.standard.targets.measured_forms import (
     AFTER,
+    BEHIND,
     ENDING,
     FAILING,
     LAST,
+    SELDOM,
     SIZE,
     Box,
     MeasuredForms,
     NodeForm,
     holds,
+    pairs_in,
     parse_forms,
 )
 from onnx_migrate.standard.targets.read import known_names, read_table, shipped, tables
@@ -34,11 +37,13 @@ from onnx_migrate.standard.targets.target import Target, milestones
 
 __all__ = [
     "AFTER",
+    "BEHIND",
     "ENDING",
     "FAILING",
     "FORMS",
     "LAST",
     "PREDICATES",
+    "SELDOM",
     "SIZE",
     "Box",
     "FaultRow",
@@ -56,6 +61,7 @@ __all__ = [
     "known_names",
     "milestones",
     "operator_knowledge",
+    "pairs_in",
     "parse_forms",
     "read_table",
     "resolve",

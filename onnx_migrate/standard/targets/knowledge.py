@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from onnx_migrate.messages import count_of
-from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds
+from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds, pairs_in
 from onnx_migrate.standard.targets.rows import Knowledge
 from onnx_migrate.standard.targets.target import Target
 
@@ -52,14 +52,19 @@ def operator_knowledge(
 ) -> OperatorKnowledge:
     """Return how the operators of a model are known, from the number of nodes by domain and operator, and their forms.
 
-    Where forms were measured, a node is known whose form was right and did not fail in another place. A Constant counts as
-    known: where a target does not have it, it becomes an initializer.
+    Where forms were measured, a node is known whose form was right and did not fail in another place, and, where pairs were,
+    that was right behind each operator that it stands behind. A Constant counts as known: where a target does not have it, it
+    becomes an initializer.
     """
     nodes = {
         key: count for key, count in nodes.items() if key not in (("", "Constant"), ("ai.onnx", "Constant"))
     }
     if target.boxes is not None:
-        counts = _unmeasured(target.boxes, nodes, forms) or _in_boxes(target.failing, nodes, forms)
+        counts = (
+            _unmeasured(target.boxes, nodes, forms)
+            or _in_boxes(target.failing, nodes, forms)
+            or _behind_others(target.pairs, forms)
+        )
         state = Knowledge.READ if target.table.built_from else Knowledge.MEASURED
     else:
         found = {key: target.knowledge(*key) for key in nodes}
@@ -100,6 +105,17 @@ def _in_boxes(
         if any(
             holds(box, form.facts, failing=True) for box in boxes.get(_named(form.domain, form.operator), ())
         )
+    )
+
+
+def _behind_others(
+    pairs: Mapping[str, Set[str]], forms: Callable[[], Iterable[NodeForm]]
+) -> Mapping[tuple[str, str], int]:
+    """Return how many nodes stand behind an operator behind which theirs was not measured; none where pairs do not count."""
+    return Counter(
+        (form.domain, form.operator)
+        for form in (forms() if pairs else ())
+        if not pairs_in(form.facts) <= pairs.get(_named(form.domain, form.operator), frozenset())
     )
 
 

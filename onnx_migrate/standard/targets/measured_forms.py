@@ -2,7 +2,8 @@
 
 They lie beside the table of a runtime in NAME.forms.jsonl, which `python -m benchmarks.runtime_operators` writes: first the list
 of the releases, then a line for each box: its operator, the numbers of its releases, and the values that each fact of a form may
-have in it (`facts.node_form`). A box holds forms that were right, and none that failed.
+have in it (`facts.node_form`). A box holds forms that were right, and none that failed. A list in place of a box names the places
+of inputs with the operators before them that were right: of a runtime that fuses nodes, each pair must have been.
 A release without boxes is one from which on nearly all forms run, so that only those that failed are kept. NAME.failing.jsonl
 has boxes of these, in which none was right: for such releases, and beside the others for what fails behind some nodes only.
 """
@@ -20,21 +21,27 @@ from onnx_migrate.standard.targets.releases import key
 
 __all__ = [
     "AFTER",
+    "BEHIND",
     "ENDING",
     "FAILING",
     "LAST",
+    "SELDOM",
     "SIZE",
     "Box",
     "MeasuredForms",
     "NodeForm",
     "holds",
+    "pairs_in",
     "parse_forms",
     "shipped_forms",
 ]
 
-AFTER, LAST, SIZE = "after", "last", "size"
-"""The facts that count only where they tell right from wrong: the operators before a node, whether the model returns what it
-computes, and the size of its first input."""
+AFTER, BEHIND, LAST, SIZE = "after", "behind", "last", "size"
+"""The operators before a node, those before its inputs of data by their places, whether the model returns what it computes, and
+the size of its first input."""
+
+SELDOM = frozenset((AFTER, BEHIND, LAST, SIZE))
+"""The facts that count only where they tell right from wrong; the second, where pairs were measured."""
 
 ENDING = ".forms.jsonl"
 """How the name of a file of boxes ends."""
@@ -61,11 +68,22 @@ class MeasuredForms:
 
     releases: tuple[str, ...]
     boxes: Sequence[Mapping[str, Sequence[Box]]]
+    pairs: Sequence[Mapping[str, Set[str]]]
+    """The values of `BEHIND` that were right, each by itself; {} where pairs do not count."""
 
     def of(self, release: str) -> Mapping[str, Sequence[Box]] | None:
         """Return the boxes of the last release up to this one, None where it has none; {} for one that is older than all."""
+        at = self._last(release)
+        return {} if at is None else self.boxes[at] or None
+
+    def pairs_of(self, release: str) -> Mapping[str, Set[str]]:
+        """Return the pairs of the last release up to this one."""
+        at = self._last(release)
+        return {} if at is None else self.pairs[at]
+
+    def _last(self, release: str) -> int | None:
         known = [at for at, own in enumerate(self.releases) if key(own) <= key(release)]
-        return self.boxes[known[-1]] or None if known else {}
+        return known[-1] if known else None
 
 
 def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:
@@ -76,7 +94,12 @@ def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:
     """
     if failing:
         return _in(box, facts) or _in(box, _with_initializers(facts))
-    return all(name in box or name in (AFTER, LAST, SIZE) for name in facts) and _in(box, facts)
+    return all(name in box or name in SELDOM for name in facts) and _in(box, facts)
+
+
+def pairs_in(facts: Mapping[str, str]) -> Set[str]:
+    """Return the places of the inputs of a node with the operators before them."""
+    return frozenset(filter(None, facts.get(BEHIND, "").split(",")))
 
 
 def _in(box: Box, facts: Mapping[str, str]) -> bool:
@@ -94,11 +117,14 @@ def parse_forms(text: str) -> MeasuredForms:
     lines = map(json.loads, text.splitlines())
     releases = tuple(next(lines))
     found: list[dict[str, list[Box]]] = [defaultdict(list) for _ in releases]
+    pairs: list[dict[str, Set[str]]] = [{} for _ in releases]
     for operator, own, box in lines:
-        taken = {name: frozenset(values) for name, values in box.items()}
         for at in own:
-            found[at][operator].append(taken)
-    return MeasuredForms(releases, found)
+            if isinstance(box, list):
+                pairs[at][operator] = pairs[at].get(operator, frozenset()) | frozenset(box)
+            else:
+                found[at][operator].append({name: frozenset(values) for name, values in box.items()})
+    return MeasuredForms(releases, found, pairs)
 
 
 @cache

@@ -200,6 +200,8 @@ class ReleaseRow:
     """The element types of the model's outputs that are taken; () is all."""
     static: bool = False
     """Whether all dims of the model's inputs must be numbers."""
+    inputs_first: bool = False
+    """Whether it takes initializers that are listed before the model's inputs for these."""
     integer: Literal["int64", "int32"] = "int64"
     """The widest type of integers that it computes in; "int32" brings models there, as far as ranges prove that they fit."""
     control_flow: bool = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,6 +76,12 @@ class Target:
         """The boxes of the forms that failed in it although it has their operators, by operator."""
         found = shipped_forms(self._forms_of, FAILING)
         return (found.of(self.number) if found else None) or {}
+
+    @cached_property
+    def pairs(self) -> Mapping[str, Set[str]]:
+        """The places of inputs with the operators before them that were right in it, by operator; {} where they do not count."""
+        found = shipped_forms(self._forms_of)
+        return found.pairs_of(self.number) if found else {}
 
     @property
     def _forms_of(self) -> str:

@@ -11,10 +11,12 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+from benchmarks import form_tables
 from benchmarks.form_boxes import Sample, boxes, failing_boxes, narrowed, of_kernels, widened
 from benchmarks.form_samples import add_models, alike, learned, samples, wanted
 from benchmarks.model_cuts import Cut, cuts, read_whole
-from onnx_migrate.standard.targets import holds
+from onnx_migrate.standard.targets import holds, parse_forms
+from onnx_migrate.standard.targets.measured_forms import shipped_forms
 from tests.campaigns.runtimes.sample import write_io
 from tests.harness import model
 
@@ -231,3 +233,18 @@ def test_a_node_that_an_error_names_is_the_wrong_one(folder: Path) -> None:
 
     found = learned(samples([], kept, folder), kept, folder, ends)
     assert [name for name, own in found.items() if "after" in own[0]] == ["Relu"]
+
+
+@pytest.mark.parametrize("name", ["opencv", "mnn"])
+def test_the_file_of_a_runtime_says_what_was_read_of_it(name: str) -> None:
+    found = shipped_forms(name)
+    assert found is not None
+    assert parse_forms(form_tables._text(found.releases, found.boxes, found.pairs)) == found
+
+
+def test_the_pairs_of_what_was_right_are_added_to_those_of_before() -> None:
+    given = {
+        "Add": [sample(True, behind="0Conv,1Relu"), sample(False, behind="0Exp")],
+        "Relu": [sample(True, behind="")],
+    }
+    assert form_tables._pairs(given, {"Add": {"0Mul"}}) == {"Add": {"0Conv", "1Relu", "0Mul"}, "Relu": set()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import pytest
 
 from onnx_migrate import default_pipeline, files
@@ -160,3 +161,18 @@ def test_a_model_comes_up_to_the_oldest_version_that_is_taken() -> None:
         'operators = "any"\n[[release]]\nopset = 12\n[[operator]]\nnames = ["Unsqueeze"]\noldest = 13\n'
     )
     assert CompatibilityChecker(files.load(model(text))).advise(*capped).standing is Support.NO
+
+
+def test_an_initializer_before_the_inputs_is_taken_for_one() -> None:
+    targets, source = targets_of(f"{RELEASE}inputs_first = true\n"), model(FLOAT)
+    listed = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [3])
+    source.graph.input.append(listed)
+    assert CompatibilityChecker(files.load(source)).advise(*targets).standing is Support.AS_IS
+    source.graph.input.insert(0, source.graph.input.pop())
+    advice = CompatibilityChecker(files.load(source)).advise(*targets)
+    assert advice.standing is Support.AFTER
+    assert [item.reason for item in advice.objections] == [
+        "initializer 'w' is listed before the inputs, and chip takes it for one"
+    ]
+    result = default_pipeline(runtime=targets, simplify=False).run(files.load(source), ChangeLog())
+    assert [value.name for value in result.model.proto.graph.input] == ["x"]

