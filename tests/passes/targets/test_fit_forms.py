@@ -87,6 +87,18 @@ def test_padding_that_hangs_on_open_dims_is_kept_with_a_warning() -> None:
     assert not log.notes
     _, log = fit(SAME.format("h,8", 3, "UPPER", 2), "explicit_pads")
     assert [note.code for note in log.notes] == ["form-kept"]
+    ranked = SAME.replace("float[1,2,{0}] x", "float[1,2,8,8] d, int64[4] s").replace(
+        "y =", "x = Reshape (d, s) y ="
+    )
+    result, _ = fit(ranked.format("", 3, "UPPER", 1).replace("[4] s", "[n] s"), "explicit_pads")
+    assert list(result.graph.node[1].attribute[1].ints) == [1, 1, 1, 1]
+    _, log = fit(ranked.format("", 3, "UPPER", 2).replace("[4] s", "[n] s"), "explicit_pads")
+    assert [note.code for note in log.notes] == ["form-kept"]
+    result, log = fit(
+        SAME.format("h,8", 3, "UPPER", 1).replace("strides", "dilations = [2,2], strides"), "explicit_pads"
+    )
+    assert [note.code for note in log.notes] == ["form-kept"]
+    assert "pads" not in {attribute.name for attribute in result.graph.node[0].attribute}
 
 
 def test_a_kernel_of_unknown_shape_is_refused() -> None:
