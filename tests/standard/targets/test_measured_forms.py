@@ -213,7 +213,7 @@ UPWARDS = """p = MaxPool <kernel_shape = [2,2], strides = [2,2]> (r)
         ),
         ("mnn==3.6", FIXED, POOL.format("Max", "UPPER", 2, 2, 1, 1).replace("ceil_mode = 0, ", ""), set()),
         ("opencv==4.10", OPEN, UPWARDS, {"Concat"}),
-        ("opencv==5.0", OPEN, UPWARDS, set()),
+        ("opencv==5.0", OPEN, UPWARDS, {"ConvTranspose"}),  # behind MaxPool, as none was measured
         ("onnxruntime==1.16", TEN, PADDED.format("Max"), set()),
         ("onnxruntime==1.18", TEN, PADDED.format("Max"), {"MaxPool"}),
         ("onnxruntime==1.31", TEN, PADDED.format("Max"), {"MaxPool"}),
