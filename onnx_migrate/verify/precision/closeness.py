@@ -69,9 +69,6 @@ _NEAR = 0.25
 """By which share of what is allowed an output is off on some distribution before more inputs are drawn. In 158 comparisons
 of 101 models, further draws were off at most 4 times as far as the first ones where these were off by less than 0.4 of that."""
 
-_FEW = 3
-"""On how many feeds a result is tried that is compared on all if it is chosen: those first on which results were off."""
-
 _FEWER = 2
 """On how many generated ones a result runs as ONNX Runtime runs it, which rounds less often."""
 
@@ -94,7 +91,7 @@ class Closeness:
     """Whether that is what ONNX Runtime says, and `causes` are all nodes of the form that it has no kernel of."""
     beyond: tuple[str, ...] = ()
     on_others: bool = False
-    """Whether it is off by rounding alone, on inputs on which no result was tried that is compared on a few."""
+    """Whether it is off by rounding alone, on another feed than the one on which results are tried."""
 
     @property
     def agrees(self) -> bool:
@@ -137,7 +134,7 @@ def closeness(
 
     These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. With `most` it runs on a few feeds, in the configuration alone in which a result was off
+    optimisation, unless `strictly`. With `most` it runs on the feed and in the configuration alone in which a result was off
     last, neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many
     times what is allowed. Causes are looked for where one is off by at least `named_from` times that; and jumps where one is
     within its limit everywhere, or off by more than rounding makes it.
@@ -198,9 +195,9 @@ class Measured:
         migrated: bool,
         most: float | None,
     ) -> None:
-        """`most` is how many times what is allowed an output may be off before nothing more is run, on a few feeds."""
+        """`most` is how many times what is allowed an output may be off before nothing more is run, on one feed."""
         self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
-        self._kind, self._enough, self._few = kind, 1.0 if most is None else most, most is not None
+        self._kind, self._enough, self._tried = kind, 1.0 if most is None else most, most is not None
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
         self._most = _JUMPING * self._rounding if reference.decides and not migrated else float("inf")
@@ -215,7 +212,7 @@ class Measured:
         self.runs: dict[int, dict[str, Any]] = {}
         """What it gave there, by the places of feeds."""
         self.on_others = False
-        """Whether it was off, every value rounded, on a feed that was not among the first few."""
+        """Whether it was off, every value rounded, on another feed than the one on which results are tried."""
 
     @property
     def compared(self) -> tuple[RoundedOutput, ...]:
@@ -246,15 +243,15 @@ class Measured:
             for name, error in errors.items():
                 self._add(name, error, floors.get(name))
             if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
-                self.on_others = way == STRICT and place not in reference.order[:_FEW]
+                self.on_others = way == STRICT and place != reference.order[0]
                 reference.is_off_on(place, way)
                 return False
         return True
 
     def _places(self, way: str) -> Iterator[int]:
         order = [*self._reference.order]
-        if self._few:
-            yield from order[:_FEW]
+        if self._tried:
+            yield order[0]
         elif way != STRICT and self._settings.feeds is None:
             yield from order[:_FEWER]
         else:

@@ -47,7 +47,7 @@ def narrowed(
     """Return the groups that can compute in the narrow type of `result`, by their places, in sets of which each is larger.
 
     Halves of all groups are tried, and halves of these where one is off by more than `most` times what is allowed. Values are
-    rounded nearly as `result` does, on a few inputs: what is found has to be converted and compared. Returns nothing where the
+    rounded nearly as `result` does, on one feed: what is found has to be converted and compared. Returns nothing where the
     original does not run so.
     """
     original, result = without_draws(original, result)
