@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -215,6 +215,11 @@ class Scope:
         if _is_constant(node):
             self._table()[node.output[0]] = node
         self._reads.update(node.input[:])
+
+    @cached_property
+    def makers(self) -> dict[str, onnx.NodeProto]:
+        """The nodes of the body by what they make, at the time when this was asked for first."""
+        return {name: node for node in self.body.node for name in node.output}
 
     def is_read(self, name: str) -> bool:
         """Return whether a node of the body or of its sub-graphs reads a value, or it is an output of one of these.

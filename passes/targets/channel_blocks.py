@@ -21,6 +21,10 @@ _KEEPING = frozenset((
 ))  # fmt: skip
 """The operators whose result is in blocks where their first input is."""
 
+_FOLLOWED = 64
+"""How many values before one are looked at for a convolution. One that is farther away is taken for granted: an Identity that is
+not needed changes nothing."""
+
 
 def narrow_inputs(
     node: onnx.NodeProto,
@@ -36,17 +40,18 @@ def narrow_inputs(
     if any(shape is None or len(shape) < 3 for shape in shapes):
         return []
     channels = [shape[1] for shape in shapes if shape is not None]
-    narrow = [at for at, count in enumerate(channels) if count == 1]
     wide = [at for at, count in enumerate(channels) if count is not None and count > 1]
-    if not narrow or not any(_in_blocks(node.input[at], maker_of) for at in wide):
-        return []
-    return [at for at in narrow if _in_blocks(node.input[at], maker_of)]
+    narrow = [at for at, count in enumerate(channels) if count == 1 and wide]
+    narrow = [at for at in narrow if _in_blocks(node.input[at], maker_of)]
+    return narrow if narrow and any(_in_blocks(node.input[at], maker_of) for at in wide) else []
 
 
 def _in_blocks(name: str, maker_of: Callable[[str], onnx.NodeProto | None]) -> bool:
     """Return whether a value comes from a convolution by nodes that leave it in blocks."""
     pending, seen = [name], set[str]()
     while pending:
+        if len(seen) > _FOLLOWED:
+            return True
         value = pending.pop()
         node = maker_of(value) if value not in seen else None
         seen.add(value)

@@ -119,9 +119,8 @@ def _branches_of_unknown_rank(node: onnx.NodeProto, place: int, scope: Scope) ->
     )
 
 
-def _spreads_channels(node: onnx.NodeProto, place: int, scope: Scope) -> bool:
-    made = {name: other for other in scope.body.node[:place] for name in other.output}
-    return bool(narrow_inputs(node, lambda name: scope.value_type(name).shape, made.get))
+def _spreads_channels(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    return bool(narrow_inputs(node, lambda name: scope.value_type(name).shape, scope.makers.get))
 
 
 def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
