@@ -34,14 +34,13 @@ def write_forms(
 ) -> None:
     """Write the boxes of the forms of a runtime's releases, oldest first, from what is `kept` of them.
 
-    `kept` has them by the version that was run. With `add`, boxes that are there
-    are brought up to date, of releases of which not all is kept from which they were learned.
+    `kept` has them by the version that was run. With `add`, boxes that are there are brought up to date, of releases of which not
+    all is kept from which they were learned.
     """
     before = parse_forms(into.read_text(encoding="utf-8")) if add else None
     versions = {release_of(version): version for version in kept}
-    if (
-        runtime == "onnxruntime"
-    ):  # what its newest computes otherwise than onnx recorded is no fault of the older ones
+    if runtime == "onnxruntime":
+        # What its newest computes otherwise than onnx recorded is no fault of the older ones.
         newest = list(kept.values())[-1]
         kept = {
             version: {name: one for name, one in own.items() if newest.get(name, one)[1] != "wrong"}

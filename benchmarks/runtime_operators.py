@@ -118,8 +118,8 @@ def _written(case: Case, forms: Sequence[str], folder: Path) -> str:
 def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list[Measured]:
     """Return what is kept of the releases of a runtime, oldest first."""
     found = []
-    for path in (folder / "results").glob(f"{runtime}==*.jsonl"):
-        kept, ended = _kept(path), []
+    for version, kept in _all_kept(runtime, folder).items():
+        ended = []
         for case in cases:
             digest, how, why = kept.get(case.name, ("", "", ""))
             if digest == case.digest:
@@ -128,7 +128,6 @@ def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list
                     form for form in FORMS if kept.get(f"{opset}-{form}/{stem}", ("", ""))[1] == "right"
                 )
                 ended.append(Ended(case, how, why, own))
-        version = path.stem.partition("==")[2]
         (target,) = resolve([f"{runtime}=={version}"])
         axes = 2 if runtime in ANY_SHAPE else 0
         right, failing = _of_models(runtime, version, folder)
@@ -139,7 +138,7 @@ def measured(runtime: str, cases: Sequence[Case], folder: Path = FOLDER) -> list
                 sampled=len(ended) < _ENOUGH * len(cases), opset=row.opset,
             )
         )  # fmt: skip
-    return sorted(found, key=lambda one: key(one.release))
+    return found
 
 
 def _of_models(
@@ -180,7 +179,7 @@ def _kept(path: Path) -> dict[str, tuple[str, str, str]]:
     return {name: (digest, how, why) for name, digest, how, why in lines}
 
 
-def _all_kept(runtime: str, folder: Path = FOLDER) -> dict[str, Kept]:
+def _all_kept(runtime: str, folder: Path) -> dict[str, Kept]:
     """Return what is kept of the releases of a runtime, oldest first."""
     paths = (folder / "results").glob(f"{runtime}==*.jsonl")
     versions = sorted((path.stem.partition("==")[2] for path in paths), key=key)
@@ -218,10 +217,9 @@ def main() -> None:
         if not given.forms_only and not given.add:
             path = TABLES / f"{runtime}.operators.toml"
             path.write_text(text(rows(measured(runtime, cases))), encoding="utf-8")
+        kept = _all_kept(runtime, FOLDER)
         for ending in (ENDING, FAILING) if runtime in _RULED_OUT else (ENDING,):
-            write_forms(
-                runtime, cases, TABLES / f"{runtime}{ending}", FOLDER, _all_kept(runtime), add=given.add
-            )
+            write_forms(runtime, cases, TABLES / f"{runtime}{ending}", FOLDER, kept, add=given.add)
 
 
 if __name__ == "__main__":

@@ -154,8 +154,7 @@ class _Reader:
 
     def _derive(self, step: Step) -> None:
         """Give outputs whose types are not declared those that follow from the operator's signature, or else are inferred."""
-        unknown = [value for value in step.outputs if value is not None and not _is_known(value)]
-        if not unknown:
+        if all(value is None or _is_known(value) for value in step.outputs):
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
         found = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
@@ -164,10 +163,9 @@ class _Reader:
             if attribute.name == stated:
                 found = (attribute.i or attribute.t.data_type,) * len(found)
         for value, kind in zip(step.outputs, found, strict=True):
-            if value in unknown:
+            if value is not None and not _is_known(value):
                 value.dtype = kind or None
-        for value in unknown:
-            self._infer(value)
+                self._infer(value)
 
     def _infer(self, value: Value) -> None:
         if not _is_known(value):

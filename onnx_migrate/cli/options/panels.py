@@ -156,9 +156,8 @@ class Command(click.RichCommand):
         valued = {
             name
             for option in options
-            if not (
-                option.is_flag or isinstance(option.flag_value, str)
-            )  # --int32 may have a value, and need not
+            # --int32 may have a value, and need not
+            if not (option.is_flag or isinstance(option.flag_value, str))
             for name in option.opts
         }
         before = args[: args.index("--")] if "--" in args else args
