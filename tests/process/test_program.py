@@ -54,7 +54,7 @@ def test_it_is_killed_with_what_it_started_when_it_takes_too_long(tmp_path):
         "input(); inner.wait()"
     )
     start = time.perf_counter()
-    with program(code, seconds=0.5) as running:
+    with program(code, seconds=1.2) as running:
         assert isinstance(running.ask({}), TimedOut)
     assert not running.folder.exists()
     assert time.perf_counter() - start < 10
