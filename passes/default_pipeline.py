@@ -1,4 +1,7 @@
-"""The order in which a migration runs the passes of this package."""
+"""The order in which a migration runs the passes of this package.
+
+Those that few migrations ask for are imported where they are asked for: to import all takes a tenth of a second.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,15 @@ from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_defa
 from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Options
 from onnx_migrate.options import ResizeForm as Form
-from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
+from onnx_migrate.standard.schema import CONTROL_FLOW, RECURRENT, SEQUENCES
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.settings import libraries_of
 
 from .cleanup import Cleanup
-from .control_flow import RECURRENT, ControlFlow
-from .cut import Cut
 from .declared_shapes import DeclaredShapes
-from .dequantized import Dequantized
-from .dynamic_dims import DynamicDims
-from .fixed_values import FixValues
 from .input_dims import FixDims, OpenDims
-from .integers import Int32, Int32Ports
-from .ir_version import IrVersion
 from .opset_passes import beside, lowerings, migrations
-from .precision import KINDS, Precision
-from .quantized_as_pairs import QuantizedAsPairs
 from .resize import IntentNote, ResizeForm, ResizeIntent
-from .simplify import Simplify
-from .standard import Standard
-from .static_shapes import StaticShapes
-from .targets import FitForms, FitOperators, RuntimeLimits
 
 __all__ = ["default_pipeline"]
 
@@ -49,6 +39,8 @@ def default_pipeline(options: Options) -> list[Pass]:
     if _asks_for_ir_version_alone(options):
         return [*passes, *_ir_version(options), *installed_passes()]
     if options.fix_values:
+        from .fixed_values import FixValues
+
         passes.append(FixValues(values=options.fix_values))
     if options.fix is not None or options.static:
         passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
@@ -61,6 +53,8 @@ def default_pipeline(options: Options) -> list[Pass]:
         OpenDims(),
     ]
     if options.dynamic is not None or options.dynamic_batch:
+        from .dynamic_dims import DynamicDims
+
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
     passes += [*lowerings(options), *_quantized(options), *_standard(options), *_ir_version(options)]
@@ -74,8 +68,12 @@ def default_pipeline(options: Options) -> list[Pass]:
     ]
     passes += _integers(options)
     if options.int32 == "io":
+        from .integers import Int32Ports
+
         passes.append(Int32Ports(ports=True))
     if options.targets:
+        from .targets import RuntimeLimits
+
         passes.append(RuntimeLimits(targets=options.targets, best_effort=options.best_effort))
     if simplified:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
@@ -97,6 +95,8 @@ def _cut(options: Options) -> list[Pass]:
         )
     if not (options.outputs or options.inputs):
         return []
+    from .cut import Cut
+
     outputs, inputs = (
         asked if isinstance(asked, str) else tuple(asked) for asked in (options.outputs, options.inputs)
     )
@@ -151,6 +151,8 @@ def _precision(options: Options) -> list[Pass]:
                 hint="give --precision fp16, bf16 or fp32 too",
             )
         return []
+    from .precision import KINDS, Precision
+
     if options.precision not in KINDS:
         raise UsageError(
             f"precision={options.precision!r} is not known", hint=f"it is one of {', '.join(KINDS)}"
@@ -184,6 +186,8 @@ def _static(options: Options) -> list[Pass]:
     judged = options.static or any(row.static for row in rows)
     if not (judged or options.int32 or any(row.falls_back or row.integer == "int32" for row in rows)):
         return []
+    from .static_shapes import StaticShapes
+
     return [StaticShapes(lenient=not options.static or options.best_effort, judged=judged)]
 
 
@@ -194,6 +198,8 @@ def _integers(options: Options) -> list[Pass]:
     narrow = any(target.row.integer == "int32" for target in options.targets or ())
     if not options.int32 and not narrow:
         return []
+    from .integers import Int32
+
     return [
         Int32(
             ports=options.int32 == "io",
@@ -213,6 +219,8 @@ def _widening(options: Options) -> list[Pass]:
     ]
     if options.precision is not None or not wide:
         return []
+    from .precision import Precision
+
     return [Precision(kind="fp32", interface=True, runtime=str(wide[0]))]
 
 
@@ -229,6 +237,8 @@ def _control_flow(options: Options) -> list[Pass]:
             wished |= {name for name in CONTROL_FLOW | SEQUENCES if not target.rows_of("", name)}
     if not wanted | wished:
         return []
+    from .control_flow import ControlFlow
+
     return [
         ControlFlow(
             wanted=wanted,
@@ -270,6 +280,8 @@ def _standard(options: Options) -> list[Pass]:
         return []
     names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
     domains = () if "all" in names else tuple(dict.fromkeys(names))
+    from .standard import Standard
+
     return [Standard(domains=domains, best_effort=options.best_effort, **beside(options))]
 
 
@@ -279,6 +291,9 @@ def _quantized(options: Options) -> list[Pass]:
         return []
     if options.quantized not in ("qdq", "float"):
         raise UsageError(f"quantized={options.quantized!r} is not known", hint='it is "qdq" or "float"')
+    from .dequantized import Dequantized
+    from .quantized_as_pairs import QuantizedAsPairs
+
     return [QuantizedAsPairs(**beside(options)), *([Dequantized()] if options.quantized == "float" else [])]
 
 
@@ -287,13 +302,17 @@ def _rewrites_for(options: Options) -> list[Pass]:
     targets, best_effort = options.targets, options.best_effort
     if not targets:
         return []
+    from .targets import FitForms, FitOperators
+
     return [
         FitOperators(targets=targets, best_effort=best_effort),
         FitForms(targets=targets, best_effort=best_effort),
     ]
 
 
-def _simplify(options: Options, *, always: bool) -> Simplify:
+def _simplify(options: Options, *, always: bool) -> Pass:
+    from .simplify import Simplify
+
     targets = options.targets
     return Simplify(
         limits=options.limits,
@@ -310,5 +329,7 @@ def _ir_version(options: Options) -> list[Pass]:
     """Return the pass that sets the IR version, if one is asked for."""
     if options.ir_version is None:
         return []
+    from .ir_version import IrVersion
+
     unlist = not options.keep_initializers_as_inputs
     return [IrVersion(ir_version=options.ir_version, drop_training=options.drop_training, unlist=unlist)]

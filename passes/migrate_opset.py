@@ -35,8 +35,6 @@ from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
-from .targets.runtime_faults import bound_opset, fault_bound, needed_opset
-
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
 
 Newer = Literal["refuse", "keep", "lower"]
@@ -98,6 +96,8 @@ class MigrateOpset(Pass):
         """Return the newest opset that may be reached instead of the target, which targets raised, else the target."""
         if self.targets is None or target <= max(self.opset, newest or 0):
             return target
+        from .targets.runtime_faults import bound_opset
+
         last = min(self.targets.opset or newest_opset(), newest_opset())
         return max(target, bound_opset(proto, self.targets, last, ChangeLog(), self.name))
 
@@ -206,6 +206,8 @@ class MigrateOpset(Pass):
             )
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
         if self.targets is not None:
+            from .targets.runtime_faults import bound_opset, fault_bound, needed_opset
+
             target = needed_opset(model.proto, self.targets, target)
             target = bound_opset(model.proto, self.targets, target, log, self.name)
             if self.newer == "lower":

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
+
+from onnx_migrate.model.graphs import all_nodes
 
 __all__ = ["simplify_file"]
 
 _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 """Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
+
+_KNOWN_OPSET = 15
+"""An opset of ai.onnx that onnxsim has its own schemas of, in all releases that copy those of others from onnx."""
 
 
 def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm: bool, alone: bool) -> int:
@@ -19,18 +26,17 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
 
     Without `fuse`, constants are folded, and other nodes stay as they are; without `batch_norm`, BatchNormalization is not fused.
     Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes. `alone` says that nothing
-    else in this process registers schemas.
+    else in this process registers schemas, or uses onnxsim.
     """
-    import onnxsim
-
-    options = _schema_options(onnxsim.simplify, alone=alone)
+    simplify = _simplify(without_sympy=alone)
     for threshold in _THRESHOLDS:
-        simplified, _ = onnxsim.simplify(
-            onnx.load(source),
+        model = onnx.load(source)
+        simplified, _ = simplify(
+            model,
             perform_optimization=fuse,
             skip_fuse_bn=not batch_norm,
             tensor_size_threshold=f"{threshold}B",
-            **options,
+            **_schema_options(simplify, model, alone=alone),
         )
         size = simplified.ByteSize()
         if size <= allowed:
@@ -44,11 +50,34 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
     return int(size)
 
 
-def _schema_options(simplify: Callable[..., object], *, alone: bool) -> dict[str, bool]:
-    """Return what makes onnxsim copy onnx's schemas, which are thousands, at the first call of a process alone."""
+def _simplify(*, without_sympy: bool) -> Callable[..., tuple[onnx.ModelProto, bool]]:
+    """Import onnxsim's function; without sympy, whose import takes longer than all else and is for what onnxsim prints."""
+    hidden = without_sympy and "sympy" not in sys.modules
+    modules: dict[str, Any] = sys.modules
+    if hidden:
+        modules["sympy"] = None  # its import raises ModuleNotFoundError, as where it is not installed
+    try:
+        from onnxsim import simplify
+    finally:
+        if hidden:
+            del modules["sympy"]
+    return simplify  # type: ignore[no-any-return]
+
+
+def _schema_options(
+    simplify: Callable[..., object], model: onnx.ModelProto, *, alone: bool
+) -> dict[str, bool]:
+    """Return what keeps onnxsim from copying onnx's schemas, which are thousands, where it has them or needs none of them."""
     global _copied
-    before, _copied = _copied, True
-    known = alone and before and "import_custom_schemas" in inspect.signature(simplify).parameters
+    known = alone and (
+        _copied
+        or all(
+            node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, _KNOWN_OPSET, "")
+            for node in all_nodes(model)
+        )
+    )
+    _copied = _copied or not known
+    known = known and "import_custom_schemas" in inspect.signature(simplify).parameters
     return {"import_custom_schemas": False} if known else {}
 
 

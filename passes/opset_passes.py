@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Opset, Options
-from onnx_migrate.standard.schema import is_onnx, newest_opset
+from onnx_migrate.standard.schema import ML, is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
 
-from .domains import ML, CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
-from .lower_opset import LowerOpset
 from .migrate_opset import MigrateOpset, Newer
+
+if TYPE_CHECKING:
+    from .domains import CustomOpset
 
 __all__ = ["beside", "lowerings", "migrations"]
 
@@ -34,8 +36,12 @@ def migrations(options: Options) -> list[Pass]:
         )
     if ML in opsets:
         opset, at_least = opsets[ML]
+        from .domains import MigrateMl
+
         passes.append(MigrateMl(opset=opset, newer=_newer(options, at_least), **beside(options)))
     if custom:
+        from .domains import MigrateDomains
+
         passes.append(MigrateDomains(opsets=custom, **beside(options)))
     return passes
 
@@ -48,10 +54,15 @@ def beside(options: Options) -> dict[str, int]:
 
 def _custom(options: Options) -> dict[str, CustomOpset]:
     """Return the opsets of custom domains that are asked for."""
+    asked = {
+        domain: value for domain, value in _target_opsets(options).items() if domain not in ("ai.onnx", ML)
+    }
+    if not asked:
+        return {}
+    from .domains import CustomOpset
+
     return {
-        domain: CustomOpset(opset, _newer(options, at_least))
-        for domain, (opset, at_least) in _target_opsets(options).items()
-        if domain not in ("ai.onnx", ML)
+        domain: CustomOpset(opset, _newer(options, at_least)) for domain, (opset, at_least) in asked.items()
     }
 
 
@@ -68,14 +79,20 @@ def lowerings(options: Options) -> list[Pass]:
         return passes
     ml = opsets.get(ML, (options.targets.ml if options.targets else None, False))
     if ml[0] is not None and not ml[1]:
+        from .domains import LowerMl
+
         passes.append(LowerMl(opset=ml[0], **beside(options)))
     if any(asked.newer == "lower" for asked in custom.values()):
+        from .domains import LowerDomains
+
         passes.append(LowerDomains(opsets=custom, **beside(options)))
     if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounding):
         opset, at_least = opsets["ai.onnx"]
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
         if options.targets and options.best_effort and lower is True:
             lower = "nearest"
+        from .lower_opset import LowerOpset
+
         passes.append(
             LowerOpset(
                 opset=newest_opset() if at_least else opset,
@@ -155,6 +172,8 @@ def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
 def _opset(given: int | str, domain: str) -> tuple[int, bool]:
     """Return the opset that is written as a number, as "17+" or as "latest", and whether a newer one is kept."""
     if not is_onnx(domain) and domain != ML:
+        from .domains import check_opset
+
         check_opset(domain)
     if given == "latest":
         return newest_opset(domain), False

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.engine.pass_infra import Pass, builtin_passes
+from onnx_migrate.engine.pass_infra import Pass, is_builtin
 from onnx_migrate.errors import saving
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.equality import file_digest
@@ -89,7 +89,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
     for item in (*(options.get("passes") or ()), *(f"{name}:" for name in options.get("adapters") or ())):
-        if type(item) in builtin_passes().values():
+        if is_builtin(item):
             continue
         if not isinstance(item, str):
             return None

@@ -131,6 +131,11 @@ def builtin_passes() -> dict[str, type[Pass]]:
     return dict(sorted(_builtin.items()))
 
 
+def is_builtin(item: object) -> bool:
+    """Return whether an object is a pass of this package."""
+    return type(item) in _builtin.values()
+
+
 def make_pass(name: str, **options: Any) -> Pass:
     """Return a pass of this package with these options, which are the fields of its class."""
     return builtin_passes()[name](**options)
@@ -148,7 +153,7 @@ def register_default_pipeline(
 
 def default_passes(options: Any) -> list[Pass]:
     """Return the passes of the default pipeline in their order, those of other distributions included."""
-    builtin_passes()
+    importlib.import_module("onnx_migrate.passes.default_pipeline")
     return _default[0](options)
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from onnx_migrate.engine.model_properties import ModelProperty, violation
-from onnx_migrate.engine.pass_infra import Pass, builtin_passes
+from onnx_migrate.engine.pass_infra import Pass, builtin_passes, is_builtin
 from onnx_migrate.engine.validity import (
     accepted,
     check_result,
@@ -109,7 +109,7 @@ class PipelineRun:
         self._stage = stage
         self._require_optional = require_optional
         self._after = after
-        self._own = set(map(type, self._passes)) <= set(builtin_passes().values())
+        self._own = all(map(is_builtin, self._passes))
         self._model = original.copy()
         self._counts = operator_counts(original.proto)
         self._start = self._original = original
@@ -245,7 +245,7 @@ class PipelineRun:
 
     def _check_ensured(self, item: Pass, result: Model) -> None:
         """Check what a user's pass ensures; of this package's passes only where that is quick."""
-        own = type(item) in builtin_passes().values()
+        own = is_builtin(item)
         if not own or len(result.proto.graph.node) <= CHECKED_NODES:
             for ensured in sorted(item.ensures, key=list(ModelProperty).index):
                 if complaint := violation(ensured, result.proto):

@@ -23,6 +23,8 @@ from onnx_migrate.standard.unlisted_operators import (
 
 __all__ = [
     "CONTROL_FLOW",
+    "ML",
+    "RECURRENT",
     "SEQUENCES",
     "Signature",
     "declare_operator",
@@ -41,6 +43,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+ML = "ai.onnx.ml"
+
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan"))
 """The operators of ai.onnx that run graphs by a condition or in turns."""
 
@@ -51,6 +55,8 @@ SEQUENCES = frozenset(
     )
 )  # fmt: skip
 """The operators that make or read sequences and optionals."""
+
+RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
 
 _declared: dict[tuple[str, str], set[int]] = {}
 _caches: list[_lru_cache_wrapper[Any]] = []
@@ -63,7 +69,7 @@ def declare_operator(operator: str, *since_versions: int, domain: str) -> None:
     Its nodes may then have inputs, outputs and attributes of any number. An operator with a schema (onnx.defs.register_schema)
     needs no declaration, and is checked by that. Raises ValueError for ai.onnx and ai.onnx.ml, and without a version.
     """
-    if domain in ("", "ai.onnx", "ai.onnx.ml"):
+    if domain in ("", "ai.onnx", ML):
         raise ValueError(f"{operator} of {domain or 'ai.onnx'} is the standard's, and cannot be declared")
     if not since_versions or min(since_versions) < 1:
         raise ValueError(f"{operator} of {domain} needs the versions in which it was introduced and changed")

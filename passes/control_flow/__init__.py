@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .control_flow import RECURRENT, ControlFlow
+from .control_flow import ControlFlow
 
-__all__ = ["RECURRENT", "ControlFlow"]
+__all__ = ["ControlFlow"]

@@ -34,16 +34,14 @@ from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES, is_onnx
+from onnx_migrate.standard.schema import CONTROL_FLOW, RECURRENT, SEQUENCES, is_onnx
 from onnx_migrate.standard.targets import Targets
 
 from . import branches, loops, recurrent, sequences  # noqa: F401 - they register what is done with each operator
 from .evaluate import Bounds, Env, Evaluator, Expansion
 from .hoist import hoist_constants
 
-__all__ = ["RECURRENT", "ControlFlow"]
-
-RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
+__all__ = ["ControlFlow"]
 
 _PLAIN = CONTROL_FLOW | SEQUENCES
 

@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from .domain_opsets import CustomOpset, LowerDomains, LowerMl, MigrateDomains, MigrateMl, check_opset
-from .domain_steps import ML
 
-__all__ = ["ML", "CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl", "check_opset"]
+__all__ = ["CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl", "check_opset"]

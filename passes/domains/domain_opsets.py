@@ -12,10 +12,10 @@ from onnx_migrate.engine.steps.step_table import load_installed
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.standard.schema import newest_opset
+from onnx_migrate.standard.schema import ML, newest_opset
 
 from ..migrate_opset import Newer
-from .domain_steps import ML, lift_domain, lower_domain, newest_import
+from .domain_steps import lift_domain, lower_domain, newest_import
 
 __all__ = ["CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl", "check_opset"]
 

@@ -19,13 +19,11 @@ from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import imported, onnx_opset, owners, set_onnx_opset
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import ML, is_onnx
 
 from ..migrate_opset import Newer
 
-__all__ = ["ML", "lift_domain", "lower_domain", "newest_import"]
-
-ML = "ai.onnx.ml"
+__all__ = ["lift_domain", "lower_domain", "newest_import"]
 
 
 def newest_import(proto: onnx.ModelProto, domain: str) -> int | None:

@@ -12,9 +12,10 @@ from onnx_migrate import process
 from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
+from onnx_migrate.standard.schema import RECURRENT
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.evaluators.strict import is_narrow
-from onnx_migrate.verify.precision.closeness import CLOSENESS, MATRIX, RANGES, RECURRENT, Closeness
+from onnx_migrate.verify.precision.closeness import CLOSENESS, MATRIX, RANGES, Closeness
 from onnx_migrate.verify.precision.groups import NARROWED
 from onnx_migrate.verify.precision.reference import decides
 from onnx_migrate.verify.prover import Prover

@@ -17,6 +17,7 @@ from onnx_migrate.rewrite.annotations import set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import ML
 from onnx_migrate.standard.targets import Target, Targets, operator_knowledge
 
 from ..ir_version import lower_ir
@@ -26,8 +27,6 @@ from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
 from .runtime_faults import faulty_nodes
 
 __all__ = ["RuntimeLimits"]
-
-_ML = "ai.onnx.ml"
 
 
 @register_pass
@@ -90,9 +89,9 @@ class RuntimeLimits(Pass):
                     f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
                 )
                 found.append(Incompatibility(reason))
-            ml = imported(proto.opset_import, _ML)
+            ml = imported(proto.opset_import, ML)
             if target.row.ml is not None and ml is not None and ml > target.row.ml:
-                reason = f"opset {ml} of {_ML}: {target} takes models only up to opset {target.row.ml} of it"
+                reason = f"opset {ml} of {ML}: {target} takes models only up to opset {target.row.ml} of it"
                 found.append(Incompatibility(reason))
             for node, fault in faulty_nodes(target, model, opset):
                 where = Where(node=node_label(node), operator=node.op_type)

@@ -16,6 +16,7 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Step
 from onnx_migrate.process import mark
+from onnx_migrate.standard.schema import RECURRENT
 from onnx_migrate.verdicts import RoundedOutput
 from onnx_migrate.verify.compare.arrays import paired
 from onnx_migrate.verify.compare.comparison import compare
@@ -46,7 +47,6 @@ __all__ = [
     "CLOSENESS",
     "MATRIX",
     "RANGES",
-    "RECURRENT",
     "RUNS",
     "Closeness",
     "Measured",
@@ -55,7 +55,6 @@ __all__ = [
     "run_optimised",
 ]
 
-RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
 """Operators for whose time a narrow type is asked for."""
 
