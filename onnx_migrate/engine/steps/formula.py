@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from inspect import Parameter
+from inspect import CO_VARARGS, unwrap
 from typing import Any
 
 import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
 
-from onnx_migrate.declared import parameters_of
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, register_decomposition
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
@@ -141,20 +140,18 @@ def _formula(
     without: bool,
     handed_on: Sequence[str] = (),
 ) -> Formula:
-    parameters = parameters_of(function)[1:]
+    plain = unwrap(function)
+    code, defaults = plain.__code__, plain.__kwdefaults__ or {}
+    positional, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     return Formula(
         domain,
         operator,
         since,
         without or since <= OLDEST or bool(domain),
         function,
-        tuple(item.name for item in parameters if item.kind is Parameter.POSITIONAL_OR_KEYWORD),
-        any(item.kind is Parameter.VAR_POSITIONAL for item in parameters),
-        {
-            item.name: None if item.default is Parameter.empty else item.default
-            for item in parameters
-            if item.kind is Parameter.KEYWORD_ONLY
-        },
+        code.co_varnames[1:positional],
+        bool(code.co_flags & CO_VARARGS),
+        {name: defaults.get(name) for name in code.co_varnames[positional:end]},
         tuple(handed_on),
     )
 

@@ -220,7 +220,8 @@ def reason_of(function: Callable[..., Any]) -> str:
 
     Raises ValueError for a function without one.
     """
-    reason = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
+    paragraph = (function.__doc__ or "").partition("\n\n")[0]
+    reason = inspect.cleandoc(paragraph).replace("\n", " ").rstrip(".")
     if not reason:
         raise ValueError(
             f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"
