@@ -224,13 +224,13 @@ class _Run:
         """Run the pipeline and verify what comes of it, here and in other runtimes."""
         proof: Proof | None = None
         with ExitStack() as stack:
-            settings = self.settings
             if self.ready:
-                settings = replace(settings, worker=stack.enter_context(ready_worker(settings)))
+                with ready_worker(self.settings):
+                    pass  # it waits among the kept workers, for the simplifier and for the proof
             result = self.pipeline.run(
                 original, log, require_optional=self.simplified, strict=self.strict, stage=self.clock
             )
-            prover = stack.enter_context(Prover(settings))
+            prover = stack.enter_context(Prover(self.settings))
             required = self.policy == "require"
             verifying = Verifying(self.pipeline, prover, required, self.simplified, log)
             if self.policy != "off":
