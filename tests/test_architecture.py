@@ -70,6 +70,7 @@ of these. The files of a folder are not listed; what keeps them in order is that
 LEAVES = {
     "declared",
     "errors",
+    "frozen",
     "process",
     "messages",
     "safe_open",

@@ -8,7 +8,6 @@ or sparse initializers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -16,6 +15,7 @@ from operator import attrgetter, itemgetter
 import onnx
 from onnx import AttributeProto
 
+from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx, signature, versions
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from onnx_migrate.frozen import dataclass
 
 __all__ = ["Limits", "data_size", "less_memory", "limit_memory", "memory_limit"]
 

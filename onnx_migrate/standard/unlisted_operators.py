@@ -9,10 +9,12 @@ onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime registers the e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import onnx
 from onnx import AttributeProto, helper
+
+from onnx_migrate.frozen import dataclass
 
 __all__ = [
     "EXPERIMENTAL_OPERATORS",

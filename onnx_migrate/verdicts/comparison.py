@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from onnx_migrate.frozen import dataclass
 
 __all__ = ["Comparison", "Element", "Histogram", "RoundedOutput"]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
+from onnx_migrate.frozen import dataclass
 
 from .contrib_attention import biased
 from .contrib_heads import LOWEST, Heads, by_head, joined, repeated, scale_of
