@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, fields
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -71,9 +71,10 @@ def option(
     return found
 
 
-def declared(of: type) -> Iterator[Declared]:
-    """Yield the options that a dataclass declares."""
-    return (Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
+@cache
+def declared(of: type) -> tuple[Declared, ...]:
+    """Return the options that a dataclass declares."""
+    return tuple(Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
 
 
 class _OfSource(Protocol[S_contra, P, R_co]):

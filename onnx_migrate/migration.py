@@ -12,7 +12,6 @@ from typing import Literal, TypeVar, cast
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.compatibility import CompatibilityChecker
 from onnx_migrate.declared import KeywordsOf
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import make_pass
@@ -35,7 +34,6 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
 from onnx_migrate.process import stoppable
 from onnx_migrate.process.progress import Reporter
-from onnx_migrate.remedies import remedies
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_unused_imports, unused_imports
@@ -44,7 +42,6 @@ from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.part import Parts
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.splitting import split_for
 from onnx_migrate.verdicts import NumberRanges, RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, Tolerance, ready_worker
@@ -136,6 +133,8 @@ def migrate(source: files.Source | Model, options: Options) -> Migration:
     with stoppable(options.cancel), transfers_within(options.timeout):
         if options.cut and options.runtime is not None and not options.outputs:
             source = source if isinstance(source, Model) else files.load(source)
+            from onnx_migrate.splitting import split_for
+
             found = split_for(source, options)
             options = replace(options, outputs=found.outputs, cut=bool(found.outputs))
         return _Run(options).of(source)
@@ -215,6 +214,9 @@ class _Run:
         targets = self.request.targets
         if targets is None or not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
             return
+        from onnx_migrate.compatibility import CompatibilityChecker
+        from onnx_migrate.remedies import remedies
+
         helps = remedies(CompatibilityChecker(original), targets)
         error.hint = "; ".join(filter(None, (error.hint, *helps)))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,13 @@ import onnx
 
 from onnx_migrate.model.graphs import all_nodes
 
-__all__ = ["simplify_file"]
+__all__ = ["IMPORTS_ALONE", "simplify_file"]
 
 _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 """Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
+
+IMPORTS_ALONE = frozenset({"0.8.1"})
+"""Releases of onnxsim whose package itself does nothing but import modules, 150 of them for other things than `simplify`."""
 
 _KNOWN_OPSET = 15
 """An opset of ai.onnx that onnxsim has its own schemas of, in all releases that copy those of others from onnx."""
@@ -28,7 +33,7 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
     Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes. `alone` says that nothing
     else in this process registers schemas, or uses onnxsim.
     """
-    simplify = _simplify(without_sympy=alone)
+    simplify = _simplify(alone=alone)
     for threshold in _THRESHOLDS:
         model = onnx.load(source)
         simplified, _ = simplify(
@@ -50,14 +55,21 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
     return int(size)
 
 
-def _simplify(*, without_sympy: bool) -> Callable[..., tuple[onnx.ModelProto, bool]]:
-    """Import onnxsim's function; without sympy, whose import takes longer than all else and is for what onnxsim prints."""
-    hidden = without_sympy and "sympy" not in sys.modules
+def _simplify(*, alone: bool) -> Callable[..., tuple[onnx.ModelProto, bool]]:
+    """Import onnxsim's function; `alone` without what it does not need, whose import takes longer than all else.
+
+    That is sympy, with which onnxsim prints, and its own modules for other things.
+    """
+    hidden = alone and "sympy" not in sys.modules
     modules: dict[str, Any] = sys.modules
     if hidden:
         modules["sympy"] = None  # its import raises ModuleNotFoundError, as where it is not installed
     try:
-        from onnxsim import simplify
+        if alone and "onnxsim" not in sys.modules and version("onnxsim") in IMPORTS_ALONE:
+            spec = find_spec("onnxsim")
+            assert spec is not None
+            modules["onnxsim"] = module_from_spec(spec)  # whose code is not run
+        from onnxsim.onnx_simplifier import simplify
     finally:
         if hidden:
             del modules["sympy"]

@@ -6,6 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from itertools import pairwise
 from types import EllipsisType
 from typing import Any
@@ -40,7 +41,7 @@ class OptionGroup:
     options: tuple[str | EllipsisType, ...]
     examples: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The long names of the options."""
         of_panel = [

@@ -16,7 +16,6 @@ import contextlib
 import errno
 import os
 import posixpath
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +84,8 @@ def _put(system: Any, path: Path, target: str, transfer: Transfer) -> None:
     if _ATOMIC_PUT & ({protocols} if isinstance(protocols, str) else set(protocols)):
         system.put_file(os.fspath(path), target, callback=transfer.callback())
         return
+    import uuid  # which takes milliseconds
+
     folder = posixpath.dirname(target)
     temporary = posixpath.join(folder, f".onnx-migrate-{uuid.uuid4().hex}{path.suffix}")
     if system.isdir(target):
