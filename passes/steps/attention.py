@@ -9,8 +9,8 @@ from onnx import helper
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.plugins import Exactness, LoweringRewriter, compatible, lowering
 
+from .attention_heads import END, joined
 from .attention_mask import Mask
-from .contrib_heads import END, joined
 
 compatible(
     "Attention",

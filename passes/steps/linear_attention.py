@@ -10,7 +10,7 @@ import numpy as np
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.facts.value_types import ValueType
 
-from .contrib_heads import repeated
+from .attention_heads import repeated
 
 _FLOAT = int(TensorProto.FLOAT)
 

@@ -48,9 +48,9 @@ def _warm() -> None:
     with contextlib.suppress(Exception):
         importlib.import_module("onnx_migrate.engine.pass_infra").builtin_passes()
         # The modules alone: what installed packages register is for each process to load.
-        importlib.import_module("onnx_migrate.engine.steps.step_table").import_package(
-            "onnx_migrate.passes.steps"
-        )
+        import_package = importlib.import_module("onnx_migrate.engine.steps.step_table").import_package
+        for package in ("onnx_migrate.passes.steps", "onnx_migrate.passes.steps.contrib"):
+            import_package(package)
         importlib.import_module("onnx_migrate.standard.schema").versions(
             "", "Constant"
         )  # the table of all operators

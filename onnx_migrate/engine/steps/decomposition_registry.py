@@ -44,7 +44,7 @@ class Decomposition(AnyStep):
     """The opset from which on it is written in its best form, 0 for one that is the same at all opsets."""
 
 
-_table: StepTable[Decomposition] = StepTable("onnx_migrate.passes.steps")
+_table: StepTable[Decomposition] = StepTable("onnx_migrate.passes.steps", "onnx_migrate.passes.steps.contrib")
 
 
 def register_decomposition(

@@ -6,7 +6,7 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 
-from .contrib_heads import END, Heads, joined
+from ..attention_heads import END, Heads, joined
 
 __all__ = ["biased"]
 
@@ -146,7 +146,7 @@ def q_attention(
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/attention_quant.cc.
     """
-    from .contrib_quantized import scalar
+    from .quantized import scalar
 
     if do_rotary or past_present_share_buffer:
         op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")

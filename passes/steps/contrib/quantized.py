@@ -9,7 +9,7 @@ import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
-from .contrib_products import WINDOWS, channels_behind, channels_first
+from .products import WINDOWS, channels_behind, channels_first
 
 _T = TensorProto
 
@@ -353,7 +353,7 @@ def q_embed_layer_normalization(
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/qembed_layer_norm.cc.
     """
-    from .contrib_normalization import embed_layer_normalization
+    from .normalization import embed_layer_normalization
 
     given = [*inputs, *[None] * (18 - len(inputs))]
     tables = []

@@ -7,8 +7,8 @@ import numpy as np
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
 from onnx_migrate.frozen import dataclass
 
-from .contrib_attention import biased
-from .contrib_heads import LOWEST, Heads, by_head, joined, repeated, scale_of
+from ..attention_heads import LOWEST, Heads, by_head, joined, repeated, scale_of
+from .attention import biased
 
 _T = TensorProto
 
