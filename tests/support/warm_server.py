@@ -51,9 +51,6 @@ def _warm() -> None:
         import_package = importlib.import_module("onnx_migrate.engine.steps.step_table").import_package
         for package in ("onnx_migrate.passes.steps", "onnx_migrate.passes.steps.contrib"):
             import_package(package)
-        importlib.import_module("onnx_migrate.standard.schema").versions(
-            "", "Constant"
-        )  # the table of all operators
 
 
 def _hides(entries: Iterable[str]) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from onnx_migrate.cli.options.arguments import arguments
-from onnx_migrate.cli.options.cluster import cluster
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.ci import ci_options, followers
@@ -135,6 +134,8 @@ def batch(**options: Any) -> int:
             more=followers(options["junit"], options["annotations"], check=options["check"]),
             written=list(filter(None, (options["json_lines"], options["junit"]))),
         )
+        from onnx_migrate.cli.options.cluster import cluster
+
         with cluster(options["scheduler"]) as executor, progress:
             _run(options, progress, executor)
     except (UsageError, SaveError) as error:

@@ -18,7 +18,6 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Worker, current_workers
 from onnx_migrate.process.limits import memory_limit
-from onnx_migrate.standard.schema import versions
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_record
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
@@ -183,7 +182,6 @@ def ready_worker(settings: Settings) -> AbstractContextManager[Worker | None]:
     """
     if not settings.isolated:
         return nullcontext()
-    versions("", "Constant")  # the table of all operators, which a copy of this process would make anew
     modules = [CHECK.partition(":")[0], "onnxruntime"]
     return current_workers().borrowed(settings.limits.memory, modules, keep=not settings.libraries)
 
