@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
@@ -33,7 +34,7 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
     Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes. `alone` says that nothing
     else in this process registers schemas, or uses onnxsim.
     """
-    simplify = _simplify(alone=alone)
+    simplify = _onnxsim(alone=alone).simplify
     for threshold in _THRESHOLDS:
         model = onnx.load(source)
         simplified, _ = simplify(
@@ -55,25 +56,30 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
     return int(size)
 
 
-def _simplify(*, alone: bool) -> Callable[..., tuple[onnx.ModelProto, bool]]:
-    """Import onnxsim's function; `alone` without what it does not need, whose import takes longer than all else.
+def _onnxsim(*, alone: bool) -> Any:
+    """Import onnxsim; `alone` without what `simplify` does not need, whose import takes longer than all else.
 
     That is sympy, with which onnxsim prints, and its own modules for other things.
     """
-    hidden = alone and "sympy" not in sys.modules
     modules: dict[str, Any] = sys.modules
+    if not alone or "onnxsim" in modules:
+        return import_module("onnxsim")
+    hidden = "sympy" not in modules
     if hidden:
         modules["sympy"] = None  # its import raises ModuleNotFoundError, as where it is not installed
     try:
-        if alone and "onnxsim" not in sys.modules and version("onnxsim") in IMPORTS_ALONE:
-            spec = find_spec("onnxsim")
-            assert spec is not None
-            modules["onnxsim"] = module_from_spec(spec)  # whose code is not run
-        from onnxsim.onnx_simplifier import simplify
+        spec = find_spec("onnxsim")
+        if spec is not None and version("onnxsim") in IMPORTS_ALONE:
+            package: Any = module_from_spec(spec)
+            modules["onnxsim"] = package  # whose code is not run
+            package.simplify = import_module("onnxsim.onnx_simplifier").simplify
+        return import_module("onnxsim")
+    except BaseException:
+        modules.pop("onnxsim", None)
+        raise
     finally:
         if hidden:
             del modules["sympy"]
-    return simplify  # type: ignore[no-any-return]
 
 
 def _schema_options(
