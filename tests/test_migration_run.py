@@ -18,6 +18,8 @@ import pytest
 
 from onnx_migrate import Cancelled, Progress, UsageError, compare, migrate
 from onnx_migrate.migration import Migration, StageClock
+from onnx_migrate.process.worker import Worker
+from onnx_migrate.process.workers import Workers, using
 from tests.support.paths import ROOT
 from tests.support.small_model import FAST, HERE, UPSAMPLE, bytes_of, small
 
@@ -196,6 +198,22 @@ def test_a_migration_leaves_no_trace_in_the_process() -> None:
     assert {number: signal.getsignal(number) for number in before} == before
     assert (Path.cwd(), dict(os.environ), threading.active_count()) == (directory, environment, threads)
     assert gc.isenabled()
+
+
+def test_the_simplifier_and_the_proof_share_one_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = [], Worker.__init__
+
+    def counted(worker: Worker, *args: object, **more: object) -> None:
+        started.append(worker)
+        start(worker, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Worker, "__init__", counted)
+    workers = Workers()
+    with using(workers):
+        migrate(small())
+    workers.close()
+
+    assert [worker.calls > 1 for worker in started] == [True]
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
