@@ -70,6 +70,9 @@ def _init(cls: type, fields: tuple[Field[Any], ...]) -> Any:
 
 
 def _frozen(cls: type, *, eq: bool = True, **options: Any) -> type:
+    cls.__doc__ = (
+        cls.__doc__ or cls.__name__
+    )  # in place of a signature, for which inspect compiles Python's grammar
     dataclasses.dataclass(init=False, repr=False, eq=False, **options)(cls)
     fields = dataclasses.fields(cls)
     methods: dict[str, Any] = {
