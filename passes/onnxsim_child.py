@@ -9,19 +9,23 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import onnx
 
 from onnx_migrate.model.graphs import all_nodes
 
-__all__ = ["IMPORTS_ALONE", "simplify_file"]
+__all__ = ["FOR_ANNOTATIONS", "IMPORTS_ALONE", "simplify_file"]
 
 _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
 """Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
 
 IMPORTS_ALONE = frozenset({"0.8.1"})
 """Releases of onnxsim whose package itself does nothing but import modules, 150 of them for other things than `simplify`."""
+
+FOR_ANNOTATIONS = ("onnxsim.pruning",)
+"""Modules from which its `simplify` imports types for annotations alone; this one has 52,000 lines."""
 
 _KNOWN_OPSET = 15
 """An opset of ai.onnx that onnxsim has its own schemas of, in all releases that copy those of others from onnx."""
@@ -57,29 +61,43 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
 
 
 def _onnxsim(*, alone: bool) -> Any:
-    """Import onnxsim; `alone` without what `simplify` does not need, whose import takes longer than all else.
+    """Import onnxsim; `alone` without what `simplify` does not need, whose import takes five times as long as all else.
 
-    That is sympy, with which onnxsim prints, and its own modules for other things.
+    That is sympy and rich, with which onnxsim prints, and its own modules for other things; only sympy in a release that is not in
+    `IMPORTS_ALONE`.
     """
     modules: dict[str, Any] = sys.modules
     if not alone or "onnxsim" in modules:
         return import_module("onnxsim")
-    hidden = "sympy" not in modules
-    if hidden:
-        modules["sympy"] = None  # its import raises ModuleNotFoundError, as where it is not installed
+    spec = find_spec("onnxsim")
+    known = spec is not None and version("onnxsim") in IMPORTS_ALONE
+    hidden = {"sympy", "rich"} if known else {"sympy"}
+    hidden -= modules.keys()
+    modules.update(
+        dict.fromkeys(hidden)
+    )  # their import raises ModuleNotFoundError, as where they are not installed
     try:
-        spec = find_spec("onnxsim")
-        if spec is not None and version("onnxsim") in IMPORTS_ALONE:
+        if spec is not None and known:
             package: Any = module_from_spec(spec)
             modules["onnxsim"] = package  # whose code is not run
+            modules.update((name, _Annotations(name)) for name in FOR_ANNOTATIONS)
             package.simplify = import_module("onnxsim.onnx_simplifier").simplify
         return import_module("onnxsim")
     except BaseException:
         modules.pop("onnxsim", None)
         raise
     finally:
-        if hidden:
-            del modules["sympy"]
+        for name in hidden:
+            del modules[name]
+
+
+class _Annotations(ModuleType):
+    """A module from which nothing is used but types in annotations."""
+
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return object
 
 
 def _schema_options(

@@ -22,7 +22,8 @@ TEXT = """17 (float[1,4] x) => (float[1,3000] y)
 
 
 builtin_passes()
-IMPORTS_ALONE = sys.modules["onnx_migrate.passes.onnxsim_child"].IMPORTS_ALONE
+CHILD = sys.modules["onnx_migrate.passes.onnxsim_child"]
+FOR_ANNOTATIONS, IMPORTS_ALONE = CHILD.FOR_ANNOTATIONS, CHILD.IMPORTS_ALONE
 
 
 def simplify_file(folder: Path, allowed: int, *, alone: bool = False) -> int:
@@ -70,7 +71,26 @@ print(*sys.modules)
     assert "onnxsim" in loaded
     assert not any(name.startswith("sympy.") for name in loaded)
     if version("onnxsim") in IMPORTS_ALONE:
-        assert "onnxsim.accuracy" not in loaded
+        assert not {"onnxsim.accuracy", "rich.table"}.intersection(loaded)
+
+
+def test_of_the_modules_that_are_left_out_only_annotations_have_names() -> None:
+    spec = find_spec("onnxsim.onnx_simplifier")
+    assert spec is not None
+    tree = ast.parse(Path(str(spec.origin)).read_text())
+    left_out = {name.removeprefix("onnxsim.") for name in FOR_ANNOTATIONS}
+    taken = {
+        alias.name
+        for item in ast.walk(tree)
+        if isinstance(item, ast.ImportFrom) and item.module in left_out
+        for alias in item.names
+    }
+    simplify = next(
+        item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == "simplify"
+    )
+    used = taken & {item.id for item in ast.walk(simplify) if isinstance(item, ast.Name)}
+
+    assert not used or version("onnxsim") not in IMPORTS_ALONE
 
 
 def test_the_package_that_is_not_run_only_imports() -> None:
@@ -96,11 +116,10 @@ def test_schemas_are_copied_once_and_only_for_operators_that_onnxsim_may_lack(
         return model, True
 
     monkeypatch.setattr(onnxsim, "simplify", simplify)
-    child = sys.modules["onnx_migrate.passes.onnxsim_child"]
-    monkeypatch.setattr(child, "_copied", False)
+    monkeypatch.setattr(CHILD, "_copied", False)
     newer = TEXT.replace("MatMul(x, e)", "Gelu(e)").replace("17 (", "20 (")
     for text in (TEXT, newer, newer):
         onnx.save(model(text), tmp_path / "a.onnx")
-        child.simplify_file(str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), 1 << 20, True, True, True)
+        CHILD.simplify_file(str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), 1 << 20, True, True, True)
 
     assert asked == [False, True, False]
