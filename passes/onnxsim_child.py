@@ -63,8 +63,8 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
 def _onnxsim(*, alone: bool) -> Any:
     """Import onnxsim; `alone` without what `simplify` does not need, whose import takes five times as long as all else.
 
-    That is sympy and rich, with which onnxsim prints, and its own modules for other things; only sympy in a release that is not in
-    `IMPORTS_ALONE`.
+    That is sympy and rich, with which onnxsim prints, and its own modules for other things; only sympy in a release that is
+    not in `IMPORTS_ALONE`.
     """
     modules: dict[str, Any] = sys.modules
     if not alone or "onnxsim" in modules:
