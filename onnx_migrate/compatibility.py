@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from onnx_migrate.engine.pipeline_run import paused_garbage_collection
 from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.node_form import node_forms
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model

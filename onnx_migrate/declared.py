@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
-
-from onnx_migrate.frozen import dataclass
 
 __all__ = ["Declared", "KeywordsOf", "check_names", "declared", "option", "parameters_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -32,7 +32,6 @@ from onnx_migrate.engine.steps.step_table import import_steps
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, Where
 from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.files.reading import from_file
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import Body, bodies, called, function_key, node_label, stored_weights
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size

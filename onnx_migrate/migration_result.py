@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, BinaryIO
 
@@ -14,7 +14,6 @@ import onnx
 from onnx_migrate import files
 from onnx_migrate.errors import UsageError
 from onnx_migrate.files import Beside, NewContent
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import Report
 from onnx_migrate.report.diff_nodes import DiffEntry

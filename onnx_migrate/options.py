@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from onnx_migrate.declared import KeywordsOf, option
-from onnx_migrate.frozen import dataclass
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import onnx
 
 from onnx_migrate.errors import CannotMigrate, MigrateError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import (
     fed_inputs,
     names_read,

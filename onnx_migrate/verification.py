@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from onnx_migrate.engine.pass_infra import builtin_passes
@@ -12,7 +12,6 @@ from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.validity import settle_ir_version
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, VerificationFailed
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.fixed_values import ValuesFixed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs, names_read, output_names, producers
 from onnx_migrate.model.interface import Interface, Port

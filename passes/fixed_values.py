@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from onnx import numpy_helper
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.fixed_values import FixedValues, ValuesFixed, arrays_of
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model

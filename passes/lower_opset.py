@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
@@ -12,7 +12,6 @@ from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lower_model import Lowered, lower_model
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

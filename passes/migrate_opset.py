@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import onnx
@@ -12,7 +12,6 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies as bodies_of
 from onnx_migrate.model.graphs import function_path, nested_nodes, node_label, operator_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import onnx
@@ -10,7 +11,6 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.facts.scope import Scope, scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import names_read, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

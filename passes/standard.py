@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import onnx
@@ -11,7 +12,6 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import nested_nodes
 from onnx_migrate.model.model import Model

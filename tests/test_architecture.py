@@ -70,7 +70,6 @@ of these. The files of a folder are not listed; what keeps them in order is that
 LEAVES = {
     "declared",
     "errors",
-    "frozen",
     "process",
     "messages",
     "safe_open",
@@ -257,19 +256,6 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
     ]
 
     assert not wrong
-
-
-def test_frozen_dataclasses_are_the_quick_ones() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in sources()}
-    slow = [
-        str(path)
-        for path, text in texts.items()
-        if "@dataclass(frozen=True" in text
-        and "slots=True" not in text
-        and "from onnx_migrate.frozen import dataclass" not in text
-    ]
-
-    assert not slow
 
 
 def test_the_package_list_is_the_tree() -> None:

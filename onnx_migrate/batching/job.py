@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of

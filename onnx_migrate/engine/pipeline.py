@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from onnx_migrate.engine.model_properties import is_readable
 from onnx_migrate.engine.pass_infra import Pass, as_pass
 from onnx_migrate.engine.pipeline_run import PipelineResult, PipelineRun, Stage
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 

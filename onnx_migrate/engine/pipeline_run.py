@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.pass_infra import Pass, builtin_passes, is_builtin
@@ -18,7 +18,6 @@ from onnx_migrate.engine.validity import (
 )
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.facts.onnx_inference import remembering
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.change_log import Attempt, ChangeLog, Exactness

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
@@ -17,7 +17,6 @@ from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope, scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.rewrite.change_log import ChangeLog

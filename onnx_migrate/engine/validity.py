@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import IllegalModel, InvalidModel
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import all_nodes, bodies, function_key, initializer_names, node_label
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.mending import mend, uncalled_faults

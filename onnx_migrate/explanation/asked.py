@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
 from onnx_migrate.explanation.operators import OperatorSteps, known_steps, operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts, find

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from onnx_migrate.explanation.facts import Facts, facts_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import ErrorText, Mend, RecognisedText, Sentence
 

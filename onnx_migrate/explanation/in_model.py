@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 from onnx_migrate.compatibility import CompatibilityChecker, Support
@@ -12,7 +13,6 @@ from onnx_migrate.errors import MigrateError, UsageError, Where
 from onnx_migrate.explanation.error_text import Explanation, filled_text
 from onnx_migrate.explanation.questions import Finding, ask
 from onnx_migrate.files import Source
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.inspection import inspect, load_structure
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model

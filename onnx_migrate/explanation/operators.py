@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
 from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
 from onnx_migrate.engine.steps.registry import Step, steps
 from onnx_migrate.explanation.operator_facts import canonical, operator_facts
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.schema import versions
 

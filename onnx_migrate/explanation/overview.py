@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.codes import CODES, GROUPS
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts

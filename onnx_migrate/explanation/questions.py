@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
@@ -12,7 +13,6 @@ from onnx import TensorProto, helper
 from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import MigrateError, Where
 from onnx_migrate.explanation.operator_facts import canonical
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.inspection import LocatedNode, located_nodes
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies, fed_inputs, initializer_names, weight_tensors

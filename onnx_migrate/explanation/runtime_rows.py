@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.targets import Table, Target, resolve
 from onnx_migrate.standard.targets.rows import FaultRow, ReleaseRow

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import nested_bodies, node_label, producers, subgraphs
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, helper, numpy_helper
-
-from onnx_migrate.frozen import dataclass
 
 __all__ = [
     "ELEMENTWISE",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import onnx
 from onnx import AttributeProto
 
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import (
     BodyKey,
     FunctionKey,

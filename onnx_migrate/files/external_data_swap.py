@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -27,7 +28,6 @@ import onnx
 from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.reading import from_file
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import remark
 from onnx_migrate.model.payloads import FilePayload, FileStamp, file_stamp
 from onnx_migrate.model.tensors import tensors

@@ -7,12 +7,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError, saving
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers, temporary_name
 from onnx_migrate.files.wire.payload_references import Piece
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import remark
 from onnx_migrate.process.signals import STOPS, blocked
 from onnx_migrate.safe_open.paths import exists

@@ -8,6 +8,7 @@ or sparse initializers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -15,7 +16,6 @@ from operator import attrgetter, itemgetter
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx, signature, versions
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.payloads import FileStamp
 from onnx_migrate.model.weights import Weights
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.safe_open import NotRegularError, open_regular

@@ -9,14 +9,12 @@ Source of the message definitions: onnx.proto (https://github.com/onnx/onnx/blob
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from onnx import TensorProto
-
-from onnx_migrate.frozen import dataclass
 
 __all__ = ["ATTRIBUTE", "DATA_FIELDS", "MODEL", "TENSOR", "MessageType", "TensorField", "message_types"]
 

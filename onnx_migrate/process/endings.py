@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.frozen import dataclass
 
 __all__ = [
     "Crashed",

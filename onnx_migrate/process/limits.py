@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
-
-from onnx_migrate.frozen import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Limits", "data_size", "less_memory", "limit_memory", "memory_limit"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.process.cancellation import Stopped, check_cancelled
 
 __all__ = ["Progress", "ProgressListener", "Reporter"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.tensor_text import values_text
 from onnx_migrate.rewrite.change_log import Change, attribute_texts
 from onnx_migrate.standard.schema import signature_at

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import weight_tensors
 from onnx_migrate.model.interface import Interface, Port

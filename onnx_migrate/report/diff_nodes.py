@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import onnx
 from onnx import AttributeProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.matching import Matching, attribute_key
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.tensor_text import same_tensor, tensor_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
@@ -11,7 +11,6 @@ import onnx
 
 from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed, Where
 from onnx_migrate.facts.scope import scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.data import ModelSummary
 from onnx_migrate.report.json_form import Seconds

@@ -12,13 +12,11 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache, cached_property
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
-
-from onnx_migrate.frozen import dataclass
 
 __all__ = [
     "SCHEMA_VERSION",

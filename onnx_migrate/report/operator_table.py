@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_name

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.json_form import json_of
 

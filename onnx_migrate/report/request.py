@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
 from onnx_migrate.facts.node_form import node_forms
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -11,7 +11,6 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.errors import Where
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.model import Model
 
 __all__ = ["Alternative", "Attempt", "Change", "ChangeLog", "Exactness", "Note", "tell_distance"]

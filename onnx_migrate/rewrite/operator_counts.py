@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import function_key, may_hold_graphs, operator_of, subgraphs
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,6 @@ from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.typed_graph import frames_of
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.facts.value_types import TypeTable, ValueType
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import did_you_mean, listed
 from onnx_migrate.model.graphs import (
     bodies,

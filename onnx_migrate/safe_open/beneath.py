@@ -11,8 +11,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.safe_open.regular import NotRegularError, open_regular
 

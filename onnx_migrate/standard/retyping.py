@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.element_types import type_text
 from onnx_migrate.standard.schema import schema_cache
 from onnx_migrate.standard.type_constraints import Constraints, Formal, constraints

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import _lru_cache_wrapper, cache
 from typing import Any, TypeVar
 
 import onnx
 from onnx import defs
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.standard.unlisted_operators import (
     EXPERIMENTAL_OPERATORS,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from onnx import defs
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.schema import is_onnx, schema_cache
 
 __all__ = ["Constraints", "Formal", "constraints", "judge"]

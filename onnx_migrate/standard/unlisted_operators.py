@@ -9,12 +9,10 @@ onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime registers the e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import onnx
 from onnx import AttributeProto, helper
-
-from onnx_migrate.frozen import dataclass
 
 __all__ = [
     "EXPERIMENTAL_OPERATORS",

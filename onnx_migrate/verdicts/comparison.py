@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-
-from onnx_migrate.frozen import dataclass
+from dataclasses import dataclass
 
 __all__ = ["Comparison", "Element", "Histogram", "RoundedOutput"]
 

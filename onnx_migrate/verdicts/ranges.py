@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.frozen import dataclass
+from dataclasses import dataclass
 
 __all__ = ["NodeRange", "NumberRanges"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.verdicts.comparison import Comparison
 
 __all__ = ["PASSING", "RuntimeProof", "Side", "outcome_of", "proofs_text"]

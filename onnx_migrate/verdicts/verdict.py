@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.verdicts.comparison import Comparison, RoundedOutput
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof
 

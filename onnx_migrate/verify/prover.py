@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from onnx_migrate.errors import (
     Where,
     require_onnxruntime,
 )
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.interface import Interface

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.files.equality import same_bytes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies, names_read, producers
 from onnx_migrate.model.model import Model

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,7 +23,6 @@ from onnx_migrate.facts.node_inference import inference_refusal
 from onnx_migrate.facts.shape_arithmetic import ELEMENTWISE
 from onnx_migrate.facts.value_facts import ValueFacts
 from onnx_migrate.facts.value_types import ValueType
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import nested_nodes, output_names, subgraph_path, subgraphs
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter

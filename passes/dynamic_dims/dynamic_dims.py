@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import onnx
@@ -12,7 +12,6 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.dims.plan import DimPlan, plans_for_batch
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.interface import Interface

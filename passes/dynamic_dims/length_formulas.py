@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.dims.expressions import value_of
 
 __all__ = ["Lengths", "formula"]

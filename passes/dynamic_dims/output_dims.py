@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from contextlib import nullcontext, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from onnx_migrate.facts.shapes import (
     inferred_outputs,
     set_dims,
 )
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.dims.expressions import is_expression
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model

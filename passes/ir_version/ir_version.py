@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.interface import listed_initializers, unlist_initializers
 from onnx_migrate.model.model import Model

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnx import ModelProto
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from onnx import TensorProto
 
 from onnx_migrate import process
 from onnx_migrate.facts.typed_graph import Frame, Step
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.schema import RECURRENT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx import TensorProto
@@ -13,7 +14,6 @@ from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError, Where
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of, did_you_mean
 from onnx_migrate.model.graphs import all_nodes, node_label
 from onnx_migrate.model.model import Model

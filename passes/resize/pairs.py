@@ -5,14 +5,13 @@ What an adapter wrote two nodes from is recorded as a fact, by which later passe
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.resize import may_keep_all_lengths
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,6 @@ import onnx
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model

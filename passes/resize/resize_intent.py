@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shapes import drop_value_info
 from onnx_migrate.facts.value_facts import Producers
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.node_view import NodeView
 from onnx_migrate.standard.resize import resized_axes, run_length, scale_of_size, sizes_are_lengths
 

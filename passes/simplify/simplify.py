@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import eq
 from pathlib import Path
 from typing import ClassVar
@@ -17,7 +17,6 @@ from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_pac
 from onnx_migrate.facts.onnx_inference import cannot_propagate
 from onnx_migrate.facts.running_cost import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model

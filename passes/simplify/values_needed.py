@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.errors import PassError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import output_names, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors

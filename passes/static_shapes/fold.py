@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 
 import onnx
@@ -13,7 +13,6 @@ from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.shape_arithmetic import LARGEST, OPERATORS, Array
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
 from onnx_migrate.facts.value_types import ValueType
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.dead_values import remove_dead_values

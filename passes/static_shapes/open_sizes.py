@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import prod
 
 import onnx
@@ -11,7 +12,6 @@ from onnx_migrate.errors import Where
 from onnx_migrate.facts.node_inference import inference_refusal
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.value_types import ValueType
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import names_read, node_label, subgraphs
 from onnx_migrate.standard.schema import is_onnx
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import onnx
@@ -12,7 +13,6 @@ from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.shape_arithmetic import LARGEST
 from onnx_migrate.facts.shapes import dims_of, dims_text, set_dims
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

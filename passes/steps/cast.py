@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import onnx
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import LostTypes, Op, TensorProto, Value, formula
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 

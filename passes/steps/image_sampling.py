@@ -7,12 +7,12 @@ weights have a last axis of length 1, by which they are broadcast to all channel
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value
-from onnx_migrate.frozen import dataclass
 
 __all__ = ["SampledAxis", "Sampler", "channel_rows"]
 

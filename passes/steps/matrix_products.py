@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cache, reduce
 from operator import mul
 
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 
 

@@ -5,13 +5,14 @@ Sources: the standard's text of version 22, and ONNX Runtime's core/providers/cp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.shape_arithmetic import same_pads
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.plugins import LoweringRewriter
 
 _LARGEST = 2**24

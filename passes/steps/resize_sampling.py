@@ -7,13 +7,13 @@ sampled by itself; what is sampled depends on lengths and scales alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
-from onnx_migrate.frozen import dataclass
 
 from ..resize.spec import CROP, Sampling
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
-from onnx_migrate.frozen import dataclass
 
 from ..resize.spec import Axis, ResizeSpec, Sampling, scales_index
 from .resize_reading import resampled

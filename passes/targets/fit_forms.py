@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import onnx
@@ -16,7 +16,6 @@ from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.engine.steps.step_visitor import StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, bodies
 from onnx_migrate.model.model import Model

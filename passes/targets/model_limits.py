@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import onnx
 
@@ -11,7 +12,6 @@ from onnx_migrate.engine.steps.decompose_model import body_scopes
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.value_types import value_type_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes, called, fed_inputs, function_key, node_label
 from onnx_migrate.model.model import Model

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.facts.scope import Scope, scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

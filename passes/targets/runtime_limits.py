@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
@@ -10,7 +11,6 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.node_form import node_forms
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import set_ir_version

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -30,7 +30,6 @@ from onnx_migrate.cli.output.streams import (
 )
 from onnx_migrate.cli.process_limits import limited
 from onnx_migrate.cli.standard_streams import reporting
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.safe_open.transfers import transfers_within
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import fnmatch
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ import rich_click as click
 from click.core import ParameterSource
 
 from onnx_migrate.cli.options.config_values import line_of, options_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.safe_open import read_at_most
 
 if sys.version_info >= (3, 11):

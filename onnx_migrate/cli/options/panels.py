@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from types import EllipsisType
@@ -14,7 +14,6 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.declared import declared
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
 
 __all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels"]

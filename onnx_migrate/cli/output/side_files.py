@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 
 from onnx_migrate.cli.output.streams import STREAM
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.safe_open.paths import real_path
 
 __all__ = ["SideFile", "check_path_conflicts", "published"]

@@ -6,11 +6,11 @@ whose step down avoids operators that a newer opset has, and those of other doma
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.schema import is_onnx
 

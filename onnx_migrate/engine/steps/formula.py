@@ -7,6 +7,7 @@ the oldest opset has already, it serves the second use alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import CO_VARARGS, unwrap
 from typing import Any
@@ -18,7 +19,6 @@ from onnx_migrate.engine.steps.decomposition_registry import Decomposition, regi
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
 from onnx_migrate.engine.steps.step_table import names, reason_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter

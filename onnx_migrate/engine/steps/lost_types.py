@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import onnx
@@ -10,7 +11,6 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name, type_text, wider_types

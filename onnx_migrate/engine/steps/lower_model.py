@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import onnx
 
 from onnx_migrate.engine.steps.lift import Lift
@@ -10,7 +12,6 @@ from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.engine.steps.widened_constants import widen_constants
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import FunctionKey, function_key, nested_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

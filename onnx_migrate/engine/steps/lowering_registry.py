@@ -7,6 +7,7 @@ since_version that it leaves); what it writes has the form of the opset before t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import ClassVar
@@ -14,7 +15,6 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx, versions

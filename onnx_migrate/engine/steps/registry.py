@@ -7,13 +7,13 @@ since_version that it leads to); the version it starts from follows from the sch
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
 import onnx
 
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import is_onnx, schema_cache, versions

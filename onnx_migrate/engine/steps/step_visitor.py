@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import onnx
@@ -19,7 +19,6 @@ from onnx_migrate.facts.node_inference import is_unknown
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import OPERATORS
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.driver import Visitor

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice, product
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.requests import DynamicAxes, named_axes
 from onnx_migrate.model.interface import Interface

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import onnx
 
 from onnx_migrate.errors import InvalidModel, Where
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import node_label
 
 __all__ = ["Fault", "Problem", "where_of"]

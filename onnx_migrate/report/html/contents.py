@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.interface import Port, dims_text
 from onnx_migrate.report.data import AS_DECLARED, GRADES, ModelSummary, ReportData

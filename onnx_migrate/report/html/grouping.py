@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.data import INEXACT
 from onnx_migrate.report.html.node_diagram import Drawing, draw
 from onnx_migrate.rewrite.change_log import Change

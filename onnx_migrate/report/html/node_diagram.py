@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
 
 from onnx import defs
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.report.changed_nodes import (
     ShownNode,
     node_after,

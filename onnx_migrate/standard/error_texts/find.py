@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.error_texts.pasted import lower, plain
 from onnx_migrate.standard.error_texts.patterns import Pattern
 from onnx_migrate.standard.error_texts.rows import ErrorText

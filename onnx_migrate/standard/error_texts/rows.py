@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.error_texts.patterns import Pattern, placeholders_of
 from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row, toml_key
 

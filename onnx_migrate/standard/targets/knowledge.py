@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds, pairs_in
 from onnx_migrate.standard.targets.rows import Knowledge

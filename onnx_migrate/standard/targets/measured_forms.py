@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.targets.releases import key
 
 __all__ = [

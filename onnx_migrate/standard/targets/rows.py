@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal, cast
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.schema import CONTROL_FLOW, SEQUENCES
 from onnx_migrate.standard.targets.releases import is_number, key
 from onnx_migrate.standard.toml_rows import WrongRow, toml_key

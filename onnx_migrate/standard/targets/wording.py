@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.standard.targets.read import find, known_names, spellings
 from onnx_migrate.standard.targets.releases import plain
 from onnx_migrate.standard.targets.rows import Bundle, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import onnx
 from onnx import TensorProto
@@ -13,7 +13,6 @@ from onnx import TensorProto
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.facts.running_cost import why_not_run
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Worker, current_workers

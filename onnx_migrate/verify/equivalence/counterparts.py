@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import fed_inputs, initializer_names, node_label, producers, subgraphs
 from onnx_migrate.model.matching import match_changed
 from onnx_migrate.model.names import Names

@@ -7,6 +7,7 @@ the other branch of an If writes false in their place, and a Loop or Scan carrie
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import onnx
 import onnx.inliner
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, fed_inputs, names_read, node_label, subgraphs
 from onnx_migrate.model.names import Names

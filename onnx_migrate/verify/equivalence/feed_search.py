@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.process import mark
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator

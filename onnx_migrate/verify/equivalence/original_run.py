@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FeedNote
 from onnx_migrate.verify.compare.arrays import flatten, is_float

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark

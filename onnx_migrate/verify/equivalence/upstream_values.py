@@ -7,13 +7,12 @@ traversed on its own, by its graph and not by names: a simplifier may reuse an o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 import onnx
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.verify.compare.informative import is_informative
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, Evaluator, Runnable, open_model

@@ -9,13 +9,13 @@ standard instead.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from onnx_migrate.errors import MigrateError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.standard.schema import is_onnx

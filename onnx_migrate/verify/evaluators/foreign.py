@@ -6,13 +6,13 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onnx_migrate import files
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import Limits, OutOfMemory, Program

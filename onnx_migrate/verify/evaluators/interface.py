@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.facts.shapes import drop_value_info
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.process.endings import names_lack_of_memory

@@ -8,6 +8,7 @@ matrix of cosines and sines by 6e-7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,7 +17,6 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import Body, LocatedBody
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx

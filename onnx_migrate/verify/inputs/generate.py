@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.ranges import Range

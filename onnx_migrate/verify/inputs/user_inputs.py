@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import onnx
 from onnx import TensorProto, ValueInfoProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.standard.retyping import FLOATS

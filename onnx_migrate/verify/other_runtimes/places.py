@@ -6,11 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onnx_migrate import files, process
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import Limits
 from onnx_migrate.process.temporary import TemporaryFolder

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Step
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.process import mark
 from onnx_migrate.standard.schema import RECURRENT
 from onnx_migrate.verdicts import RoundedOutput

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.evaluators.switched import switched

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
 import onnx
 
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Assignments, Dim, SampledValue, Sizes

@@ -9,11 +9,9 @@ a varying axis of frozen length 1 becomes, or into which neighbour it is merged:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice, product
 from math import gcd
-
-from onnx_migrate.frozen import dataclass
 
 from .domain import Dim, fixed, merged_axis
 

@@ -29,10 +29,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from copy import deepcopy
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Model

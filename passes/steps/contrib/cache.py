@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
-from onnx_migrate.frozen import dataclass
 
 from ..attention_heads import LOWEST, Heads, by_head, joined, repeated, scale_of
 from .attention import biased

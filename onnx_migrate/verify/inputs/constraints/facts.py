@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,7 +14,6 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
 from onnx_migrate.facts.shape_arithmetic import LARGEST, attributes_of, compute
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import initializer_types, nested_bodies, nested_nodes
 from onnx_migrate.verify.compare.arrays import Array
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, floor
 
 from onnx import NodeProto
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 
 __all__ = ["BOOLEAN", "DOMAIN", "INVERTED", "POSITIVE", "Range", "range_before"]

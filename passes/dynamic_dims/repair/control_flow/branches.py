@@ -8,6 +8,7 @@ is taken for all sizes. Either way the If goes, and its branches become nodes of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,6 @@ import onnx
 
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope, scopes
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import output_names, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

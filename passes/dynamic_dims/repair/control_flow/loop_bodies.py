@@ -6,12 +6,12 @@ The trip count of a Loop that reads an axis step by step may be its frozen lengt
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.standard.schema import is_onnx
 

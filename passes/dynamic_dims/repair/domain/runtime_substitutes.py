@@ -8,14 +8,13 @@ some of their axes changed. What is not here is unknown to the interpreter, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
 from onnx import TensorProto, helper
 
 from onnx_migrate.facts.shape_arithmetic import attributes_of
-from onnx_migrate.frozen import dataclass
 
 from .values import Dim, SampledValue, fixed
 

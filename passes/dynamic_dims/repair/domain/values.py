@@ -7,7 +7,7 @@ inputs, initializers and the outputs of Constant nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -16,7 +16,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import LARGEST, Array
-from onnx_migrate.frozen import dataclass
 from onnx_migrate.model.weights import Weights
 
 __all__ = [
