@@ -53,7 +53,8 @@ class Support(str, Enum):
     NOT_KNOWN = "opset fits, operators not known"
     """Nothing is known against the model, or its migrated form, and of some operators not whether they are there."""
     UNSURE = "perhaps"
-    """The runtime tries models of newer opsets than it is known to run, and this one cannot be brought lower."""
+    """The runtime computes a node wrongly for some sizes of open dims; or it tries models of newer opsets than it is known to
+    run, and this one cannot be brought lower."""
     NO = "no"
 
     @property
@@ -132,8 +133,8 @@ _WRONG = "runtime-fault"
 """The code of notes on nodes that a runtime computes wrongly."""
 _SAID = (_WRONG, "operators-not-known")
 """The codes of warnings that the fields of `Compatibility` say."""
-_TRIED = "runtime-opset"
-"""The code of notes on a model of a newer opset than a runtime is known to run."""
+_DOUBTS = ("runtime-opset", "runtime-fault-of-sizes")
+"""The codes of notes on a model of a newer opset than a runtime is known to run, and on nodes that it may compute wrongly."""
 
 
 @dataclass(frozen=True)
@@ -253,12 +254,12 @@ class CompatibilityChecker:
         wrong = tuple(
             Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
         )
-        tried = any(note.code == _TRIED for note in log.notes)
+        is_in_doubt = any(note.code in _DOUBTS for note in log.notes)
         known = self._known(target, model)
         standing = Support.NOT_KNOWN if known.unknown else Support.AFTER
         return Compatibility(
             target,
-            Support.NO if wrong else Support.UNSURE if tried else standing,
+            Support.NO if wrong else Support.UNSURE if is_in_doubt else standing,
             objections,
             _opset(model),
             int(model.proto.ir_version),
@@ -294,7 +295,11 @@ class CompatibilityChecker:
         ):
             return item
         operators = {operator for _, operator in self._operators}
-        if any(fault.opset and fault.operator in operators for target in targets for fault in target.faults):
+        if any(
+            fault.opset and not operators.isdisjoint(fault.names)
+            for target in targets
+            for fault in target.faults
+        ):
             return item
         bare: Pass = replace(given, targets=None)
         return bare

@@ -65,7 +65,7 @@ def _newest(table: Table) -> str | None:
 
 
 selects(ReleaseRow, "from=since opset oldest_opset=oldest ir_version measured source")
-selects(FaultRow, "operator text help")
+selects(FaultRow, "operators=names text help")
 selects(Table, "name title newest releases notes", newest=_newest)
 selects(
     RuntimeRelease,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 
@@ -20,24 +19,46 @@ from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
 from .channel_blocks import narrow_inputs
 from .misfits import value_of, values_of
+from .reductions import (
+    all_of,
+    divides_among_threads,
+    keeps_many_axes,
+    reaches,
+    reduces_many_axes,
+    reduces_many_axes_before_others,
+)
 
 __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_opset"]
 
 
-def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[tuple[onnx.NodeProto, FaultRow]]:
-    """Yield the nodes of all bodies that a target computes wrongly in a model of an ai.onnx opset, each with the reason."""
+class FaultyNode(NamedTuple):
+    """A node that a target computes wrongly; without `is_certain`, it does for some sizes of its open dims."""
+
+    node: onnx.NodeProto
+    fault: FaultRow
+    is_certain: bool
+
+    @property
+    def text(self) -> str:
+        """What is wrong; it follows the name of the target."""
+        return self.fault.text if self.is_certain else f"{self.fault.text}: its open dims decide"
+
+
+def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[FaultyNode]:
+    """Yield the nodes of all bodies that a target computes wrongly in a model of an ai.onnx opset, or may by their open dims."""
     rows: dict[str, list[FaultRow]] = {}
     for fault in target.faults:
         if fault.opset is None or opset >= fault.opset:
-            rows.setdefault(fault.operator, []).append(fault)
+            for name in fault.names:
+                rows.setdefault(name, []).append(fault)
     if not rows:
         return
     sized = {name for name, own in rows.items() if any(row.elements or row.when in _SIZES for row in own)}
     for node, place, scope in _located(model, sized):
         domain = "" if is_onnx(node.domain) else node.domain
         for fault in rows.get(node.op_type, ()):
-            if fault.domain == domain and _applies(fault, node, place, scope):
-                yield node, fault
+            if fault.domain == domain and (answer := _applies(fault, node, place, scope)) is not False:
+                yield FaultyNode(node, fault, bool(answer))
 
 
 def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeProto, int, Scope | None]]:
@@ -50,7 +71,8 @@ def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeP
             yield from ((node, place, scope) for place, node in enumerate(scope.body.node))
 
 
-def _applies(fault: FaultRow, node: onnx.NodeProto, place: int, scope: Scope | None) -> bool:
+def _applies(fault: FaultRow, node: onnx.NodeProto, place: int, scope: Scope | None) -> bool | None:
+    """Return whether a fault is one of this node; None if its open dims decide."""
     given = values_of(node)
     if not all(value_of(node, given, name) in wrong for name, wrong in fault.attributes.items()):
         return False
@@ -58,14 +80,13 @@ def _applies(fault: FaultRow, node: onnx.NodeProto, place: int, scope: Scope | N
         return False
     if scope is None:
         return True
-    if fault.elements and _elements(scope.value_type(node.input[0]).shape) < fault.elements:
-        return False
-    return fault.when not in _SIZES or _SIZES[fault.when](node, place, scope)
-
-
-def _elements(shape: tuple[int | None, ...] | None) -> float:
-    """Return the number of elements of a shape, without bound where it is open."""
-    return math.inf if shape is None or None in shape else math.prod(dim or 0 for dim in shape)
+    answers = []
+    if fault.elements:
+        shape = scope.value_type(node.input[0]).shape
+        answers.append(None if shape is None else reaches(shape, fault.elements))
+    if fault.when in _SIZES:
+        answers.append(_SIZES[fault.when](node, place, scope))
+    return all_of(*answers)
 
 
 def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
@@ -74,7 +95,7 @@ def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
     return any(pads[half:]) and not any(pads[:half])
 
 
-def _enlarges(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+def _enlarges(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     scales = scope.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     if scales is not None and scales.size:
         return bool((scales > 1).any())
@@ -123,17 +144,20 @@ def _spreads_channels(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     return bool(narrow_inputs(node, lambda name: scope.value_type(name).shape, scope.makers.get))
 
 
-def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
-    """Return whether a shape may be longer than another along an axis."""
+def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool | None:
+    """Return whether a shape is longer than another along an axis; None if open dims decide."""
     if one is None or other is None or len(one) != len(other):
+        return None
+    pairs = [(a, b) for a, b in zip(one, other, strict=True)]
+    if any(a is not None and b is not None and a > b for a, b in pairs):
         return True
-    return any(a is None or b is None or a > b for a, b in zip(one, other, strict=True))
+    return None if any(a is None or b is None for a, b in pairs) else False
 
 
 _CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
 """The conditions of `onnx_migrate.standard.targets.PREDICATES` on the attributes of a node."""
 
-_SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
+_SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool | None]] = {
     "enlarges": _enlarges,
     "has_more_indices_than_data": _has_more_indices_than_data,
     "has_more_than_four_axes": _has_more_than_four_axes,
@@ -142,9 +166,13 @@ _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool]] = {
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,
     "spreads_channels": _spreads_channels,
+    "divides_among_threads": divides_among_threads,
+    "keeps_many_axes": keeps_many_axes,
+    "reduces_many_axes": reduces_many_axes,
+    "reduces_many_axes_before_others": reduces_many_axes_before_others,
 }
-"""Those on its shapes; a node comes with its place in the body. A Resize of open sizes may enlarge; of indices and zero points
-open shapes say nothing."""
+"""Those on its shapes; a node comes with its place in the body. They return None if open dims decide; of indices and zero
+points open shapes say nothing."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +227,7 @@ def fault_bound(model: Model, targets: Targets, opset: int, log: ChangeLog, pass
     """
     bound, oldest, why = opset, max(targets.oldest or OLDEST, OLDEST), None
     for target in targets:
-        for node, fault in faulty_nodes(target, model, bound):
+        for node, fault, _ in faulty_nodes(target, model, bound):
             if fault.opset is not None and oldest < fault.opset <= bound:
                 bound, why = fault.opset - 1, (node, fault, target)
     if why is not None and _is_news(bound, log):

@@ -93,9 +93,9 @@ class RuntimeLimits(Pass):
             if target.row.ml is not None and ml is not None and ml > target.row.ml:
                 reason = f"opset {ml} of {ML}: {target} takes models only up to opset {target.row.ml} of it"
                 found.append(Incompatibility(reason))
-            for node, fault in faulty_nodes(target, model, opset):
-                where = Where(node=node_label(node), operator=node.op_type)
-                found.append(Incompatibility(f"{target} {fault.text}", where, 1, wrong=True))
+            for faulty in faulty_nodes(target, model, opset):
+                where = Where(node=node_label(faulty.node), operator=faulty.node.op_type)
+                found.append(Incompatibility(f"{target} {faulty.text}", where, 1, wrong=faulty.is_certain))
             if not target.row.resize_axes:
                 reason = f"{target} does not support the attribute axes of Resize"
                 found += [
@@ -175,13 +175,13 @@ class RuntimeLimits(Pass):
             )
 
     def _warn_of_faults(self, target: Target, model: Model, opset: int, log: ChangeLog) -> None:
-        for node, fault in faulty_nodes(target, model, opset):
-            text = f"{node_label(node)}: {target} {fault.text}"
+        for faulty in faulty_nodes(target, model, opset):
+            text, help_ = f"{node_label(faulty.node)}: {target} {faulty.text}", faulty.fault.help
             log.note(
                 self.name,
-                "runtime-fault",
-                f"{text}. {fault.help[:1].upper()}{fault.help[1:]}" if fault.help else text,
-                subject=node.name,
+                "runtime-fault" if faulty.is_certain else "runtime-fault-of-sizes",
+                f"{text}. {help_[:1].upper()}{help_[1:]}" if help_ else text,
+                subject=faulty.node.name,
                 severity="warning",
             )
 

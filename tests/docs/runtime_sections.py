@@ -135,7 +135,9 @@ def _faults(table: Table) -> str:
     for fault in table.faults:
         releases = span(fault.since, fault.until)
         help_ = f": {fault.help}" if fault.help else ""
-        lines.append(f"- **{fault.operator}**{f', {releases}' if releases else ''}: {fault.text}{help_}.")
+        lines.append(
+            f"- **{', '.join(fault.names)}**{f', {releases}' if releases else ''}: {fault.text}{help_}."
+        )
     return "Computed wrongly (`runtime-fault`):\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 

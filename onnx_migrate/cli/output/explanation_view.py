@@ -206,7 +206,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
     yield f"  others       operators that are not named here are {release.others}"
     for fault in target.faults:
         help_ = f": {fault.help}" if fault.help else ""
-        yield _wrapped(f"{fault.operator} {fault.text}{help_}", "  wrong        ")
+        yield _wrapped(f"{', '.join(fault.names)}: {fault.text}{help_}", "  wrong        ")
     yield _wrapped(target.row.source, "  known from   ")
     yield ""
     request = f"{table.name}=={target.number}" if target.number else table.name

@@ -98,6 +98,10 @@ PREDICATES = (
     "loses_leading_axes",
     "branches_of_unknown_rank",
     "spreads_channels",
+    "divides_among_threads",
+    "keeps_many_axes",
+    "reduces_many_axes",
+    "reduces_many_axes_before_others",
 )
 """What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
 
@@ -290,9 +294,9 @@ class Knowledge(str, Enum):
 
 @dataclass(frozen=True)
 class FaultRow:
-    """An operator that releases load and compute wrongly."""
+    """Operators that releases load and compute wrongly."""
 
-    operator: str = toml_key(label="")
+    names: tuple[str, ...] = toml_key(label="")
     text: str = toml_key()
     """What is computed wrongly; it follows the names of node and runtime."""
     help: str = ""
@@ -305,7 +309,7 @@ class FaultRow:
     attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
     """The values of attributes with which it is computed wrongly."""
     elements: int | None = None
-    """From how many elements of the first input on it is; an open shape counts as more."""
+    """From how many elements of the first input on it is."""
     when: str = toml_key(known=("", *PREDICATES), default="")
     """The name of a further condition, one of `PREDICATES`."""
     source: str = ""

@@ -17,7 +17,7 @@ from tests.support.targets import targets_of
 FAULT = """[[release]]
 opset = 22
 [[fault]]
-operator = "{operator}"
+names = ["{operator}"]
 opset = 13
 attributes = {{ {attributes} }}
 text = "errs"
@@ -165,7 +165,7 @@ def test_the_newest_opset_at_which_all_operators_are_taken(
 FAULTY = """[[release]]
 opset = 22
 [[fault]]
-operator = "AveragePool"
+names = ["AveragePool"]
 opset = 19
 attributes = { count_include_pad = [1] }
 when = "pads_only_at_end"

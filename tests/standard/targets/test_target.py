@@ -124,7 +124,7 @@ until = "1.2"
 names = ["Relu"]
 from = "0.5"
 [[fault]]
-operator = "Add"
+names = ["Add"]
 text = "adds wrongly"
 from = "2.0"
 until = "2.10.0"

@@ -1,0 +1,103 @@
+"""The reductions of which OpenCV takes elements of wrong rows, by their shapes and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import onnx
+
+from onnx_migrate.facts.scope import Scope
+
+from .misfits import values_of
+
+__all__ = [
+    "divides_among_threads",
+    "keeps_many_axes",
+    "reduces_many_axes",
+    "reduces_many_axes_before_others",
+    "all_of",
+    "reaches",
+]
+
+_Dims = tuple["int | None", ...]
+
+_DIVIDED = 1536
+"""The work from which on OpenCV divides a loop: it asks for work / 1,024 stripes, and rounds halves to even."""
+
+_ROWS = 3
+"""Rows along the axes before the last two from which on it takes wrong ones: the first two are right."""
+
+
+@dataclass(frozen=True)
+class _Reduction:
+    """The dims that a reduction reduces and keeps, and those after the last axis that it reduces."""
+
+    reduced: _Dims
+    kept: _Dims
+    after: _Dims
+    is_of_last: bool
+    """Whether it reduces the last axes of the shape and no others."""
+
+
+def divides_among_threads(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether OpenCV 4.8 divides a reduction among threads; None if open dims decide.
+
+    It counts the results, times the reduced entries but for the last axis, times the step of that axis
+    (modules/dnn/src/layers/reduce_layer.cpp).
+    """
+    found = _reduction(node, scope)
+    if found is None:
+        return None
+    is_divided = reaches((*found.kept, *found.reduced[:-1], *found.after), _DIVIDED)
+    return all_of(is_divided, reaches(found.kept, 2), reaches(found.reduced, 2))
+
+
+def keeps_many_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether a reduction keeps three axes or more, with `_ROWS` before the last two; None if open dims decide."""
+    found = _reduction(node, scope)
+    return None if found is None else all_of(reaches(found.kept[:-2], _ROWS), reaches(found.reduced, 2))
+
+
+def reduces_many_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether a reduction is of three axes or more, with `_ROWS` before the last two; None if open dims decide."""
+    found = _reduction(node, scope)
+    return None if found is None else reaches(found.reduced[:-2], _ROWS)
+
+
+def reduces_many_axes_before_others(node: onnx.NodeProto, place: int, scope: Scope) -> bool | None:
+    """Return whether that holds of a reduction to several results of other axes than the last ones; None if that is open."""
+    found = _reduction(node, scope)
+    if found is None:
+        return None
+    return all_of(not found.is_of_last, reduces_many_axes(node, place, scope), reaches(found.kept, 2))
+
+
+def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
+    """Return what a node reduces, nothing where it names no axes; None if its axes or its rank are not known."""
+    shape = scope.value_type(node.input[0]).shape
+    named = node.input[1] if len(node.input) > 1 else ""
+    given = scope.constant(named) if named else values_of(node).get("axes", ())
+    if shape is None or given is None:
+        return None
+    axes = sorted(int(axis) % len(shape) for axis in given)
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    return _Reduction(
+        tuple(shape[axis] for axis in axes),
+        tuple(shape[axis] for axis in kept),
+        shape[axes[-1] + 1 :] if axes else (),
+        not axes or not kept or kept[-1] < axes[0],
+    )
+
+
+def reaches(dims: Iterable[int | None], least: int) -> bool | None:
+    """Return whether dims have a product of `least` or more; None if those that are open decide."""
+    product, is_open = 1, False
+    for dim in dims:
+        product, is_open = product * (1 if dim is None else dim), is_open or dim is None
+    return True if product >= least else None if is_open and product else False
+
+
+def all_of(*answers: bool | None) -> bool | None:
+    """Return whether all answers are yes; None, which is not known, if that decides."""
+    return False if False in answers else None if None in answers else True
