@@ -156,7 +156,7 @@ def advised(text: str, source: onnx.ModelProto | None = None) -> Compatibility:
         (f"{LISTED.replace('ReduceMean', 'Abs')}[[release]]\nopset = 17", Support.NO, ["LayerNormalization"]),
         ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\nnewest = 13', Support.NOT_KNOWN, ["Relu up to"]),
         ('[[release]]\nopset = 17\n[[operator]]\nnames = ["Relu"]\ntypes = ["float16"]', Support.NO, ["float16"]),
-        ('[[release]]\nopset = 18\n[[fault]]\noperator = "Relu"\ntext = "is wrong"', Support.NO, ["is wrong"]),
+        ('[[release]]\nopset = 18\n[[fault]]\nnames = ["Relu"]\ntext = "is wrong"', Support.NO, ["is wrong"]),
     ],
     ids=["fits", "no cap", "opset", "not known", "not known after", "IR", "oldest", "lacks", "hopeless", "version",
          "type", "fault"],

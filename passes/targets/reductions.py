@@ -12,12 +12,12 @@ from onnx_migrate.facts.scope import Scope
 from .misfits import values_of
 
 __all__ = [
+    "all_of",
     "divides_among_threads",
     "keeps_many_axes",
+    "reaches",
     "reduces_many_axes",
     "reduces_many_axes_before_others",
-    "all_of",
-    "reaches",
 ]
 
 _Dims = tuple["int | None", ...]

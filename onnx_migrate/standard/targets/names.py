@@ -47,8 +47,7 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
         for at, row in enumerate(table.operators, 1)
     ]
     rows += [
-        (f"[[fault]] {at}", row.domain, (row.operator,), row.attributes)
-        for at, row in enumerate(table.faults, 1)
+        (f"[[fault]] {at}", row.domain, row.names, row.attributes) for at, row in enumerate(table.faults, 1)
     ]
     for place, domain, names, attributes in rows:
         for name in names:

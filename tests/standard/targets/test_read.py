@@ -72,7 +72,7 @@ def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
         False,
     )
     assert list(two.constant_inputs("", "Reshape")) == ["shape"]
-    assert [fault.operator for _, fault in one.faults] == ["AveragePool"]
+    assert [fault.names for _, fault in one.faults] == [("AveragePool",)]
     assert two.faults == ()
 
 
@@ -177,7 +177,7 @@ def test_names_that_some_runtime_has_are_right(text: str, tmp_path: Path) -> Non
 def test_a_fault_names_an_operator_that_there_is(tmp_path: Path) -> None:
     path = tmp_path / "chip.toml"
     path.write_text(
-        'name = "chip"\n[[release]]\n[[fault]]\noperator = "Ad"\ntext = "adds"\n', encoding="utf-8"
+        'name = "chip"\n[[release]]\n[[fault]]\nnames = ["Ad"]\ntext = "adds"\n', encoding="utf-8"
     )
 
     with pytest.raises(UsageError, match=r"\[\[fault\]\] 1 \(Ad\): ai.onnx has no operator 'Ad'"):
@@ -232,10 +232,10 @@ ROW = "[[release]]\nopset = 13\n"
             "[[operator]] 1 (Add): a row with lacking says nothing else",
         ),
         (
-            "name = 'a'\n" + ROW + "[[fault]]\noperator = 'Add'\ntext = 'adds'\nwhen = 'sometimes'",
+            "name = 'a'\n" + ROW + "[[fault]]\nnames = ['Add']\ntext = 'adds'\nwhen = 'sometimes'",
             "[[fault]] 1 (Add): when must be one of",
         ),
-        ("name = 'a'\n" + ROW + "[[fault]]\noperator = 'Add'", "[[fault]] 1 (Add): the key text is missing"),
+        ("name = 'a'\n" + ROW + "[[fault]]\nnames = ['Add']", "[[fault]] 1 (Add): the key text is missing"),
         (
             "name = 'a'\n" + ROW + "[[bundle]]\nnames = ['b']\nreleases = { '1' = 2 }",
             "[[bundle]] 1: releases must give a release such as '8.6' for '1', not 2",
