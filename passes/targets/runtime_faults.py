@@ -14,6 +14,7 @@ from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.resize import exact_length, picks_alike, samples_alike
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at, versions
 from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
@@ -102,6 +103,36 @@ def _enlarges(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     return _is_longer(scope.value_type(node.output[0]).shape, scope.value_type(node.input[0]).shape)
 
 
+def _rounds_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether a length times its scale is no whole number."""
+    return _of_scales(node, scope, lambda length, scale: exact_length(length, scale) is not None)
+
+
+def _samples_by_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether the quotient of the lengths samples elsewhere than the scale that it is computed of."""
+    given = values_of(node)
+    transformation, rounding = (
+        str(value_of(node, given, name)) for name in ("coordinate_transformation_mode", "nearest_mode")
+    )
+    if value_of(node, given, "mode") == "nearest":
+        return _of_scales(node, scope, lambda n, scale: picks_alike(n, scale, transformation, rounding))
+    return _of_scales(node, scope, lambda n, scale: samples_alike(n, scale, transformation))
+
+
+def _of_scales(node: onnx.NodeProto, scope: Scope, is_alike: Callable[[int, float], bool]) -> bool | None:
+    """Return whether an axis of a Resize with scales is not alike; None where open dims or scales decide."""
+    if len(node.input) > 3 and node.input[3]:
+        return False
+    scales = scope.constant(node.input[2 if len(node.input) > 2 else 1])
+    shape = scope.value_type(node.input[0]).shape
+    if scales is None:
+        return None
+    axes = list(zip(shape or [None] * scales.size, scales.tolist(), strict=True))
+    if any(dim is not None and not is_alike(dim, scale) for dim, scale in axes):
+        return True
+    return None if any(dim is None and not scale.is_integer() for dim, scale in axes) else False
+
+
 def _has_more_indices_than_data(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     indices, data = scope.value_type(node.input[1]).shape, scope.value_type(node.input[0]).shape
     pairs = zip(indices or (), data or (), strict=False)
@@ -159,6 +190,8 @@ _CONDITIONS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_
 
 _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool | None]] = {
     "enlarges": _enlarges,
+    "rounds_lengths": _rounds_lengths,
+    "samples_by_lengths": _samples_by_lengths,
     "has_more_indices_than_data": _has_more_indices_than_data,
     "has_more_than_four_axes": _has_more_than_four_axes,
     "has_zero_points_by_column": _has_zero_points_by_column,

@@ -91,6 +91,8 @@ FORMS = (
 PREDICATES = (
     "pads_only_at_end",
     "enlarges",
+    "rounds_lengths",
+    "samples_by_lengths",
     "has_more_indices_than_data",
     "has_more_than_four_axes",
     "has_zero_points_by_column",
