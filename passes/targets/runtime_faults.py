@@ -20,6 +20,7 @@ from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
 from .channel_blocks import narrow_inputs
 from .misfits import value_of, values_of
+from .pool_windows import begins_in_padding, is_cut_off
 from .reductions import (
     all_of,
     divides_among_threads,
@@ -199,6 +200,8 @@ _SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool | None]] = {
     "loses_leading_axes": _loses_leading_axes,
     "branches_of_unknown_rank": _branches_of_unknown_rank,
     "spreads_channels": _spreads_channels,
+    "is_cut_off": is_cut_off,
+    "begins_in_padding": begins_in_padding,
     "divides_among_threads": divides_among_threads,
     "keeps_many_axes": keeps_many_axes,
     "reduces_many_axes": reduces_many_axes,

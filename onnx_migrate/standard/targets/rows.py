@@ -100,6 +100,8 @@ PREDICATES = (
     "loses_leading_axes",
     "branches_of_unknown_rank",
     "spreads_channels",
+    "is_cut_off",
+    "begins_in_padding",
     "divides_among_threads",
     "keeps_many_axes",
     "reduces_many_axes",

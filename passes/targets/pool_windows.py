@@ -1,0 +1,55 @@
+"""The pools whose last windows, with ceil_mode, reach or begin beyond the input: releases differ in what they compute of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx
+
+from onnx_migrate.facts.scope import Scope
+
+from .misfits import values_of
+
+__all__ = ["begins_in_padding", "is_cut_off"]
+
+
+def is_cut_off(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether the last window along an axis reaches beyond the padded input; None if open dims decide."""
+    return _of_axes(
+        node, scope, lambda length, begin, end, window, stride: (length + begin + end - window) % stride != 0
+    )
+
+
+def begins_in_padding(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether a last window that ceil_mode adds lies in the padding at the end; None if open dims decide."""
+    return _of_axes(
+        node,
+        scope,
+        lambda length, begin, end, window, stride: (
+            (length + begin + end - window + stride - 1) // stride * stride >= length + begin
+        ),
+    )
+
+
+def _of_axes(
+    node: onnx.NodeProto, scope: Scope, holds: Callable[[int, int, int, int, int], bool]
+) -> bool | None:
+    """Return whether something holds of the length, the pads, the window and the stride of an axis; open dims may decide."""
+    given = values_of(node)
+    kernel: Sequence[int] | None = given.get("kernel_shape")
+    shape = scope.value_type(node.input[0]).shape
+    if given.get("auto_pad", "NOTSET") != "NOTSET":
+        return False
+    if shape is None or kernel is None:
+        return None
+    axes = len(kernel)
+    pads, ones = given.get("pads") or (0,) * 2 * axes, (1,) * axes
+    strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
+    windows = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
+    found = [
+        None if length is None and stride > 1 else holds(length or 0, begin, end, window, stride)
+        for length, begin, end, window, stride in zip(
+            shape[2:], pads[:axes], pads[axes:], windows, strides, strict=True
+        )
+    ]
+    return True if True in found else None if None in found else False
