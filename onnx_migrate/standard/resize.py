@@ -91,9 +91,7 @@ def picks_alike(length: int, scale: float, coordinates: str, nearest_mode: str) 
     return bool((first == second).all())
 
 
-def _picked(
-    length: int, size: int, scale: np.float32, coordinates: str, nearest_mode: str
-) -> npt.NDArray[np.float32]:
+def _picked(length: int, size: int, scale: np.float32, coordinates: str, nearest_mode: str) -> Floats:
     """Return the index of each element (upsamplebase.h: GetOriginalCoordinateFunc, GetNearestPixelFunc)."""
     at = np.arange(size, dtype=np.float32)
     if coordinates == "align_corners":
@@ -110,7 +108,8 @@ def _picked(
         "round_prefer_floor": np.ceil(at - np.float32(0.5)),
         "round_prefer_ceil": np.floor(at + np.float32(0.5)),
     }[nearest_mode]
-    return np.clip(rounded, 0, length - 1)
+    picked: Floats = np.clip(rounded, 0, length - 1)
+    return picked
 
 
 def may_keep_all_lengths(scales: Floats) -> bool:

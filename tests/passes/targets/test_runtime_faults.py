@@ -48,9 +48,9 @@ def test_faults_are_of_operators_attributes_and_opsets(
 
 def test_every_condition_of_a_table_is_known() -> None:
     builtin_passes()
-    from onnx_migrate.passes.targets import runtime_faults
+    from onnx_migrate.passes.targets.fault_conditions import ATTRIBUTES, SIZES
 
-    assert (*runtime_faults._CONDITIONS, *runtime_faults._SIZES) == PREDICATES
+    assert (*ATTRIBUTES, *SIZES) == PREDICATES
 
 
 CUBIC = """(float{0} x) => (float{1} y)
@@ -64,6 +64,18 @@ ZEROS = (
 )
 LINEAR = """(float{0} x) => (float{0} y) <float[{1}] s = {{{2}}}, float[0] e = {{}}> {{
     r = Resize<mode = "linear">(x, e, s) k = Shape (x) y = Reshape (r, k) }}"""
+
+HALF = """(float[1,1,{0},8] x) => (float[1,1,a,4] y)
+    <float[4] s = {{1, 1, 0.5, 0.5}}, float[0] e = {{}}>
+    {{ y = Resize<mode = "{2}", coordinate_transformation_mode = "{1}", nearest_mode = "floor">(x, e, s) }}"""
+TILED = "(float[{0}] x) => (float[a,b,c] y) <int64[3] r = {{{1}}}> {{ y = Tile(x, r) }}"
+NORMED = """(float[{0},2,4,4] x) => (float[{0},2,4,4] y) <float[2] s = {{1, 2}}, float[2] b = {{1, 2}}>
+    {{ y = InstanceNormalization(x, s, b) }}"""
+PADDED = (
+    """(float[1,2,4,4] x) => (float[a,b,c,d] y) <int64[8] p = {{{0}}}> {{ y = Pad<mode = "edge">(x, p) }}"""
+)
+POOLED = """(float[1,1,{1},12] x) => (float[1,1,a,b] y) {{
+    y = {0}Pool<kernel_shape = [{2}, {2}], strides = [2, 2], pads = [{3}, {3}, {3}, {3}], ceil_mode = 1{4}>(x) }}"""
 
 MATRICES = "(float{0} x, float{1} w) => (float[a,b,c] y) {{ y = MatMul(x, w) }}"
 BRANCHES = """(float[2,1] x, bool c, bool d) => (float[n,m] y) {{ y = If (c) <
@@ -96,6 +108,40 @@ BRANCHES = """(float[2,1] x, bool c, bool d) => (float[n,m] y) {{ y = If (c) <
         (LINEAR.format("[1,2,3,4,5]", 5, "1, 1, 1, 2, 2"), "onnxruntime==1.4", True),
         (LINEAR.format("[1,2,3,4,5]", 5, "1, 1, 1, 2, 2"), "onnxruntime==1.5", False),
         (LINEAR.format("[1,2,4,5]", 4, "1, 1, 2, 2"), "onnxruntime==1.4", False),
+        (HALF.format("13", "half_pixel", "linear"), "opencv==4.7", True),
+        (HALF.format("13", "half_pixel", "linear"), "opencv==5.0", True),
+        (HALF.format("12", "half_pixel", "linear"), "opencv==5.0", False),
+        (HALF.format("n", "half_pixel", "linear"), "opencv==5.0", None),
+        (HALF.format("13", "align_corners", "linear"), "opencv==5.0", False),
+        (HALF.format("13", "align_corners", "linear"), "tract==0.23", True),
+        (HALF.format("13", "half_pixel", "linear"), "tract==0.23", False),
+        (HALF.format("13", "asymmetric", "nearest"), "opencv==5.0", False),  # picks the same elements
+        (HALF.format("13", "half_pixel", "nearest"), "opencv==5.0", True),
+        (TILED.format("1,3,4", "1, 2, 2"), "opencv==4.12", False),
+        (TILED.format("2,3,4", "1, 2, 2"), "opencv==4.12", True),
+        (TILED.format("n,3,4", "1, 2, 2"), "opencv==4.12", None),
+        (TILED.format("n,3,4", "2, 2, 1"), "opencv==4.12", False),
+        (TILED.format("2,3,4", "1, 2, 2"), "opencv==5.0", False),
+        (NORMED.format("1"), "opencv==4.8", False),
+        (NORMED.format("2"), "opencv==4.8", True),
+        (NORMED.format("n"), "opencv==4.8", None),
+        (NORMED.format("2"), "opencv==4.9", False),
+        (PADDED.format("0, 0, 1, 0, 0, 0, 1, 0"), "onnxruntime==1.6", True),
+        (PADDED.format("0, 0, 1, 0, 0, 0, 1, 0"), "onnxruntime==1.7", False),
+        (PADDED.format("0, 0, 1, 0, 0, 0, 0, 1"), "onnxruntime==1.6", False),
+        (PADDED.format("0, 0, 0, 0, 0, 0, 0, 0"), "onnxruntime==1.6", False),
+        (PADDED.format("0, 0, 1, 1, 0, 0, 1, 1"), "opencv==4.10", False),
+        (PADDED.format("0, 1, 0, 1, 0, 0, 0, 1"), "opencv==4.10", True),
+        (PADDED.format("0, 1, 0, 1, 0, 0, 0, 1"), "opencv==5.0", False),
+        (POOLED.format("Average", "13", "2", "0", ", count_include_pad = 1"), "onnxruntime==1.28", True),
+        (POOLED.format("Average", "13", "2", "0", ", count_include_pad = 1"), "onnxruntime==1.29", False),
+        (POOLED.format("Average", "13", "2", "0", ""), "onnxruntime==1.28", False),
+        (POOLED.format("Average", "12", "2", "0", ", count_include_pad = 1"), "onnxruntime==1.28", False),
+        (POOLED.format("Average", "n", "2", "0", ", count_include_pad = 1"), "onnxruntime==1.28", None),
+        (POOLED.format("Max", "7", "2", "1", ""), "onnxruntime==1.20", True),
+        (POOLED.format("Max", "7", "2", "1", ""), "onnxruntime==1.21", False),
+        (POOLED.format("Max", "7", "2", "1", ""), "openvino==2026.4", True),
+        (POOLED.format("Max", "8", "3", "1", ""), "onnxruntime==1.20", False),
     ],
 )
 def test_a_fault_of_some_sizes_is_said_of_those(text: str, runtime: str, no: bool | None) -> None:

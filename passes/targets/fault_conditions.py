@@ -1,0 +1,194 @@
+"""What `when` of a fault may ask of a node, where the values of attributes do not say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import onnx
+
+from onnx_migrate.facts.scope import Scope
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.standard.resize import exact_length, picks_alike, samples_alike
+
+from .channel_blocks import narrow_inputs
+from .misfits import value_of, values_of
+from .pool_windows import begins_in_padding, is_cut_off
+from .reductions import (
+    divides_among_threads,
+    keeps_many_axes,
+    reduces_many_axes,
+    reduces_many_axes_before_others,
+)
+
+__all__ = ["ATTRIBUTES", "SIZES"]
+
+
+def _pads_only_at_end(given: Mapping[str, Any]) -> bool:
+    pads = list(given.get("pads", ()))
+    half = len(pads) // 2
+    return any(pads[half:]) and not any(pads[:half])
+
+
+def _enlarges(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    scales = scope.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    if scales is not None and scales.size:
+        return bool((scales > 1).any())
+    return _is_longer(scope.value_type(node.output[0]).shape, scope.value_type(node.input[0]).shape)
+
+
+def _rounds_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether a length times its scale is no whole number."""
+    return _of_scales(node, scope, lambda length, scale: exact_length(length, scale) is not None)
+
+
+def _samples_by_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether the quotient of the lengths samples elsewhere than the scale that it is computed of."""
+    given = values_of(node)
+    transformation, rounding = (
+        str(value_of(node, given, name)) for name in ("coordinate_transformation_mode", "nearest_mode")
+    )
+    if value_of(node, given, "mode") == "nearest":
+        return _of_scales(node, scope, lambda n, scale: picks_alike(n, scale, transformation, rounding))
+    return _of_scales(node, scope, lambda n, scale: samples_alike(n, scale, transformation))
+
+
+def _of_scales(node: onnx.NodeProto, scope: Scope, is_alike: Callable[[int, float], bool]) -> bool | None:
+    """Return whether an axis of a Resize with scales is not alike; None where open dims or scales decide."""
+    if len(node.input) > 3 and node.input[3]:
+        return False
+    scales = scope.constant(node.input[2 if len(node.input) > 2 else 1])
+    shape = scope.value_type(node.input[0]).shape
+    if scales is None:
+        return None
+    axes = list(zip(shape or [None] * scales.size, scales.tolist(), strict=True))
+    if any(dim is not None and not is_alike(dim, scale) for dim, scale in axes):
+        return True
+    return None if any(dim is None and not scale.is_integer() for dim, scale in axes) else False
+
+
+def _has_more_indices_than_data(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    indices, data = scope.value_type(node.input[1]).shape, scope.value_type(node.input[0]).shape
+    pairs = zip(indices or (), data or (), strict=False)
+    return any(a is not None and b is not None and a > b for a, b in pairs)
+
+
+def _has_more_than_four_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    return (scope.value_type(node.input[0]).rank or 0) > 4
+
+
+def _has_zero_points_by_column(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    shape = scope.value_type(node.input[3]).shape if len(node.input) > 3 and node.input[3] else ()
+    return shape not in ((), (1,), None)
+
+
+def _is_of_float16(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    return scope.value_type(node.input[0]).dtype == onnx.TensorProto.FLOAT16
+
+
+def _loses_leading_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    """Return whether a matrix is multiplied with matrices that lie along axes of 1 alone."""
+    left, right = (scope.value_type(name).shape for name in node.input)
+    return (
+        left is not None
+        and right is not None
+        and len(left) == 2 < len(right)
+        and set(right[:-2]) <= {1, None}
+    )
+
+
+def _branches_of_unknown_rank(node: onnx.NodeProto, place: int, scope: Scope) -> bool:
+    return any(
+        scope.inner(node, place, name, at, graph).value_type(value.name).rank is None
+        for name, at, graph in subgraphs(node)
+        for value in graph.output
+    )
+
+
+def _spreads_channels(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    return bool(narrow_inputs(node, lambda name: scope.value_type(name).shape, scope.makers.get))
+
+
+def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool | None:
+    """Return whether a shape is longer than another along an axis; None if open dims decide."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    pairs = [(a, b) for a, b in zip(one, other, strict=True)]
+    if any(a is not None and b is not None and a > b for a, b in pairs):
+        return True
+    return None if any(a is None or b is None for a, b in pairs) else False
+
+
+def _has_a_batch(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    shape = scope.value_type(node.input[0]).shape
+    return None if not shape or shape[0] is None else shape[0] > 1
+
+
+def _tiles_after_others(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether an axis is tiled behind one of several entries that is not."""
+    repeats, shape = scope.constant(node.input[1]), scope.value_type(node.input[0]).shape
+    if repeats is None:
+        return None
+    tiled = [axis for axis, count in enumerate(repeats) if count > 1]
+    before = [
+        dim for dim, count in zip(shape or (), repeats[: max(tiled, default=0)], strict=False) if count == 1
+    ]
+    if any(dim is not None and dim > 1 for dim in before):
+        return True
+    return None if None in before or (shape is None and tiled) else False
+
+
+def _padded_axes(node: onnx.NodeProto, scope: Scope) -> tuple[set[int], int] | None:
+    """Return the axes that a Pad pads, and how many there are; None if that is not known."""
+    named = node.input[1] if len(node.input) > 1 else ""
+    pads = scope.constant(named) if named else values_of(node).get("pads")
+    rank = scope.value_type(node.input[0]).rank
+    if pads is None or rank is None:
+        return None
+    axes = scope.constant(node.input[3]) if len(node.input) > 3 and node.input[3] else range(rank)
+    if axes is None:
+        return None
+    count = len(pads) // 2
+    ends = zip(axes, pads[:count], pads[count:], strict=True)
+    return {int(axis) % rank for axis, begin, end in ends if begin or end}, rank
+
+
+def _pads_all_but_the_last(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether axes are padded, and not the last one."""
+    found = _padded_axes(node, scope)
+    return found and bool(found[0]) and found[1] - 1 not in found[0]
+
+
+def _pads_no_image(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return whether there are not four axes, or others than the last two are padded."""
+    found = _padded_axes(node, scope)
+    return found and (found[1] != 4 or not found[0] <= {2, 3})
+
+
+ATTRIBUTES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
+"""The conditions of `onnx_migrate.standard.targets.PREDICATES` on the attributes of a node."""
+
+SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool | None]] = {
+    "enlarges": _enlarges,
+    "rounds_lengths": _rounds_lengths,
+    "samples_by_lengths": _samples_by_lengths,
+    "has_more_indices_than_data": _has_more_indices_than_data,
+    "has_more_than_four_axes": _has_more_than_four_axes,
+    "has_zero_points_by_column": _has_zero_points_by_column,
+    "is_of_float16": _is_of_float16,
+    "loses_leading_axes": _loses_leading_axes,
+    "branches_of_unknown_rank": _branches_of_unknown_rank,
+    "spreads_channels": _spreads_channels,
+    "has_a_batch": _has_a_batch,
+    "tiles_after_others": _tiles_after_others,
+    "pads_all_but_the_last": _pads_all_but_the_last,
+    "pads_no_image": _pads_no_image,
+    "is_cut_off": is_cut_off,
+    "begins_in_padding": begins_in_padding,
+    "divides_among_threads": divides_among_threads,
+    "keeps_many_axes": keeps_many_axes,
+    "reduces_many_axes": reduces_many_axes,
+    "reduces_many_axes_before_others": reduces_many_axes_before_others,
+}
+"""Those on its shapes; a node comes with its place in the body. They return None if open dims decide; of indices and zero
+points open shapes say nothing."""
