@@ -12,8 +12,11 @@ from benchmarks.form_boxes import Sample, boxes, narrowed, of_kernels, widened
 from benchmarks.form_samples import Kept, alike, learned, samples
 from benchmarks.operator_cases import Case
 from benchmarks.operator_rows import release_of
+from onnx_migrate.files import load
+from onnx_migrate.passes.targets.runtime_faults import faulty_nodes
+from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import CONTROL_FLOW
-from onnx_migrate.standard.targets import FAILING, Box, holds, pairs_in, parse_forms
+from onnx_migrate.standard.targets import FAILING, Box, holds, pairs_in, parse_forms, resolve
 from onnx_migrate.standard.targets.releases import key
 from tests.campaigns.runtimes.releases import run
 
@@ -53,7 +56,7 @@ def write_forms(
     found_boxes, found_pairs = [], []
     for at, release in enumerate(releases):
         version = versions.get(release, "")
-        own = kept.get(version, {}) if failing or release != last else {}
+        own = _without_faults(runtime, version, kept.get(version, {}), folder) if failing or release != last else {}
         found = samples(cases, own, folder)
         fit = partial(_added, before.boxes[at], cases, own) if before else None
         known = dict(
@@ -67,6 +70,23 @@ def write_forms(
         wanted = runtime in _FUSING and not failing
         found_pairs.append(_pairs(found, before.pairs[at] if before else {}) if wanted else {})
     into.write_text(_text(releases, found_boxes, found_pairs), encoding="utf-8")
+
+
+def _without_faults(runtime: str, version: str, kept: Kept, folder: Path) -> Kept:
+    """Return what is kept without the models whose failing a fault of the release's table explains."""
+    if not kept:
+        return kept
+    (target,) = resolve([f"{runtime}=={version}"])
+
+    def has_a_fault(name: str) -> bool:
+        path = folder / f"{name}.onnx"
+        if not path.exists():
+            return False
+        model = load(path)
+        opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
+        return any(faulty.is_certain for faulty in faulty_nodes(target, model, opset))
+
+    return {name: one for name, one in kept.items() if one[1] == "right" or not has_a_fault(name)}
 
 
 def _ends(runtime: str, version: str, part: Path, names: Iterable[str]) -> Mapping[str, str]:
