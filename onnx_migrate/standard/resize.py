@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Floats",
     "exact_length",
     "inferred_length",
     "lengths_agree_always",
     "lengths_differ",
     "may_keep_all_lengths",
-    "picks_alike",
+    "picked",
     "resized_axes",
     "run_length",
     "samples_alike",
@@ -81,35 +82,28 @@ def samples_alike(length: int, scale: float, coordinates: str) -> bool:
     return bool(again == scale or (coordinates in _BY_LENGTHS and again != 1 and scale != 1))
 
 
-def picks_alike(length: int, scale: float, coordinates: str, nearest_mode: str) -> bool:
-    """Return whether a nearest Resize picks the same elements by the quotient of the lengths as by `scale`."""
-    size = run_length(length, scale)
-    first, second = (
-        _picked(length, size, np.float32(own), coordinates, nearest_mode)
-        for own in (scale, scale_of_size(length, size))
-    )
-    return bool((first == second).all())
+def picked(length: int, size: int, scale: float, coordinates: str, nearest_mode: str) -> Floats:
+    """Return the index that a nearest Resize picks for each of `size` elements.
 
-
-def _picked(length: int, size: int, scale: np.float32, coordinates: str, nearest_mode: str) -> Floats:
-    """Return the index of each element (upsamplebase.h: GetOriginalCoordinateFunc, GetNearestPixelFunc)."""
-    at = np.arange(size, dtype=np.float32)
+    Source: GetOriginalCoordinateFunc and GetNearestPixelFunc of upsamplebase.h. tf_crop_and_resize is not among them.
+    """
+    at, half = np.arange(size, dtype=np.float32), np.float32(0.5)
     if coordinates == "align_corners":
         at = at * np.float32(length - 1) / np.float32(max(size - 1, 1))
     elif coordinates == "asymmetric":
-        at = at / scale
+        at = at / np.float32(scale)
     elif coordinates == "pytorch_half_pixel" and size <= 1:
         at = at * 0
     else:
-        at = (at + np.float32(0.5)) / scale - np.float32(0.5)
+        at = (at + half) / np.float32(scale) - half
     rounded = {
         "floor": np.floor(at),
         "ceil": np.ceil(at),
-        "round_prefer_floor": np.ceil(at - np.float32(0.5)),
-        "round_prefer_ceil": np.floor(at + np.float32(0.5)),
+        "round_prefer_floor": np.ceil(at - half),
+        "round_prefer_ceil": np.floor(at + half),
     }[nearest_mode]
-    picked: Floats = np.clip(rounded, 0, length - 1)
-    return picked
+    indices: Floats = np.clip(rounded, 0, length - 1)
+    return indices
 
 
 def may_keep_all_lengths(scales: Floats) -> bool:

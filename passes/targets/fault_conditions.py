@@ -9,10 +9,9 @@ import onnx
 
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import subgraphs
-from onnx_migrate.standard.resize import exact_length, picks_alike, samples_alike
 
 from .channel_blocks import narrow_inputs
-from .misfits import value_of, values_of
+from .misfits import values_of
 from .pool_windows import begins_in_padding, is_cut_off
 from .reductions import (
     divides_among_threads,
@@ -20,6 +19,7 @@ from .reductions import (
     reduces_many_axes,
     reduces_many_axes_before_others,
 )
+from .resized_lengths import picks_otherwise, rounds_lengths, samples_by_lengths
 
 __all__ = ["ATTRIBUTES", "SIZES"]
 
@@ -35,36 +35,6 @@ def _enlarges(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     if scales is not None and scales.size:
         return bool((scales > 1).any())
     return _is_longer(scope.value_type(node.output[0]).shape, scope.value_type(node.input[0]).shape)
-
-
-def _rounds_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
-    """Return whether a length times its scale is no whole number."""
-    return _of_scales(node, scope, lambda length, scale: exact_length(length, scale) is not None)
-
-
-def _samples_by_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
-    """Return whether the quotient of the lengths samples elsewhere than the scale that it is computed of."""
-    given = values_of(node)
-    transformation, rounding = (
-        str(value_of(node, given, name)) for name in ("coordinate_transformation_mode", "nearest_mode")
-    )
-    if value_of(node, given, "mode") == "nearest":
-        return _of_scales(node, scope, lambda n, scale: picks_alike(n, scale, transformation, rounding))
-    return _of_scales(node, scope, lambda n, scale: samples_alike(n, scale, transformation))
-
-
-def _of_scales(node: onnx.NodeProto, scope: Scope, is_alike: Callable[[int, float], bool]) -> bool | None:
-    """Return whether an axis of a Resize with scales is not alike; None where open dims or scales decide."""
-    if len(node.input) > 3 and node.input[3]:
-        return False
-    scales = scope.constant(node.input[2 if len(node.input) > 2 else 1])
-    shape = scope.value_type(node.input[0]).shape
-    if scales is None:
-        return None
-    axes = list(zip(shape or [None] * scales.size, scales.tolist(), strict=True))
-    if any(dim is not None and not is_alike(dim, scale) for dim, scale in axes):
-        return True
-    return None if any(dim is None and not scale.is_integer() for dim, scale in axes) else False
 
 
 def _has_more_indices_than_data(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
@@ -170,8 +140,9 @@ ATTRIBUTES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_e
 
 SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool | None]] = {
     "enlarges": _enlarges,
-    "rounds_lengths": _rounds_lengths,
-    "samples_by_lengths": _samples_by_lengths,
+    "rounds_lengths": rounds_lengths,
+    "samples_by_lengths": samples_by_lengths,
+    "picks_otherwise": picks_otherwise,
     "has_more_indices_than_data": _has_more_indices_than_data,
     "has_more_than_four_axes": _has_more_than_four_axes,
     "has_zero_points_by_column": _has_zero_points_by_column,

@@ -12,13 +12,14 @@ from onnx_migrate.standard.resize import (
     lengths_agree_always,
     lengths_differ,
     may_keep_all_lengths,
+    picked,
     resized_axes,
     run_length,
     samples_alike,
     scale_of_size,
     sizes_are_lengths,
 )
-from tests.harness import run
+from tests.harness import model, run
 from tests.support.versions import ONNX
 
 PAIRS = [(5, 9), (13, 25), (7, 31), (706, 224), (10, 13), (3, 1), (1, 3), (199, 195)]
@@ -123,3 +124,17 @@ g (float[2,4] x) => (float[a,b] y) <int64[2] n = {{2, 6}}> {{
 def test_resized_axes() -> None:
     assert resized_axes([-1, 1], 4) == [3, 1]
     assert resized_axes([], 3) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize("rounding", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+@pytest.mark.parametrize(("length", "scale"), [(13, 0.5), (7, 2.0), (5, 0.3), (6, 1.7), (4, 0.25)])
+def test_picked_is_what_onnx_runtime_picks(
+    coordinates: str, rounding: str, length: int, scale: float
+) -> None:
+    proto = model(f"""13 (float[{length}] x) => (float[n] y) <float[1] s = {{{scale}}}> {{
+        y = Resize<mode = "nearest", coordinate_transformation_mode = "{coordinates}", nearest_mode = "{rounding}">(x, , s) }}""")
+    (found,) = run(proto, {"x": np.arange(length, dtype=np.float32)})
+
+    size = run_length(length, scale)
+    assert found.tolist() == picked(length, size, scale, coordinates, rounding).tolist()

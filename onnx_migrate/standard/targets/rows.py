@@ -93,6 +93,7 @@ PREDICATES = (
     "enlarges",
     "rounds_lengths",
     "samples_by_lengths",
+    "picks_otherwise",
     "has_more_indices_than_data",
     "has_more_than_four_axes",
     "has_zero_points_by_column",

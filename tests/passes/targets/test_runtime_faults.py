@@ -68,6 +68,8 @@ LINEAR = """(float{0} x) => (float{0} y) <float[{1}] s = {{{2}}}, float[0] e = {
 HALF = """(float[1,1,{0},8] x) => (float[1,1,a,4] y)
     <float[4] s = {{1, 1, 0.5, 0.5}}, float[0] e = {{}}>
     {{ y = Resize<mode = "{2}", coordinate_transformation_mode = "{1}", nearest_mode = "floor">(x, e, s) }}"""
+TWICE = """(float[1,1,{0},8] x) => (float[1,1,a,16] y) <float[4] s = {{1, 1, 2, 2}}, float[0] e = {{}}>
+    {{ y = Resize<mode = "nearest", coordinate_transformation_mode = "{1}", nearest_mode = "{2}">(x, e, s) }}"""
 TILED = "(float[{0}] x) => (float[a,b,c] y) <int64[3] r = {{{1}}}> {{ y = Tile(x, r) }}"
 NORMED = """(float[{0},2,4,4] x) => (float[{0},2,4,4] y) <float[2] s = {{1, 2}}, float[2] b = {{1, 2}}>
     {{ y = InstanceNormalization(x, s, b) }}"""
@@ -117,6 +119,13 @@ BRANCHES = """(float[2,1] x, bool c, bool d) => (float[n,m] y) {{ y = If (c) <
         (HALF.format("13", "half_pixel", "linear"), "tract==0.23", False),
         (HALF.format("13", "asymmetric", "nearest"), "opencv==5.0", False),  # picks the same elements
         (HALF.format("13", "half_pixel", "nearest"), "opencv==5.0", True),
+        (HALF.format("12", "asymmetric", "nearest"), "opencv==4.8", False),
+        (HALF.format("12", "align_corners", "nearest"), "opencv==4.8", True),
+        (HALF.format("n", "asymmetric", "nearest"), "opencv==4.8", None),
+        (HALF.format("12", "align_corners", "nearest"), "opencv==5.0", False),
+        (TWICE.format("n", "asymmetric", "floor"), "opencv==4.8", False),
+        (TWICE.format("n", "half_pixel", "round_prefer_floor"), "opencv==4.8", False),
+        (TWICE.format("n", "half_pixel", "floor"), "opencv==4.8", True),
         (TILED.format("1,3,4", "1, 2, 2"), "opencv==4.12", False),
         (TILED.format("2,3,4", "1, 2, 2"), "opencv==4.12", True),
         (TILED.format("n,3,4", "1, 2, 2"), "opencv==4.12", None),
