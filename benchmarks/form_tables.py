@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 
+from onnx_migrate.passes.targets.runtime_faults import faulty_nodes
+
 from benchmarks.form_boxes import Sample, boxes, narrowed, of_kernels, widened
 from benchmarks.form_samples import Kept, alike, learned, samples
 from benchmarks.operator_cases import Case
 from benchmarks.operator_rows import release_of
 from onnx_migrate.files import load
-from onnx_migrate.passes.targets.runtime_faults import faulty_nodes
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import CONTROL_FLOW
 from onnx_migrate.standard.targets import FAILING, Box, holds, pairs_in, parse_forms, resolve
@@ -56,7 +57,11 @@ def write_forms(
     found_boxes, found_pairs = [], []
     for at, release in enumerate(releases):
         version = versions.get(release, "")
-        own = _without_faults(runtime, version, kept.get(version, {}), folder) if failing or release != last else {}
+        own = (
+            _without_faults(runtime, version, kept.get(version, {}), folder)
+            if failing or release != last
+            else {}
+        )
         found = samples(cases, own, folder)
         fit = partial(_added, before.boxes[at], cases, own) if before else None
         known = dict(
