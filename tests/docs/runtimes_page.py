@@ -104,8 +104,8 @@ OpenCV 4 vary by up to three, because its Gemm is not deterministic.
 """
 
 OPENCV = """
-OpenCV 4 rounds nearest in its own way in every form: `ceil`, `align_corners` as `round_prefer_floor`, and `half_pixel` as
-`round_prefer_floor` (up to 4.7 as `round_prefer_ceil`). It does not support cubic. OpenCV 5 supports all.
+OpenCV 4 does not read `nearest_mode`: it picks as `floor` with `asymmetric`, and as `round_prefer_ceil` with `align_corners` and
+`half_pixel` (up to 4.7 as `round_prefer_floor` with `half_pixel`). It does not support cubic. OpenCV 5 supports all.
 
 **Linear Upsample of PyTorch in OpenCV.** Up to opset 10, OpenCV computes the linear Upsample of a model whose
 `producer_name` is `pytorch` as `half_pixel`, which is what PyTorch computed, although the file does not say so. From opset 11 on
