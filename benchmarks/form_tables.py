@@ -21,7 +21,7 @@ from onnx_migrate.standard.targets import FAILING, Box, holds, pairs_in, parse_f
 from onnx_migrate.standard.targets.releases import key
 from tests.campaigns.runtimes.releases import run
 
-__all__ = ["write_forms"]
+__all__ = ["without_faults", "write_forms"]
 
 _KERNELS = ("onnxruntime",)
 """The runtimes that give each node to a kernel, with the schema's defaults where an attribute is left out."""
@@ -58,7 +58,7 @@ def write_forms(
     for at, release in enumerate(releases):
         version = versions.get(release, "")
         own = (
-            _without_faults(runtime, version, kept.get(version, {}), folder)
+            without_faults(runtime, version, kept.get(version, {}), folder)
             if failing or release != last
             else {}
         )
@@ -77,7 +77,7 @@ def write_forms(
     into.write_text(_text(releases, found_boxes, found_pairs), encoding="utf-8")
 
 
-def _without_faults(runtime: str, version: str, kept: Kept, folder: Path) -> Kept:
+def without_faults(runtime: str, version: str, kept: Kept, folder: Path) -> Kept:
     """Return what is kept without the models whose failing a fault of the release's table explains."""
     if not kept:
         return kept
