@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 
 from benchmarks.form_tables import without_faults
 from benchmarks.random_nodes import write
+from onnx_migrate.compatibility import CompatibilityChecker, Support
+from onnx_migrate.files import load
+from onnx_migrate.standard.targets import resolve
+from tests.campaigns.runtimes import releases
 from tests.harness import model, run
 
 
@@ -40,3 +47,30 @@ def test_what_a_fault_explains_counts_against_no_form(tmp_path: Path) -> None:
     left = without_faults("opencv", "4.8.1.78", kept, tmp_path)
     assert list(left) == ["whole/unknown", "whole/gone"]
     assert without_faults("opencv", "4.8.1.78", {"whole/known": ("", "right", "")}, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("runtime", "package"),
+    [("opencv", "opencv-python-headless"), ("openvino", "openvino"), ("tract", "tract")],
+)
+def test_what_is_said_to_run_runs(runtime: str, package: str, tmp_path: Path) -> None:
+    try:
+        release = version(package)
+    except PackageNotFoundError:
+        pytest.skip(f"{runtime} is not installed")
+    write(tmp_path, 150, seed=20)
+    names = sorted(path.stem for path in tmp_path.glob("*.onnx"))
+    (target,) = resolve([f"{runtime}=={release}"])
+    said = {
+        name: CompatibilityChecker(load(tmp_path / f"{name}.onnx")).advise(target).standing for name in names
+    }
+
+    found = releases.run(runtime, release, tmp_path, names, python=sys.executable)
+
+    run_there = [name for name, standing in said.items() if standing is Support.AS_IS]
+    assert len(run_there) > 80
+    assert {name: found.why[name] for name in run_there if found.ended[name] != "right"} == {}
+    assert [
+        name for name, standing in said.items() if standing is Support.NO and found.ended[name] == "right"
+    ] == []
