@@ -82,8 +82,8 @@ class Decompose(StepVisitor):
         form = signature_at(node.domain, node.op_type, opset)
         since = form.since_version if form else None
         self._origin = (scope, Where(scope.path, node_name(node), node.op_type, since))
-        # Every node that is written for this one, with the operators that it is written for.
-        self._written_for: dict[int, tuple[onnx.NodeProto, Operators]] = {id(node): (node, ())}
+        # Every node that is written for this one, with the operators that it is written for, and whether it was brought down.
+        self._written_for: dict[int, tuple[onnx.NodeProto, Operators, bool]] = {id(node): (node, (), False)}
         return newer or opset
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
@@ -93,7 +93,7 @@ class Decompose(StepVisitor):
         """
         if self.calls_function(node):
             return None
-        _, ancestors = self._written_for[id(node)]
+        _, ancestors, is_lowered = self._written_for[id(node)]
         reason = self.unfit(node, scope)
         if reason is None and ancestors and self.newer is not None and is_onnx(node.domain):
             reason = self.newer(node.op_type, self._opset)
@@ -102,7 +102,9 @@ class Decompose(StepVisitor):
                 return None
             if version > self._opset:
                 return self._brought_down(node, scope, version, ancestors)
-            return self._lifted(node, scope, version, ancestors)
+            # One that was brought down, and does not fit again when it is lifted, would go round for ever.
+            own = (*ancestors, (node.domain, node.op_type)) if is_lowered else ancestors
+            return self._lifted(node, scope, version, ancestors, own)
         operator = (node.domain, node.op_type)
         if operator in ancestors:
             raise self._error(
@@ -110,8 +112,8 @@ class Decompose(StepVisitor):
             )
         rewriter = self._lowered(node, scope, version, reason)
         below = (*ancestors, operator)
-        # A node that keeps its operator is on its way down.
-        self._inherit(rewriter, below, ancestors if (node.domain, node.op_type) == operator else below)
+        is_kept = (node.domain, node.op_type) == operator  # it is on its way down
+        self._inherit(rewriter, below, ancestors if is_kept else below, lowered=is_kept)
         return rewriter
 
     def refusal(self, error: CannotMigrate) -> LoweringRefusal:
@@ -207,9 +209,9 @@ class Decompose(StepVisitor):
         return None
 
     def _lifted(
-        self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators
+        self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators, own: Operators
     ) -> LoweringRewriter | None:
-        """Take the next step of a node up to the opset of the model; None where there is none."""
+        """Take the next step of a node up to the opset of the model, written for `own` then; None where there is none."""
         step = next_step(node.domain, node.op_type, version, self._opset)
         if step is None:
             return None
@@ -222,7 +224,7 @@ class Decompose(StepVisitor):
         rewriter = self.apply(step, self.rewriter(node, scope, where, step.to, self._opset))
         rewriter.reasons.clear()
         rewriter.default_reason = self._shown
-        self._inherit(rewriter, ancestors, ancestors)
+        self._inherit(rewriter, ancestors, own)
         return rewriter
 
     def _error(self, reason: str, *, code: str, hint: str = "") -> CannotMigrate:
@@ -233,11 +235,13 @@ class Decompose(StepVisitor):
         self._shown = self._shown or reason
         rewriter.default_reason = self._shown
 
-    def _inherit(self, rewriter: LoweringRewriter, ancestors: Operators, own: Operators) -> None:
+    def _inherit(
+        self, rewriter: LoweringRewriter, ancestors: Operators, own: Operators, *, lowered: bool = False
+    ) -> None:
         """Record for which operators the nodes of a rewriter are written: `own` of its node, `ancestors` of all others."""
         for item in (*rewriter.preceding, *rewriter.following):
-            self._written_for[id(item)] = (item, ancestors)
-        self._written_for[id(rewriter.node)] = (rewriter.node, own)
+            self._written_for[id(item)] = (item, ancestors, False)
+        self._written_for[id(rewriter.node)] = (rewriter.node, own, lowered)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import onnx_migrate
 from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
@@ -165,3 +166,11 @@ def test_a_best_effort_writes_what_can_be_done_and_names_what_is_left() -> None:
     assert note.message.startswith("left as it is: 'prod' (ReduceProd-13): Chip 8.5 has no ReduceProd")
     same(run(source, feeds), run(result.proto, feeds), "best effort", 1e-5, 2e-6)
     assert again.proto == result.proto
+
+
+def test_a_node_that_is_brought_down_and_does_not_fit_when_it_is_lifted_is_refused() -> None:
+    source = model("""16 (float[1,2,5,16] x) => (float[1,2,2,8] y) <float[4] s = {1, 1, 0.5, 0.5}> {
+        y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "ceil">(x, , s) }""")
+
+    with pytest.raises(onnx_migrate.MigrateError, match="writes Resize again"):
+        onnx_migrate.migrate(source, runtime="mnn==3.6", simplify=False, verify=False)
