@@ -133,7 +133,7 @@ _WRONG = "runtime-fault"
 """The code of notes on nodes that a runtime computes wrongly."""
 _SAID = (_WRONG, "operators-not-known")
 """The codes of warnings that the fields of `Compatibility` say."""
-_DOUBTS = ("runtime-opset", "runtime-fault-of-sizes")
+_DOUBTS = ("runtime-opset", "possible-runtime-fault")
 """The codes of notes on a model of a newer opset than a runtime is known to run, and on nodes that it may compute wrongly."""
 
 

@@ -142,11 +142,11 @@ class FitForms(Pass):
         if "no_inner_symbols" in self.targets.write:
             self._drop_symbols(proto, log)
         if "true_shapes" in self.targets.write:
-            for name in declare_true_shapes(model):
+            for name in declare_true_shapes(model, inner="true_inner_shapes" in self.targets.write):
                 log.note(
                     self.name,
                     "shape-declared",
-                    f"output {name!r} is declared with as many axes as it has, as {_who(self.targets, 'true_shapes')} wants",
+                    f"{name!r} is declared with as many axes as it has, as {_who(self.targets, 'true_shapes')} wants",
                     subject=name,
                 )
         return model

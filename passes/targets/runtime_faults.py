@@ -25,7 +25,7 @@ __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_o
 
 
 class FaultyNode(NamedTuple):
-    """A node that a target computes wrongly; without `is_certain`, it does for some sizes of its open dims."""
+    """A node that a target computes wrongly; without `is_certain`, it does for some values or sizes of its open dims."""
 
     node: onnx.NodeProto
     fault: FaultRow
@@ -34,7 +34,8 @@ class FaultyNode(NamedTuple):
     @property
     def text(self) -> str:
         """What is wrong; it follows the name of the target."""
-        return self.fault.text if self.is_certain else f"{self.fault.text}: its open dims decide"
+        decided = self.is_certain or self.fault.by_values
+        return self.fault.text if decided else f"{self.fault.text}: its open dims decide"
 
 
 def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[FaultyNode]:
@@ -51,7 +52,7 @@ def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[FaultyNod
         domain = "" if is_onnx(node.domain) else node.domain
         for fault in rows.get(node.op_type, ()):
             if fault.domain == domain and (answer := _applies(fault, node, place, scope)) is not False:
-                yield FaultyNode(node, fault, bool(answer))
+                yield FaultyNode(node, fault, bool(answer) and not fault.by_values)
 
 
 def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeProto, int, Scope | None]]:

@@ -179,7 +179,7 @@ class RuntimeLimits(Pass):
             text, help_ = f"{node_label(faulty.node)}: {target} {faulty.text}", faulty.fault.help
             log.note(
                 self.name,
-                "runtime-fault" if faulty.is_certain else "runtime-fault-of-sizes",
+                "runtime-fault" if faulty.is_certain else "possible-runtime-fault",
                 f"{text}. {help_[:1].upper()}{help_[1:]}" if help_ else text,
                 subject=faulty.node.name,
                 severity="warning",

@@ -1,4 +1,4 @@
-"""Declares the outputs of graphs and bodies with as many axes as they have."""
+"""Declares the outputs of graphs and bodies, and their inner values, with as many axes as they have."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["declare_true_shapes"]
 
 
-def declare_true_shapes(model: Model) -> list[str]:
+def declare_true_shapes(model: Model, *, inner: bool) -> list[str]:
     """Declare outputs that have another number of axes than they are declared with as they are; return their names.
 
     ONNX Runtime up to 1.11 fails on such an output of a branch in a loop, and 1.4 on one of the model. Up to 1.16 it fails on an
-    output of a Scan's body of which it cannot tell how many axes it has.
+    output of a Scan's body of which it cannot tell how many axes it has. With `inner`, values in between are declared so too:
+    up to 1.5 it does not load a model with a wrong one.
     """
     written = []
     for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
         for scope in top.nested() if opset is not None else ():
-            for value, shape in _wrong(scope, opset or 0):
+            for value, shape in _wrong(scope, opset or 0, inner=inner):
                 set_dims(value, shape)
                 scope.record_type(value.name, ValueType(value.type.tensor_type.elem_type, shape))
                 written.append(value.name)
     return written
 
 
-def _wrong(scope: Scope, opset: int) -> Iterator[tuple[onnx.ValueInfoProto, tuple[int | None, ...]]]:
-    """Yield the outputs of a body that are not declared with as many axes as they have, with their true dims."""
+def _wrong(
+    scope: Scope, opset: int, *, inner: bool
+) -> Iterator[tuple[onnx.ValueInfoProto, tuple[int | None, ...]]]:
+    """Yield the outputs, or values, of a body that are not declared with as many axes as they have, with their true dims."""
     if not isinstance(scope.body, onnx.GraphProto):
         return
     scanned = scope.parent is not None and scope.parent.body.node[int(scope.key[-3])].op_type == "Scan"
@@ -46,7 +49,8 @@ def _wrong(scope: Scope, opset: int) -> Iterator[tuple[onnx.ValueInfoProto, tupl
         if known.shape is not None and known.dtype is not None and not told:
             value.type.tensor_type.elem_type = known.dtype
             yield value, known.shape
-    declared = {value.name: value for value in scope.body.output if value.type.tensor_type.HasField("shape")}
+    values = (*scope.body.output, *(scope.body.value_info if inner else ()))
+    declared = {value.name: value for value in values if value.type.tensor_type.HasField("shape")}
     for node in scope.body.node:
         if not is_onnx(node.domain) or may_hold_graphs(node.domain, node.op_type):
             continue

@@ -85,6 +85,7 @@ FORMS = (
     "zero_points",
     "dequantizers_apart",
     "true_shapes",
+    "true_inner_shapes",
 )
 """What `write` of a release may ask for."""
 
@@ -321,6 +322,8 @@ class FaultRow:
     """From how many elements of the first input on it is."""
     when: str = toml_key(known=("", *PREDICATES), default="")
     """The name of a further condition, one of `PREDICATES`."""
+    by_values: bool = False
+    """Whether it is only for some values, which no model says."""
     source: str = ""
 
 

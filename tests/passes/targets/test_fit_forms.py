@@ -356,6 +356,16 @@ def test_an_output_without_axes_is_declared_so() -> None:
     assert not declared.shape.dim
 
 
+def test_an_inner_value_is_declared_with_its_axes_where_that_is_asked_for() -> None:
+    """ONNX Runtime 1.3 to 1.5 do not load it: "Mismatch between number of source and target dimensions"."""
+    source = """11 (float[2,3] x) => (float[6] y) <float t, int64[1] s = {6}> { t = Transpose(x) y = Reshape(t, s) }"""
+    result, log = fit(source, "true_shapes", "true_inner_shapes")
+    (declared,) = result.graph.value_info
+    assert [dim.dim_value for dim in declared.type.tensor_type.shape.dim] == [3, 2]
+    assert [note.code for note in log.notes] == ["shape-declared"]
+    assert not fit(source, "true_shapes")[1].notes
+
+
 @pytest.mark.parametrize(("scale", "readers"), [("v", 2), ("s", 2), ("v", 1)])
 def test_each_node_reads_a_dequantize_linear_of_its_own(scale: str, readers: int) -> None:
     other = "Add (a, b)" if readers == 2 else "Relu (a)"
