@@ -83,7 +83,7 @@ def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...]
     """Return whether a shape is longer than another along an axis; None if open dims decide."""
     if one is None or other is None or len(one) != len(other):
         return None
-    pairs = [(a, b) for a, b in zip(one, other, strict=True)]
+    pairs = list(zip(one, other, strict=True))
     if any(a is not None and b is not None and a > b for a, b in pairs):
         return True
     return None if any(a is None or b is None for a, b in pairs) else False
@@ -119,7 +119,7 @@ def _padded_axes(node: onnx.NodeProto, scope: Scope) -> tuple[set[int], int] | N
     if axes is None:
         return None
     count = len(pads) // 2
-    ends = zip(axes, pads[:count], pads[count:], strict=True)
+    ends = zip(axes, pads[:count], pads[count:], strict=False)
     return {int(axis) % rank for axis, begin, end in ends if begin or end}, rank
 
 

@@ -49,7 +49,7 @@ def _of_axes(
     found = [
         None if length is None and stride > 1 else holds(length or 0, begin, end, window, stride)
         for length, begin, end, window, stride in zip(
-            shape[2:], pads[:axes], pads[axes:], windows, strides, strict=True
+            shape[2:], pads[:axes], pads[axes:], windows, strides, strict=False
         )
     ]
     return True if True in found else None if None in found else False

@@ -80,7 +80,7 @@ def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
     given = scope.constant(named) if named else values_of(node).get("axes", ())
     if shape is None or given is None:
         return None
-    axes = sorted(int(axis) % len(shape) for axis in given)
+    axes = sorted(int(axis) % len(shape) for axis in given if shape)
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     return _Reduction(
         tuple(shape[axis] for axis in axes),

@@ -35,6 +35,8 @@ def rounds_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | No
 def samples_by_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     """Return whether the quotient of the lengths samples elsewhere than the scale; None if open dims decide."""
     coordinates, rounding = _modes(node)
+    if rounding is None:
+        return None
 
     def differs(length: int, scale: float, size: int) -> bool:
         if value_of(node, values_of(node), "mode") != "nearest":
@@ -49,6 +51,8 @@ def samples_by_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool 
 def picks_otherwise(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     """Return whether OpenCV 4.8 to 4.14 pick other elements in a nearest Resize; None if open dims decide."""
     coordinates, rounding = _modes(node)
+    if rounding is None:
+        return None
 
     def differs(length: int, scale: float, size: int) -> bool:
         own = picked(length, size, scale, coordinates, rounding)
@@ -69,14 +73,16 @@ def _picked_by_opencv(length: int, size: int, coordinates: str) -> Floats:
     return indices
 
 
-def _modes(node: onnx.NodeProto) -> tuple[str, str]:
-    """Return the coordinate transformation and the rounding of a Resize; that of opset 10 has two inputs, and none of them."""
+def _modes(node: onnx.NodeProto) -> tuple[str, str | None]:
+    """Return the coordinate transformation and the rounding of a Resize; that of opset 10 has two inputs, and none of them.
+
+    A rounding that each call of a function sets is None.
+    """
     if len(node.input) == 2:
         return "asymmetric", "floor"
     given = values_of(node)
-    return str(value_of(node, given, "coordinate_transformation_mode")), str(
-        value_of(node, given, "nearest_mode")
-    )
+    rounding: str | None = value_of(node, given, "nearest_mode")
+    return str(value_of(node, given, "coordinate_transformation_mode")), rounding
 
 
 def _has_sizes(node: onnx.NodeProto) -> bool:

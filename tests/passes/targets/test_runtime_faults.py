@@ -86,6 +86,22 @@ BRANCHES = """(float[2,1] x, bool c, bool d) => (float[n,m] y) {{ y = If (c) <
     else_branch = other () => (float[2,1] b) {{ b = Identity(x) }}> }}"""
 
 
+@pytest.mark.parametrize("release", ["opencv==4.8", "opencv==5.0", "onnxruntime==1.16", "tract==0.23"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "11 (float x) => (float y) { y = ReduceSum(x) }",
+        '18 (float[2,3] x, int64[4] p, int64[k] a) => (float[b,c] y) { y = Pad<mode = "edge">(x, p, , a) }',
+        "13 (float[2,3] x, int64[2] r) => (float[b,c] y) { y = Tile(x, r) }",
+        "11 (float[1,1,n] x) => (float[1,1,m] y) { y = MaxPool<kernel_shape = [2], ceil_mode = 1>(x) }",
+        '13 (float[n] x, float[1] s) => (float[m] y) { y = Resize<mode = "nearest">(x, , s) }',
+    ],
+)
+def test_what_is_asked_of_a_node_may_not_be_known(text: str, release: str) -> None:
+    (target,) = resolve([release])
+    assert CompatibilityChecker(Model(model(text))).advise(target).standing is not Support.NO
+
+
 @pytest.mark.parametrize(
     ("text", "runtime", "no"),
     [
