@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from onnx_migrate.errors import Cancelled
+from onnx_migrate.process.signals import start_blocked
 
 __all__ = ["CancelToken", "Stopped", "check_cancelled", "stoppable", "when_cancelled"]
 
@@ -71,7 +72,7 @@ def when_cancelled(act: Callable[[], None]) -> Iterator[None]:
                 return
 
     watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    start_blocked(watcher)
     try:
         yield
     finally:

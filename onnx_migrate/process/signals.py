@@ -1,13 +1,14 @@
-"""Signals blocked for the duration of a block."""
+"""Signals blocked for the duration of a block, and in threads beside the main one."""
 
 from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["STOPS", "blocked"]
+__all__ = ["STOPS", "blocked", "start_blocked"]
 
 STOPS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 if sys.platform != "win32":
@@ -29,3 +30,9 @@ def blocked(*numbers: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_blocked(thread: threading.Thread) -> None:
+    """Start a thread that takes no signals: Python would run their handlers in the main thread, though that blocks them."""
+    with blocked(*STOPS):
+        thread.start()

@@ -18,6 +18,7 @@ from onnx_migrate.process.cancellation import when_cancelled
 from onnx_migrate.process.copied import CopiedProcess
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
 from onnx_migrate.process.limits import Limits
+from onnx_migrate.process.signals import start_blocked
 from onnx_migrate.process.temporary import TemporaryFolder
 
 __all__ = ["Program", "Supervised"]
@@ -100,7 +101,7 @@ class Supervised:
         timer = threading.Timer(seconds or 0.0, self._expire)
         timer.daemon = True
         if seconds is not None:
-            timer.start()
+            start_blocked(timer)
         try:
             with when_cancelled(self.kill):
                 yield

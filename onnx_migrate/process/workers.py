@@ -22,6 +22,7 @@ from onnx_migrate.process.cancellation import Stopped
 from onnx_migrate.process.child import Listener, call
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory
 from onnx_migrate.process.limits import Limits
+from onnx_migrate.process.signals import start_blocked
 from onnx_migrate.process.worker import Worker, setting
 
 __all__ = ["Workers", "current_workers", "run", "using"]
@@ -115,7 +116,7 @@ class Workers:
             wait = self._waiting[0][1] + self._idle - time.monotonic()
             self._timer = threading.Timer(max(0.0, wait), self._end_idle)
             self._timer.daemon = True
-            self._timer.start()
+            start_blocked(self._timer)
 
     def _end_idle(self) -> None:
         with self._lock:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from onnx_migrate.process import Limits, OutOfMemory, Returned, Workers, run, using
+from onnx_migrate.process.signals import STOPS
 from tests.process.processes import alive, eventually
 from tests.support.paths import ROOT
 
@@ -227,3 +228,17 @@ def test_a_script_without_a_main_guard_leaves_no_process_and_no_folder(
     assert eventually(lambda: not any(alive(int(pid)) for pid in pids.split()))
     left = [path.name for path in (tmp_path / "tmp").iterdir() if path.name != ".ses"]
     assert how == "at once" or not left
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_thread_that_ends_idle_workers_takes_no_signals() -> None:
+    """A handler would run in the main thread where that blocks signals, and leave a folder that nothing knows of."""
+    workers = Workers(60.0)
+    with workers.borrowed():
+        pass
+    assert workers._timer is not None
+    status = Path(f"/proc/self/task/{workers._timer.native_id}/status").read_text()
+    workers.close()
+
+    mask = int(status.partition("SigBlk:")[2].split()[0], 16)
+    assert all(mask >> (number - 1) & 1 for number in STOPS)
