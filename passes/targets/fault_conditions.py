@@ -10,6 +10,7 @@ import onnx
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import subgraphs
 
+from .answers import any_of
 from .channel_blocks import narrow_inputs
 from .misfits import values_of
 from .pool_windows import begins_in_padding, is_cut_off
@@ -83,10 +84,7 @@ def _is_longer(one: tuple[int | None, ...] | None, other: tuple[int | None, ...]
     """Return whether a shape is longer than another along an axis; None if open dims decide."""
     if one is None or other is None or len(one) != len(other):
         return None
-    pairs = list(zip(one, other, strict=True))
-    if any(a is not None and b is not None and a > b for a, b in pairs):
-        return True
-    return None if any(a is None or b is None for a, b in pairs) else False
+    return any_of(None if a is None or b is None else a > b for a, b in zip(one, other, strict=True))
 
 
 def _has_a_batch(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:

@@ -8,6 +8,7 @@ import onnx
 
 from onnx_migrate.facts.scope import Scope
 
+from .answers import any_of
 from .misfits import values_of
 
 __all__ = ["begins_in_padding", "is_cut_off"]
@@ -46,10 +47,9 @@ def _of_axes(
     pads, ones = given.get("pads") or (0,) * 2 * axes, (1,) * axes
     strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
     windows = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
-    found = [
+    return any_of(
         None if length is None and stride > 1 else holds(length or 0, begin, end, window, stride)
         for length, begin, end, window, stride in zip(
             shape[2:], pads[:axes], pads[axes:], windows, strides, strict=False
         )
-    ]
-    return True if True in found else None if None in found else False
+    )

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import onnx
 
 from onnx_migrate.facts.scope import Scope
 
+from .answers import all_of, reaches
 from .misfits import values_of
 
-__all__ = [
-    "all_of",
-    "divides_among_threads",
-    "keeps_many_axes",
-    "reaches",
-    "reduces_many_axes",
-    "reduces_many_axes_before_others",
-]
+__all__ = ["divides_among_threads", "keeps_many_axes", "reduces_many_axes", "reduces_many_axes_before_others"]
 
 _Dims = tuple["int | None", ...]
 
@@ -88,16 +81,3 @@ def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
         shape[axes[-1] + 1 :] if axes else (),
         not axes or not kept or kept[-1] < axes[0],
     )
-
-
-def reaches(dims: Iterable[int | None], least: int) -> bool | None:
-    """Return whether dims have a product of `least` or more; None if those that are open decide."""
-    product, is_open = 1, False
-    for dim in dims:
-        product, is_open = product * (1 if dim is None else dim), is_open or dim is None
-    return True if product >= least else None if is_open and product else False
-
-
-def all_of(*answers: bool | None) -> bool | None:
-    """Return whether all answers are yes; None, which is not known, if that decides."""
-    return False if False in answers else None if None in answers else True

@@ -17,9 +17,9 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at, versions
 from onnx_migrate.standard.targets import FaultRow, Target, Targets
 
+from .answers import all_of, reaches
 from .fault_conditions import ATTRIBUTES, SIZES
 from .misfits import value_of, values_of
-from .reductions import all_of, reaches
 
 __all__ = ["OpsetBound", "bound_opset", "fault_bound", "faulty_nodes", "needed_opset"]
 
