@@ -276,3 +276,15 @@ def test_help_does_not_load_onnx() -> None:
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_default_migration_loads_only_the_passes_that_it_runs() -> None:
+    code = (
+        "import sys\n"
+        "import onnx_migrate\n"
+        "onnx_migrate.migrate('fixtures/conv_relu_upsample_opset9.onnx', simplify=False, verify=False)\n"
+        "others = ('control_flow', 'integers', 'precision', 'static_shapes', 'targets')\n"
+        "loaded = [name for name in others if f'onnx_migrate.passes.{name}' in sys.modules]\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

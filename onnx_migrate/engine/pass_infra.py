@@ -138,7 +138,8 @@ def is_builtin(item: object) -> bool:
 
 def make_pass(name: str, **options: Any) -> Pass:
     """Return a pass of this package with these options, which are the fields of its class."""
-    return builtin_passes()[name](**options)
+    kind = _builtin.get(name) or builtin_passes()[name]  # one that is imported needs no import of all others
+    return kind(**options)
 
 
 def register_default_pipeline(
