@@ -105,12 +105,9 @@ def _schema_options(
 ) -> dict[str, bool]:
     """Return what keeps onnxsim from copying onnx's schemas, which are thousands, where it has them or needs none of them."""
     global _copied
-    known = alone and (
-        _copied
-        or all(
-            node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, _KNOWN_OPSET, "")
-            for node in all_nodes(model)
-        )
+    known = (alone and _copied) or all(
+        node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, _KNOWN_OPSET, "")
+        for node in all_nodes(model)
     )
     _copied = _copied or not known
     known = known and "import_custom_schemas" in inspect.signature(simplify).parameters

@@ -110,8 +110,9 @@ def test_the_package_that_is_not_run_only_imports() -> None:
     assert only_imports or version("onnxsim") not in IMPORTS_ALONE
 
 
-def test_schemas_are_copied_once_and_only_for_operators_that_onnxsim_may_lack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("alone", "copied"), [(True, [False, True, False]), (False, [False, True, True])])
+def test_schemas_are_copied_for_operators_that_onnxsim_may_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: bool, copied: list[bool]
 ) -> None:
     import onnxsim
 
@@ -126,6 +127,6 @@ def test_schemas_are_copied_once_and_only_for_operators_that_onnxsim_may_lack(
     newer = TEXT.replace("MatMul(x, e)", "Gelu(e)").replace("17 (", "20 (")
     for text in (TEXT, newer, newer):
         onnx.save(model(text), tmp_path / "a.onnx")
-        CHILD.simplify_file(str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), 1 << 20, True, True, True)
+        CHILD.simplify_file(str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), 1 << 20, True, True, alone)
 
-    assert asked == [False, True, False]
+    assert asked == copied
