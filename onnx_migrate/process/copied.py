@@ -17,16 +17,15 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from pathlib import Path
-from typing import NoReturn
 
 from onnx_migrate.process.child import forget_parent, serve
 from onnx_migrate.process.limits import data_size
 from onnx_migrate.process.signals import STOPS, blocked
 
-__all__ = ["CopiedProcess", "allow_copies", "keep_only", "may_copy"]
+__all__ = ["CopiedProcess", "allow_copies", "fork", "keep_only", "may_copy"]
 
 _MOST_DATA = 256 << 20
 """Bytes of private memory above which a process is not copied: they would count as the child's, for its limit."""
@@ -57,13 +56,9 @@ class CopiedProcess:
     def __init__(self, log: int, folder: Path, memory: int | None, modules: Sequence[str]) -> None:
         requests, to_child = os.pipe()
         from_child, messages = os.pipe()
-        parent = os.getpid()
         self.returncode: int | None = None
-        with warnings.catch_warnings(), blocked(*STOPS):  # no handler of this process runs in the copy
-            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks with threads
-            self.pid = os.fork()
-            if not self.pid:
-                _serve(requests, messages, log, folder, (str(parent), str(memory or ""), ",".join(modules)))
+        arguments = str(os.getpid()), str(memory or ""), ",".join(modules)
+        self.pid = fork(lambda: _serve(requests, messages, log, folder, arguments))
         os.close(requests)
         os.close(messages)
         self.stdin = os.fdopen(to_child, "wb")
@@ -101,29 +96,43 @@ class CopiedProcess:
         self.returncode = 0  # something else has waited for it
 
 
-def _serve(requests: int, messages: int, log: int, folder: Path, arguments: tuple[str, str, str]) -> NoReturn:
+def _serve(requests: int, messages: int, log: int, folder: Path, arguments: tuple[str, str, str]) -> None:
     """Become a worker: what a fresh interpreter would not have is put aside."""
-    try:
-        os.setsid()
-        for number in (signal.SIGTERM, signal.SIGALRM):
-            signal.signal(number, signal.SIG_DFL)
-        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        os.dup2(requests, 0)
-        os.dup2(messages, 1)
-        os.dup2(log, 2)
-        keep_only(0, 1, 2)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-        os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
-        tempfile.tempdir = None
-        forget_parent()
-        gc.freeze()
-        gc.enable()
-        Context().run(serve, *arguments)
-    finally:
-        os._exit(1)
+    os.setsid()
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.dup2(requests, 0)
+    os.dup2(messages, 1)
+    os.dup2(log, 2)
+    keep_only(0, 1, 2)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
+    tempfile.tempdir = None
+    gc.freeze()
+    gc.enable()
+    Context().run(serve, *arguments)
+
+
+def fork(serve: Callable[[], None]) -> int:
+    """Return the process id of a copy of this process, which calls `serve` and ends.
+
+    There SIGTERM and SIGALRM end it, no timer runs, and the signals of `STOPS` stay blocked until `serve` unblocks them: no
+    handler of this process runs in the copy.
+    """
+    with warnings.catch_warnings(), blocked(*STOPS):
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of every fork with threads
+        process = os.fork()
+        if process:
+            return process
+        try:
+            for number in (signal.SIGTERM, signal.SIGALRM):
+                signal.signal(number, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            forget_parent()
+            serve()
+        finally:
+            os._exit(1)
 
 
 def keep_only(*files: int) -> None:

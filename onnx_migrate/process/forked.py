@@ -17,14 +17,13 @@ import signal
 import sys
 import threading
 import time
-import warnings
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from onnx_migrate.process.child import call, forget_parent
-from onnx_migrate.process.copied import keep_only
+from onnx_migrate.process.child import call
+from onnx_migrate.process.copied import fork, keep_only
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, TimedOut
 from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
-from onnx_migrate.process.signals import STOPS, blocked
+from onnx_migrate.process.signals import STOPS
 from onnx_migrate.process.worker import Worker
 
 if TYPE_CHECKING:
@@ -74,12 +73,7 @@ class _Fork:
 
         self._pipe, theirs = Pipe()
         self._parent = os.getpid()
-        with warnings.catch_warnings(), blocked(*STOPS):  # no handler of this process runs in the copy
-            # Python 3.12 warns of every fork with threads.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process = os.fork()
-            if not self._process:
-                _serve(theirs)
+        self._process = fork(lambda: _serve(theirs))
         theirs.close()
 
     @property
@@ -122,34 +116,27 @@ class _Fork:
                 os.waitpid(self._process, 0)
 
 
-def _serve(pipe: Connection) -> NoReturn:
-    """Take calls until the parent closes its end."""
-    try:
-        # A terminal sends SIGINT to all; the parent ends this process.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for number in (signal.SIGTERM, signal.SIGALRM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+def _serve(pipe: Connection) -> None:
+    """Take calls until the parent closes its end, with an EOFError."""
+    # A terminal sends SIGINT to all; the parent ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+    keep_only(pipe.fileno())
+    gc.disable()
+    most = memory_limit()
+    while True:
+        function, args, seconds, memory = pickle.loads(pipe.recv_bytes())
+        signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # also where the parent has gone
+        limit_memory(min(filter(None, (most, data_size() + memory))))
+        ending = call(function, args)
+        try:
+            data = pickle.dumps(ending, pickle.HIGHEST_PROTOCOL)
+        except MemoryError:
+            data = pickle.dumps(OutOfMemory(memory))
+        except Exception as error:  # the value does not pickle
+            data = pickle.dumps(Raised(type(error).__name__, str(error)))
+        pipe.send_bytes(data)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        keep_only(pipe.fileno())
-        forget_parent()
-        gc.disable()
-        most = memory_limit()
-        while True:
-            function, args, seconds, memory = pickle.loads(pipe.recv_bytes())
-            signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # also where the parent has gone
-            limit_memory(min(filter(None, (most, data_size() + memory))))
-            ending = call(function, args)
-            try:
-                data = pickle.dumps(ending, pickle.HIGHEST_PROTOCOL)
-            except MemoryError:
-                data = pickle.dumps(OutOfMemory(memory))
-            except Exception as error:  # the value does not pickle
-                data = pickle.dumps(Raised(type(error).__name__, str(error)))
-            pipe.send_bytes(data)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        os._exit(0)
 
 
 _lock = threading.Lock()
