@@ -254,7 +254,7 @@ class Rewriter(NodeView):
         node.op_type = operator
         if domain or node.domain:
             node.domain = domain
-        if self.replaced or given != list(node.input[: len(given)]) or any(node.input[len(given) :]):
+        if self.replaced or given != node.input[:]:
             del node.input[:]
             node.input.extend(given)
 
