@@ -293,7 +293,7 @@ class Verifying:
         return works
 
     def _newest_loadable(self, original: Model, failed: Model) -> int | None:
-        """Return the newest opset below the result's at which the migrated model loads; None if none was found in time.
+        """Return the newest opset below the result's at which it loads as the original does; None if none was found in time.
 
         Optional passes are left out.
         """
@@ -312,7 +312,7 @@ class Verifying:
                 candidate = older.run(original, ChangeLog()).model
             except MigrateError:
                 continue  # not every opset can be reached
-            if self.prover.loads(candidate):
+            if self.prover.loads(candidate, original):
                 return opset
         return None
 

@@ -11,8 +11,10 @@ import pytest
 
 from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, migrate, process
 from onnx_migrate.options import policy_of
+from onnx_migrate.verify import load_check
 from onnx_migrate.verify.dynamic import proof
 from onnx_migrate.verify.equivalence import check
+from onnx_migrate.verify.evaluators import LEVELS, UNOPTIMIZED, EvaluationError, Evaluator, Runnable
 from tests.harness import require_opset
 from tests.support.small_model import HERE, bytes_of, small
 
@@ -96,8 +98,19 @@ def test_a_result_that_does_not_load_is_refused(far: str) -> None:
 
 
 @pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
-def test_the_newest_opset_that_loads_is_named() -> None:
+@pytest.mark.parametrize("levels", [LEVELS, (UNOPTIMIZED,)], ids=["all", "unoptimised"])
+def test_the_newest_opset_at_which_it_loads_as_the_original_does_is_named(
+    monkeypatch: pytest.MonkeyPatch, levels: tuple[Evaluator, ...]
+) -> None:
     require_opset(23)
+    real = load_check.open_model
+
+    def opened(item: Runnable, level: Evaluator) -> Any:
+        if level not in levels:
+            raise EvaluationError("the optimiser fails", loading=True)
+        return real(item, level)
+
+    monkeypatch.setattr(load_check, "open_model", opened)
     with pytest.raises(VerificationFailed) as caught:
         migrate(model(ROI_ALIGN), opset=23, simplify=False, **HERE)
     error = caught.value

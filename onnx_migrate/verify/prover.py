@@ -208,10 +208,11 @@ class Prover:
             raise _does_not_load(replace(verdict, load=failure), failure)
         return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *filter(None, [doubt])))))
 
-    def loads(self, result: Model) -> bool:
-        """Return whether ONNX Runtime loads a result, without and with optimisation."""
+    def loads(self, result: Model, original: Model | None = None) -> bool:
+        """Return whether ONNX Runtime loads a result, without and with optimisation, if it loads the `original` so."""
         with _requires_unchanged(result):
-            return check_loads(None, self.runnable(result), self.settings) == (None, "")
+            base = None if original is None else self.runnable(original)
+            return check_loads(base, self.runnable(result), self.settings) == (None, "")
 
     def _keep_original(self, original: Model) -> None:
         if self._original is None or self._original[0] is not original:
