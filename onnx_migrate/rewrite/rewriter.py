@@ -12,7 +12,7 @@ from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.node_view import NodeView
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx, signature_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -254,7 +254,11 @@ class Rewriter(NodeView):
         node.op_type = operator
         if domain or node.domain:
             node.domain = domain
-        if self.replaced or given != node.input[:]:
+        read = node.input[:]
+        form = signature_at(domain, operator, self.version) if len(read) > len(given) else None
+        # Inputs that are left out at the end stay where this version takes them.
+        too_many = form is not None and len(read) > form.max_inputs
+        if self.replaced or given != read[: len(given)] or any(read[len(given) :]) or too_many:
             del node.input[:]
             node.input.extend(given)
 

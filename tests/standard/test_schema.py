@@ -113,6 +113,7 @@ def test_experimental_operators_have_a_deprecated_version_where_they_were_remove
 CASES = [
     (helper.make_node("Relu", ["x"], ["y"]), 14, None),
     (helper.make_node("Relu", ["x", "z"], ["y"]), 14, "has 2 inputs, but Relu-14 takes 1"),
+    (helper.make_node("Relu", ["x", ""], ["y"]), 14, "has 2 inputs, but Relu-14 takes 1"),
     (helper.make_node("Clip", ["x", "", "m"], ["y"]), 13, None),
     (helper.make_node("Add", ["", "x"], ["y"]), 14, "omits input 0, which Add-14 requires"),
     (helper.make_node("Concat", [], ["y"], axis=0), 13, "has 0 inputs, but Concat-13 takes 1 or more"),
