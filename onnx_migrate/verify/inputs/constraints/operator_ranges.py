@@ -54,6 +54,7 @@ _ACCEPTED: dict[tuple[str, int], Range] = {
     ("Bernoulli", 0): Range(0.0, 1.0),
     ("Div", 1): Range(1, 8, discrete=True),
     ("Mod", 1): Range(1, 8, discrete=True),
+    ("BitShift", 1): Range(0, 31, discrete=True),  # version 11 leaves open what wider shifts give
     ("HannWindow", 0): Range(5, 10),
     ("HammingWindow", 0): Range(5, 10),
     ("BlackmanWindow", 0): Range(5, 10),

@@ -114,6 +114,7 @@ def test_only_restricting_inputs_have_a_range():
     assert accepted("Relu", 0) is None
     assert accepted("Dropout", 1).high < 1
     assert accepted("Mod", 1).discrete
+    assert ends("BitShift", 1) == (0, 31)
 
 
 def test_strings_are_numbers_where_they_are_cast_and_keys_where_they_are_looked_up():
