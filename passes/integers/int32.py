@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import count_of
@@ -114,7 +114,7 @@ class Int32(Pass):
         raise CannotMigrate(
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
-            where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
+            where=step.where,
             hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
         )
 

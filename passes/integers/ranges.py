@@ -101,7 +101,7 @@ class Ranges:
         """Return whether only the low 32 bits of what a node reads count, as all that it makes is in int32."""
         if step.domain or place not in _MODULAR.get(step.node.op_type, ()):
             return False
-        return all(made is None or self.in_int32(made) for made in step.outputs)
+        return all(map(self.in_int32, step.made))
 
     def enter(self, value: Value, known: Interval | None) -> None:
         """Enter the range of a value: what is beyond its type wraps around, and an index lies within its axis."""
@@ -205,11 +205,7 @@ def _find_indices(graph: Frame, ranges: Ranges) -> None:
                 _narrow(step.inputs[1], (-size, size - 1), ranges)
             continue
         known = ranges.indices.get(step.outputs[0]) if step.outputs and step.outputs[0] is not None else None
-        if (
-            known is None
-            or step.domain
-            or any(value is not None and value.frame is not graph for value in step.inputs)
-        ):
+        if known is None or step.domain or any(value.frame is not graph for value in step.read):
             continue
         if step.node.op_type in _WHOLE:
             for moved in step.inputs if step.is_a("Concat") else step.inputs[:1]:

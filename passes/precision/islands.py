@@ -103,9 +103,7 @@ class _Search:
         """The nodes that end the process in the narrow type, once that is known."""
         self._wholes: set[Islands] = set()
         """Islands that are the whole model."""
-        self._makers = {
-            value.name: step for step in graph.steps for value in step.outputs if value is not None
-        }
+        self._makers = {value.name: step for step in graph.steps for value in step.made}
 
     def run(self) -> Found:
         """Search. Where nothing can be compared, the closeness says why."""
@@ -299,18 +297,11 @@ def _inside(*steps: Step, but: Collection[str] = ()) -> Iterator[Step]:
 
 
 def _neighbours(step: Step) -> Iterable[Step]:
-    for value in step.inputs:
-        if (
-            value is not None
-            and value.maker is not None
-            and value.maker.frame is step.frame
-            and value.tensor is None
-        ):
+    for value in step.read:
+        if value.maker is not None and value.maker.frame is step.frame and value.tensor is None:
             yield value.maker
     yield from _readers(step)
 
 
 def _readers(step: Step) -> Iterable[Step]:
-    for value in step.outputs:
-        if value is not None:
-            yield from (reader for reader, _ in value.readers if reader.frame is step.frame)
+    return (reader for value in step.made for reader, _ in value.readers if reader.frame is step.frame)

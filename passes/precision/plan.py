@@ -77,11 +77,7 @@ class Plan:
 
     def computed(self, step: Step) -> list[Value]:
         """Return the inputs of a node that are computed and of a type that changes."""
-        return [
-            value
-            for value in step.inputs
-            if value is not None and value.tensor is None and self.changes_type(value)
-        ]
+        return [value for value in step.read if value.tensor is None and self.changes_type(value)]
 
 
 def moves(step: Step) -> bool:

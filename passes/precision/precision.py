@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
-from onnx_migrate.errors import CannotMigrate, UsageError, Where
+from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import count_of, did_you_mean
@@ -187,7 +187,7 @@ class Precision(Pass):
         raise CannotMigrate(
             f"nothing of the model can compute in {_NAMES[self.kind]}: {reason}",
             code="precision-lost",
-            where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
+            where=step.where,
         )
 
     def _refuse_double(self, model: Model) -> None:
@@ -205,11 +205,6 @@ class Precision(Pass):
             return
         cause = next((step for step in graph.steps if {*step.node.output} & {*closeness.causes[-1:]}), None)
         kind = _NAMES[self.kind]
-        where = None
-        if cause is not None:
-            where = Where(
-                node=node_label(cause.node), operator=cause.node.op_type, from_version=cause.version
-            )
         sizes = found.sizes.get(cause.node.output[0]) if cause is not None else None
         range_ = f"; its numbers lie between {sizes[1]:.3g} and {sizes[0]:.3g}" if sizes else ""
         if self.kind == "fp32":
@@ -226,7 +221,7 @@ class Precision(Pass):
         raise CannotMigrate(
             f"in {kind}, {closeness.worst}{tried}{range_}",
             code="precision-lost",
-            where=where,
+            where=cause.where if cause is not None else None,
             hint=hint + more,
         )
 

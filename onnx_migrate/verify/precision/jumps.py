@@ -69,11 +69,11 @@ def _first(reference: Reference, result: Runnable, place: int, output: str) -> l
     *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, names, (STRICT, COARSE))]
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
-    def any_of(values: Sequence[Value | None]) -> bool:
-        return any(value is not None and value.name in jumping for value in values)
+    def any_of(values: Sequence[Value]) -> bool:
+        return any(value.name in jumping for value in values)
 
     steps = reference.graph.steps
-    first = [step for step in steps if any_of(step.outputs) and not any_of(_read(step))]
+    first = [step for step in steps if any_of(step.made) and not any_of(_read(step))]
     return first or [step for step in steps if output in step.node.output]
 
 
@@ -82,13 +82,13 @@ def _up_to(last: list[Step]) -> Iterator[str]:
     found, pending = dict.fromkeys(last), list(last)
     while pending:
         for value in _read(pending.pop()):
-            if value is not None and value.maker is not None and value.maker not in found:
+            if value.maker is not None and value.maker not in found:
                 found[value.maker] = None
                 pending.append(value.maker)
     yield from (step.node.output[0] for step in reversed(found) if step.node.output[0])
 
 
-def _read(step: Step) -> list[Value | None]:
+def _read(step: Step) -> list[Value]:
     """Return what a node reads, with what bodies inside it read of its own body."""
     inside = [value for _, frame in step.inner for other in frame.steps for value in _read(other)]
-    return [*step.inputs, *(value for value in inside if value is not None and value.frame is step.frame)]
+    return [*step.read, *(value for value in inside if value.frame is step.frame)]

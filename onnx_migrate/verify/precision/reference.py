@@ -126,9 +126,7 @@ def decides(frame: Frame) -> bool:
 
 
 def _is_deciding(step: Step) -> bool:
-    floats = any(
-        value is not None and value.dtype in FLOATS and value.tensor is None for value in step.inputs
-    )
+    floats = any(value.dtype in FLOATS and value.tensor is None for value in step.read)
     to_integers = step.is_a("Cast") and all(
         value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
     )
@@ -188,9 +186,8 @@ def recorded(reference: Reference, made: set[str] | None) -> list[str]:
     return [
         value.name
         for step in reference.graph.steps
-        for value in step.outputs
-        if value is not None
-        and value.tensor is None
+        for value in step.made
+        if value.tensor is None
         and (value.dtype == TensorProto.FLOAT or value.dtype in NARROW)
         and not value.container
         and (made is None or value.name in made)
