@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +14,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -119,16 +118,12 @@ class Int32(Pass):
         )
 
     def _report_kept(self, plan: Plan, log: ChangeLog) -> None:
-        by_reason: dict[str, list[Step]] = defaultdict(list)
-        for step, reason in plan.kept.items():
-            by_reason[reason].append(step)
-        for reason, steps in by_reason.items():
-            names = ", ".join(repr(node_label(step.node)) for step in steps[:_SHOWN])
-            more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+        for reason, steps in plan.kept_by_reason.items():
+            names = first_of([repr(node_label(step.node)) for step in steps], _SHOWN)
             log.note(
                 self.name,
                 "kept-int64",
-                f"{count_of(len(steps), 'node')} {'keeps' if len(steps) == 1 else 'keep'} int64, as {reason}: {names}{more}",
+                f"{count_of(len(steps), 'node')} {'keeps' if len(steps) == 1 else 'keep'} int64, as {reason}: {names}",
                 subject=node_label(steps[0].node),
                 severity="warning",
             )
@@ -195,9 +190,7 @@ class Int32Ports(Int32):
 
 
 def _names(values: Iterable[Value]) -> str:
-    names = sorted({value.name for value in values})
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, names[:_SHOWN])) + more
+    return first_of([*map(repr, sorted({value.name for value in values}))], _SHOWN)
 
 
 def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
