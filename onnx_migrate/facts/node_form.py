@@ -109,7 +109,7 @@ def _facts(
         "rank": _number(max((own.rank or 0 for own in (*values, *outputs)), default=None)),
         "outputs": "".join("y" if name else "-" for name in node.output),
         "dims": _dims(values[0].shape if values else None),
-        SIZE: _size(values[0].shape if values else None),
+        SIZE: _size(values[0].size if values else None),
         AFTER: ",".join(sorted({made[name] for name in node.input if name in made})),
         BEHIND: ",".join(sorted({
             f"{min(at, _MANY)}{made[name]}" for at, name in enumerate(node.input) if name in made and kinds[at] == "x"
@@ -154,10 +154,7 @@ def _formal(schema: OpSchema | None, at: int) -> str:
 
 
 def _is_small(value: ValueType) -> bool:
-    size = 1
-    for dim in value.shape or (None,):
-        size *= _SMALL + 1 if dim is None else dim
-    return size <= _SMALL
+    return math.prod(_SMALL + 1 if dim is None else dim for dim in value.shape or (None,)) <= _SMALL
 
 
 def _several(texts: Sequence[str]) -> str:
@@ -183,11 +180,9 @@ def _dims(shape: tuple[int | None, ...] | None) -> str:
     return first + "".join("?" if None in part else "n" for part in (shape[1:2], shape[2:]) if part)
 
 
-def _size(shape: tuple[int | None, ...] | None) -> str:
-    """Return the order of magnitude of the number of elements, in octal digits."""
-    if shape is None or None in shape:
-        return "?"
-    return str(len(f"{math.prod(dim or 0 for dim in shape):o}"))
+def _size(size: int | None) -> str:
+    """Return the order of magnitude of a number of elements, in octal digits."""
+    return "?" if size is None else str(len(f"{size:o}"))
 
 
 def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:

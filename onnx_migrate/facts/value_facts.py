@@ -323,8 +323,7 @@ def _refine_feature_extractor(scope: Scope, node: onnx.NodeProto) -> None:
     """Enter what ONNX Runtime computes: the last axis has one element for each index, and there are two axes at least."""
     known, indices = (scope.value_type(name) for name in node.input)
     if known.shape and indices.shape is not None:
-        count = None if None in indices.shape else prod(size for size in indices.shape if size is not None)
-        scope.record_type(node.output[0], ValueType(known.dtype, (*(known.shape[:-1] or (1,)), count)))
+        scope.record_type(node.output[0], ValueType(known.dtype, (*(known.shape[:-1] or (1,)), indices.size)))
 
 
 def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:

@@ -239,10 +239,6 @@ def _scattered(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[In
     return [hull([ranges.of(step.inputs[0]), ranges.of(step.inputs[2])])]
 
 
-def _signs(*_: Interval) -> Interval:
-    return (-1, 1)
-
-
 _RANGES: dict[Rule, str] = {
     _of(): "Concat",
     _elements(lambda *each: (min(low for low, _ in each), min(high for _, high in each))): "Min",
@@ -264,7 +260,7 @@ _RANGES: dict[Rule, str] = {
     _elements(lambda a: (-a[1], -a[0])): "Neg",
     _elements(lambda a: (max(0, a[0], -a[1]), max(abs(a[0]), abs(a[1])))): "Abs",
     _elements(lambda a: (max(0, a[0]), max(0, a[1]))): "Relu",
-    _elements(_signs): "Sign",
+    _elements(lambda _: (-1, 1)): "Sign",
     _elements(lambda a: (math.floor(a[0]), math.ceil(a[1]))): "Ceil Floor Round",
     _elements(lambda a: (math.sqrt(a[0]), math.sqrt(a[1]))): "Sqrt",
     _elements(lambda a: (math.log(a[0]), math.log(a[1]))): "Log",

@@ -30,9 +30,8 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
 
     `way` is the configuration in which the result runs.
     """
-    made = {name for node in result.model.graph.node for name in node.output}
     errors: dict[str, float] = {}
-    for (errors,) in inner_errors(reference, result, feed, recorded(reference, made), (way,)):
+    for (errors,) in inner_errors(reference, result, feed, (way,)):
         if any(error > limit for error in errors.values()):
             break
     while limit > _EPSILON / 4:
@@ -44,16 +43,12 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
 
 
 def inner_errors(
-    reference: Reference,
-    result: Runnable,
-    feed: int,
-    names: Sequence[str],
-    ways: Sequence[str],
+    reference: Reference, result: Runnable, feed: int, ways: Sequence[str]
 ) -> Iterator[list[dict[str, float]]]:
     """Yield of more and more inner values, in their order, how far they are off in each configuration, on the feed at a place."""
     errors: list[dict[str, float]] = [{} for _ in ways]
     inputs = fed(reference.feeds[feed].inputs, result.model)
-    for some, one in originals(reference, feed, names):
+    for some, one in originals(reference, feed, recorded(reference, result)):
         try:
             others = [in_float(open_model(result, way, some).run(inputs)) for way in ways]
         except (EvaluationError, MemoryError):

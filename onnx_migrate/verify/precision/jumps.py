@@ -17,7 +17,7 @@ from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
-from onnx_migrate.verify.precision.reference import Reference, error_on, recorded
+from onnx_migrate.verify.precision.reference import Reference, error_on
 
 __all__ = ["SURELY", "jump"]
 
@@ -64,9 +64,7 @@ def _is_jump(coarse: float, fine: float) -> bool:
 
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:
     """Return the nodes whose outputs jump, and none of whose inputs does."""
-    made = {name for node in result.model.graph.node for name in node.output}
-    names = recorded(reference, made)
-    *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, names, (STRICT, COARSE))]
+    *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, (STRICT, COARSE))]
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
     def any_of(values: Sequence[Value]) -> bool:
