@@ -230,15 +230,9 @@ def _value(
     if name == "perm":
         return ",".join(map(str, items))
     if name in _LENGTHS:
-        return (
-            "1"
-            if set(items) <= {1}
-            else "0"
-            if set(items) <= {0}
-            else "equal"
-            if len(set(items)) == 1
-            else "more"
-        )
+        if len(set(items)) > 1:
+            return "more"
+        return {0: "0", 1: "1"}.get(items[0], "equal") if items else "1"
     if name == "pads":
         return _pads(items)
     if name == "group":

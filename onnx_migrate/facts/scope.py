@@ -253,14 +253,12 @@ def scopes(
     `result_ir_version` is the IR version that the model will have after the rewrite. `types` defaults to the types of
     the model.
     """
-    names, types = Names(proto), types or TypeTable(proto)
-    overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
-    found = [Scope(proto.graph, "graph", names, types, weights, overridable, initializers)]
-    for function in proto.functions:
-        scope = Scope(function, function_path(function), names, types, weights, overridable, initializers)
-        scope.function = function_key(function)
-        found.append(scope)
-    return found
+    shared = Names(proto), types or TypeTable(proto), weights, proto.ir_version >= 4, result_ir_version >= 4
+    functions = (
+        Scope(function, function_path(function), *shared, function=function_key(function))
+        for function in proto.functions
+    )
+    return [Scope(proto.graph, "graph", *shared), *functions]
 
 
 def _is_constant(node: onnx.NodeProto) -> bool:

@@ -12,7 +12,7 @@ from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.element_types import type_name
 
-from .ranges import Ranges, fits
+from .ranges import Ranges
 
 __all__ = ["hoist_casts"]
 
@@ -68,7 +68,7 @@ class _Hoist:
         if source is None or moved is None or moved.is_output or source.dtype != TensorProto.INT64:
             return False
         kinds = {_kind(reader) if reader.frame is self.frame else 0 for reader, _ in moved.readers}
-        if len(kinds) != 1 or not (kind := kinds.pop()) or fits(self.ranges.of(moved) or (0, 0)):
+        if len(kinds) != 1 or not (kind := kinds.pop()) or self.ranges.fit(moved):
             return False
         if source.frame is not self.frame:
             return False

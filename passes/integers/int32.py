@@ -18,9 +18,7 @@ from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
-from onnx_migrate.model.payloads import BufferPayload
-from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import INLINE_LIMIT, Weights
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.retyping import Retyping, retyping
@@ -32,7 +30,7 @@ from ..precision.plan import Plan
 from ..precision.planning import refusing_target
 from ..precision.write import write
 from .hoist import hoist_casts
-from .ranges import Ranges, fits, ranges_of
+from .ranges import Ranges, ranges_of
 
 __all__ = ["Int32", "Int32Ports"]
 
@@ -153,7 +151,7 @@ class Int32(Pass):
             value
             for step, change in plan.changes.items()
             for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
-            if changes and value is not None and not fits(ranges.of(value) or (0, 0))
+            if changes and value is not None and not ranges.fit(value)
             if ranges.reads_low_bits(step, place)
         }
         if wrapping:
@@ -286,10 +284,5 @@ class _Stored:
         """Give a tensor the type int32, in place."""
         limits = np.iinfo(np.int32)
         data = np.clip(weights.array(tensor), limits.min, limits.max).astype("<i4").tobytes()
-        for name in (*DATA_FIELDS, "external_data", "data_location"):
-            tensor.ClearField(name)
         tensor.data_type = TensorProto.INT32
-        if len(data) > INLINE_LIMIT:
-            weights.keep(tensor, BufferPayload(memoryview(data), len(data)))
-        else:
-            tensor.raw_data = data
+        weights.put(tensor, data)

@@ -92,9 +92,13 @@ class Ranges:
         """Return how many elements a value has."""
         return None if value is None else self._type(value).size
 
+    def fit(self, value: Value) -> bool:
+        """Return whether int32 holds all numbers of a value of integers."""
+        return fits(self.of(value) or (0, 0))
+
     def in_int32(self, value: Value) -> bool:
         """Return whether int32 holds a value, or what counts of it."""
-        return value in self.wrapping or fits(self.of(value) or (0, 0))
+        return value in self.wrapping or self.fit(value)
 
     def reads_low_bits(self, step: Step, place: int) -> bool:
         """Return whether only the low 32 bits of what a node reads count, as all that it makes is in int32."""
@@ -132,7 +136,7 @@ def _find_wrapping(values: Iterable[Value | None], graph: Frame, ranges: Ranges)
     for value in values:
         if value is None or value.is_output or not value.readers or value.dtype != TensorProto.INT64:
             continue
-        if not fits(ranges.of(value) or (0, 0)) and all(
+        if not ranges.fit(value) and all(
             reader.frame is graph and ranges.reads_low_bits(reader, place) for reader, place in value.readers
         ):
             ranges.wrapping.add(value)
