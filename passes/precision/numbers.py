@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,12 +91,13 @@ def _halves(numbers: Array) -> Array:
     return halves
 
 
+@dataclass
 class Extent:
-    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in a type."""
+    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in the type `kind`."""
 
-    def __init__(self, kind: int) -> None:
-        _, self._overflows, self._vanishes = _LIMITS[kind]
-        self.largest = self.vanishing = 0.0
+    kind: int
+    largest: float = 0.0
+    vanishing: float = 0.0
 
     def add(self, numbers: Array) -> None:
         """Take more numbers into account."""
@@ -106,10 +108,11 @@ class Extent:
             numbers = numbers[np.isfinite(numbers)]
             top = float(np.abs(numbers).max(initial=0.0))
         self.largest = max(self.largest, top)
-        if self._vanishes < self.largest * _MATTERS:
+        vanishes = _LIMITS[self.kind][2]
+        if vanishes < self.largest * _MATTERS:
             return  # beside which nothing matters that becomes 0
         sizes = np.abs(numbers)
-        gone = sizes[sizes <= self._vanishes]
+        gone = sizes[sizes <= vanishes]
         self.vanishing = max(self.vanishing, float(gone.max(initial=0.0)))
 
     def join(self, other: Extent) -> None:
@@ -120,7 +123,7 @@ class Extent:
     @property
     def overflows(self) -> bool:
         """Whether a finite number becomes infinite."""
-        return self.largest >= self._overflows
+        return self.largest >= _LIMITS[self.kind][1]
 
     @property
     def lost(self) -> str:

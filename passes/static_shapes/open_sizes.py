@@ -32,14 +32,9 @@ class OpenSize:
     bound: str
 
     @property
-    def node(self) -> str:
-        """The label of the node."""
-        return self.where.node
-
-    @property
     def text(self) -> str:
         """The node and its bound, as a part of a sentence."""
-        return f"{self.where.operator} {self.node!r} ({self.bound})"
+        return f"{self.where.operator} {self.where.node!r} ({self.bound})"
 
 
 def is_open(known: ValueType) -> bool:
