@@ -267,17 +267,8 @@ def _pads(items: Sequence[int]) -> str:
     begin, end = list(items[:half]), list(items[half:])
     if not any(items):
         return "0"
-    kind = (
-        "negative"
-        if min(items) < 0
-        else "equal"
-        if begin == end
-        else "end"
-        if not any(begin)
-        else "begin"
-        if not any(end)
-        else "other"
-    )
+    kinds = {"negative": min(items) < 0, "equal": begin == end, "end": not any(begin), "begin": not any(end)}
+    kind = next((kind for kind, holds in kinds.items() if holds), "other")
     return f"{kind} {''.join('p' if a or b else '0' for a, b in zip(begin, end, strict=False))}"
 
 

@@ -327,8 +327,7 @@ def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
     for attribute in node.attribute:
         if attribute.name == "values_tensor":
             dtype = attribute.t.data_type
-        elif (
-            attribute.name == "classes_strings" and known.dtype is not None
-        ):  # of version 1, which maps both ways
+        elif attribute.name == "classes_strings" and known.dtype is not None:
+            # Of version 1, which maps both ways.
             dtype = TensorProto.INT64 if known.dtype == TensorProto.STRING else TensorProto.STRING
     scope.record_type(node.output[0], replace(known, dtype=dtype))
