@@ -232,24 +232,22 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
         # Outputs of an If are of one variable, and of a type each.
         return formal.variable if formal is not None and formal.alike else f"{output} {place}"
 
-    ports = [
-        (variable(place, output=output), value, not output and ranges.reads_low_bits(step, place))
+    beyond = [
+        (variable(place, output=output), value)
         for output, values, flags in (
             (False, step.inputs, change.inputs),
             (True, step.outputs, change.outputs),
         )
         for place, (value, changes) in enumerate(zip(values, flags, strict=True))
         if changes and value is not None and not _is_clamped(step, place, value, output=output)
+        if not ranges.in_int32(value) and (output or not ranges.reads_low_bits(step, place))
     ]
-    beyond: dict[str, Value] = {}
-    for name, value, wraps in ports:
-        if not wraps and not ranges.in_int32(value):
-            beyond.setdefault(name, value)
     if beyond:
-        value = next(iter(beyond.values()))
+        value = beyond[0][1]
         plan.kept[step] = f"{value.name!r}, {_limits(value, ranges)}, may be beyond int32"
+    names = {name for name, _ in beyond}
     inputs, outputs = (
-        tuple(changes and variable(place, output=output) not in beyond for place, changes in enumerate(flags))
+        tuple(changes and variable(place, output=output) not in names for place, changes in enumerate(flags))
         for output, flags in ((False, change.inputs), (True, change.outputs))
     )
     if any(inputs) or any(outputs):

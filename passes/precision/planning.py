@@ -133,14 +133,12 @@ def is_meant(step: Step, wish: str) -> bool:
 
 def refusing_target(step: Step, plan: Plan) -> Target | None:
     """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
-    kind = type_name(plan.target)
-    for runtime in plan.runtimes or ():
-        if runtime.row.types and kind not in runtime.row.types:
-            return runtime
     if plan.runtimes is None:
         return None
-    rows = plan.runtimes.limits(step.domain, step.node.op_type)
-    return next((runtime for runtime, row in rows if row.types and kind not in row.types), None)
+    kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
+    taken = [(runtime, runtime.row.types) for runtime in plan.runtimes]
+    taken += [(runtime, row.types) for runtime, row in limits]
+    return next((runtime for runtime, types in taken if types and kind not in types), None)
 
 
 def _unless_lost(
