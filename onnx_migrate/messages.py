@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -13,6 +13,7 @@ __all__ = [
     "collected_remarks",
     "count_of",
     "did_you_mean",
+    "first_of",
     "listed",
     "markup_of",
     "printable",
@@ -36,6 +37,12 @@ def listed(names: Iterable[str]) -> str:
     """Return names as a list in a sentence, as in "N, H and W"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, at most so many, and how many more there are, as in "a, b and 3 more"."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -29,11 +29,11 @@ _T = TensorProto
 def q_linear_conv(op: Op, *inputs: Value) -> Value:
     """Data, weights and bias are dequantised, and the result of Conv is quantised."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *biases = inputs
-    weights = op.DequantizeLinear(w, w_scale, w_zero, axis=0 if w_scale.need_rank() else None)
+    axis = 0 if w_scale.need_rank() else None
+    weights = op.DequantizeLinear(w, w_scale, w_zero, axis=axis)
     added, bias = None, biases[0] if biases else None
     if bias is not None:
-        scale = op.known(x_scale) * op.known(w_scale)
-        added = op.DequantizeLinear(bias, scale, None, axis=0 if w_scale.need_rank() else None)
+        added = op.DequantizeLinear(bias, op.known(x_scale) * op.known(w_scale), None, axis=axis)
     found = op.Conv(op.DequantizeLinear(x, x_scale, x_zero), weights, added, **op.attributes)
     return op.QuantizeLinear(found, y_scale, y_zero)
 

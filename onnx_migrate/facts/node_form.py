@@ -109,7 +109,7 @@ def _facts(
         "rank": _number(max((own.rank or 0 for own in (*values, *outputs)), default=None)),
         "outputs": "".join("y" if name else "-" for name in node.output),
         "dims": _dims(values[0].shape if values else None),
-        SIZE: _size(values[0].shape if values else None),
+        SIZE: _size(values[0].size if values else None),
         AFTER: ",".join(sorted({made[name] for name in node.input if name in made})),
         BEHIND: ",".join(sorted({
             f"{min(at, _MANY)}{made[name]}" for at, name in enumerate(node.input) if name in made and kinds[at] == "x"
@@ -154,10 +154,7 @@ def _formal(schema: OpSchema | None, at: int) -> str:
 
 
 def _is_small(value: ValueType) -> bool:
-    size = 1
-    for dim in value.shape or (None,):
-        size *= _SMALL + 1 if dim is None else dim
-    return size <= _SMALL
+    return math.prod(_SMALL + 1 if dim is None else dim for dim in value.shape or (None,)) <= _SMALL
 
 
 def _several(texts: Sequence[str]) -> str:
@@ -183,11 +180,9 @@ def _dims(shape: tuple[int | None, ...] | None) -> str:
     return first + "".join("?" if None in part else "n" for part in (shape[1:2], shape[2:]) if part)
 
 
-def _size(shape: tuple[int | None, ...] | None) -> str:
-    """Return the order of magnitude of the number of elements, in octal digits."""
-    if shape is None or None in shape:
-        return "?"
-    return str(len(f"{math.prod(dim or 0 for dim in shape):o}"))
+def _size(size: int | None) -> str:
+    """Return the order of magnitude of a number of elements, in octal digits."""
+    return "?" if size is None else str(len(f"{size:o}"))
 
 
 def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
@@ -235,15 +230,9 @@ def _value(
     if name == "perm":
         return ",".join(map(str, items))
     if name in _LENGTHS:
-        return (
-            "1"
-            if set(items) <= {1}
-            else "0"
-            if set(items) <= {0}
-            else "equal"
-            if len(set(items)) == 1
-            else "more"
-        )
+        if len(set(items)) > 1:
+            return "more"
+        return {0: "0", 1: "1"}.get(items[0], "equal") if items else "1"
     if name == "pads":
         return _pads(items)
     if name == "group":
@@ -278,17 +267,8 @@ def _pads(items: Sequence[int]) -> str:
     begin, end = list(items[:half]), list(items[half:])
     if not any(items):
         return "0"
-    kind = (
-        "negative"
-        if min(items) < 0
-        else "equal"
-        if begin == end
-        else "end"
-        if not any(begin)
-        else "begin"
-        if not any(end)
-        else "other"
-    )
+    kinds = {"negative": min(items) < 0, "equal": begin == end, "end": not any(begin), "begin": not any(end)}
+    kind = next((kind for kind, holds in kinds.items() if holds), "other")
     return f"{kind} {''.join('p' if a or b else '0' for a, b in zip(begin, end, strict=False))}"
 
 

@@ -177,20 +177,19 @@ class Scope:
         view.data_type = dtype
         del view.dims[:]
         view.dims.extend(dims)
-        key = (f"{name} {dtype}", dims, b"")
-        if key not in self._shared:
-            self._shared[key] = view.name = self.names.fresh(hint)
-            self.add_tensor(view)
-            self.record_type(view.name, ValueType(dtype, dims))
-        return self._shared[key]
+        return self._added_once((f"{name} {dtype}", dims, b""), view, hint)
 
     def add_packed(self, data: bytes, dtype: int, dims: tuple[int, ...], hint: str) -> str:
         """Add a constant of these bytes, as a TensorProto holds them raw, and return its name."""
-        key = (f"packed {dtype}", dims, data)
+        tensor = TensorProto(data_type=dtype, dims=dims, raw_data=data)
+        return self._added_once((f"packed {dtype}", dims, data), tensor, hint)
+
+    def _added_once(self, key: tuple[str, tuple[int, ...], bytes], tensor: TensorProto, hint: str) -> str:
+        """Add a tensor under a fresh name, with its type, if none of this key was added before; return the name."""
         if key not in self._shared:
-            self._shared[key] = name = self.names.fresh(hint)
-            self.add_tensor(TensorProto(name=name, data_type=dtype, dims=dims, raw_data=data))
-            self.record_type(name, ValueType(dtype, dims))
+            self._shared[key] = tensor.name = self.names.fresh(hint)
+            self.add_tensor(tensor)
+            self.record_type(tensor.name, ValueType(tensor.data_type, key[1]))
         return self._shared[key]
 
     def add_tensor(self, tensor: TensorProto) -> None:
@@ -254,14 +253,12 @@ def scopes(
     `result_ir_version` is the IR version that the model will have after the rewrite. `types` defaults to the types of
     the model.
     """
-    names, types = Names(proto), types or TypeTable(proto)
-    overridable, initializers = proto.ir_version >= 4, result_ir_version >= 4
-    found = [Scope(proto.graph, "graph", names, types, weights, overridable, initializers)]
-    for function in proto.functions:
-        scope = Scope(function, function_path(function), names, types, weights, overridable, initializers)
-        scope.function = function_key(function)
-        found.append(scope)
-    return found
+    shared = Names(proto), types or TypeTable(proto), weights, proto.ir_version >= 4, result_ir_version >= 4
+    functions = (
+        Scope(function, function_path(function), *shared, function=function_key(function))
+        for function in proto.functions
+    )
+    return [Scope(proto.graph, "graph", *shared), *functions]
 
 
 def _is_constant(node: onnx.NodeProto) -> bool:

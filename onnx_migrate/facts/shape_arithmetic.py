@@ -284,31 +284,27 @@ def propagate(
     elements, if its other inputs (indices, axes, a shape) are known completely. An element of an element-wise operator
     is known if the elements of all inputs are. All other operators need all elements.
     """
-    if operator in MOVEMENT:
-        count = len(given) if operator == "Concat" else 1
-        moved = [part for part in given[:count] if part is not None]
-        rest = [None if part is None else part.complete for part in given[count:]]
-        if any(part is not None and array is None for part, array in zip(given[count:], rest, strict=True)):
-            return None
-        values = compute(operator, attributes, [*(part.values for part in moved), *rest])
-        known = compute(operator, attributes, [*(part.known for part in moved), *rest])
-    elif operator in ELEMENTWISE:
+    if operator in ELEMENTWISE:
         parts = [part for part in given if part is not None]
         # An element that is not known counts as 1, by which everything can be divided.
         operands = [np.where(part.known, part.values, np.ones((), part.values.dtype)) for part in parts]
         values = compute(operator, attributes, operands)
         if values is None:
             return None
-        known = np.ones(values.shape, bool)
+        mask = np.ones(values.shape, bool)
         for part in parts:
-            known = known & part.known
-    else:
-        arrays = [None if part is None else part.complete for part in given]
-        if any(part is not None and array is None for part, array in zip(given, arrays, strict=True)):
-            return None
-        found = compute(operator, attributes, arrays)
-        return None if found is None else PartialArray.of(found)
-    return None if values is None or known is None else PartialArray(values, known)
+            mask = mask & part.known
+        return PartialArray(values, mask)
+    count = len(given) if operator == "Concat" else int(operator in MOVEMENT)
+    moved = [part for part in given[:count] if part is not None]
+    rest = [None if part is None else part.complete for part in given[count:]]
+    if any(part is not None and array is None for part, array in zip(given[count:], rest, strict=True)):
+        return None
+    values = compute(operator, attributes, [*(part.values for part in moved), *rest])
+    if values is None or not count:
+        return None if values is None else PartialArray.of(values)
+    known = compute(operator, attributes, [*(part.known for part in moved), *rest])
+    return None if known is None else PartialArray(values, known)
 
 
 def same_pads(length: int, extent: int, stride: int, auto: str) -> tuple[int, int]:

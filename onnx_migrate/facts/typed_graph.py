@@ -9,8 +9,9 @@ from functools import cached_property
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from onnx_migrate.errors import Where
 from onnx_migrate.facts.value_types import TypeTable, value_type_of
-from onnx_migrate.model.graphs import BodyKey, subgraphs
+from onnx_migrate.model.graphs import BodyKey, node_label, subgraphs
 from onnx_migrate.standard.element_types import CONSTANT_TYPES
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, derived_types
@@ -54,6 +55,21 @@ class Step:
     def domain(self) -> str:
         """The node's domain, "" for ai.onnx."""
         return "" if is_onnx(self.node.domain) else self.node.domain
+
+    @property
+    def read(self) -> list[Value]:
+        """The values that the node reads."""
+        return [value for value in self.inputs if value is not None]
+
+    @property
+    def made(self) -> list[Value]:
+        """The values that the node makes."""
+        return [value for value in self.outputs if value is not None]
+
+    @property
+    def where(self) -> Where:
+        """The node, as refusals name it."""
+        return Where(node=node_label(self.node), operator=self.node.op_type, from_version=self.version)
 
     def is_a(self, *operators: str) -> bool:
         """Return whether the node is of one of these operators of ai.onnx."""
@@ -154,7 +170,7 @@ class _Reader:
 
     def _derive(self, step: Step) -> None:
         """Give outputs whose types are not declared those that follow from the operator's signature, or else are inferred."""
-        if all(value is None or _is_known(value) for value in step.outputs):
+        if all(map(_is_known, step.made)):
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
         found = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))

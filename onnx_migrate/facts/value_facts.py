@@ -7,7 +7,7 @@ shape. What a rewrite writes is entered as it is written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -88,35 +88,27 @@ class Producers:
         return table
 
 
+@dataclass(eq=False, repr=False)
 class ValueFacts:
-    """What is known of the values of one body; each value is computed once, in the arithmetic of the runtimes."""
+    """What is known of the values of one body; each value is computed once, in the arithmetic of the runtimes.
 
-    def __init__(
-        self,
-        scope: Scope,
-        producers: Producers,
-        *,
-        followed: frozenset[str] = _FOLLOWED,
-        largest: int | None = None,
-        all_dims: bool = False,
-        outer: ValueFacts | None = None,
-    ) -> None:
-        """Create an empty store; `followed` are the operators to compute, `outer` knows the values around the body.
+    `followed` are the operators to compute, and `outer` knows the values around the body.
+    """
 
-        Values of more than `largest` elements are not read; by default those that are no shapes, scales or sizes. With
-        `all_dims` a shape of which a dim is not known is refined too, as in a model whose inputs have fixed dims.
-        """
-        self.scope = scope
-        self.producers = producers
-        self.followed = followed
-        self.largest = largest
-        self.all_dims = all_dims
-        self.outer = outer
-        self._found: dict[str, PartialArray | None] = {}
-        self._depth = 0
-        self._found_all = False
-        self._written: dict[str, onnx.NodeProto] = {}
-        self._elements: dict[str, tuple[str, ...]] = {}
+    scope: Scope
+    producers: Producers
+    _: KW_ONLY
+    followed: frozenset[str] = _FOLLOWED
+    largest: int | None = None
+    """Elements of the largest value that is read; by default values that are shapes, scales or sizes are."""
+    all_dims: bool = False
+    """Whether a shape of which a dim is not known is refined too, as in a model whose inputs have fixed dims."""
+    outer: ValueFacts | None = None
+    _found: dict[str, PartialArray | None] = field(default_factory=dict, init=False)
+    _depth: int = field(default=0, init=False)
+    _found_all: bool = field(default=False, init=False)
+    _written: dict[str, onnx.NodeProto] = field(default_factory=dict, init=False)
+    _elements: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
 
     def find_all(
         self, opset: int | None = None, learn: Callable[[onnx.NodeProto], None] | None = None
@@ -323,8 +315,7 @@ def _refine_feature_extractor(scope: Scope, node: onnx.NodeProto) -> None:
     """Enter what ONNX Runtime computes: the last axis has one element for each index, and there are two axes at least."""
     known, indices = (scope.value_type(name) for name in node.input)
     if known.shape and indices.shape is not None:
-        count = None if None in indices.shape else prod(size for size in indices.shape if size is not None)
-        scope.record_type(node.output[0], ValueType(known.dtype, (*(known.shape[:-1] or (1,)), count)))
+        scope.record_type(node.output[0], ValueType(known.dtype, (*(known.shape[:-1] or (1,)), indices.size)))
 
 
 def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
@@ -336,8 +327,7 @@ def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
     for attribute in node.attribute:
         if attribute.name == "values_tensor":
             dtype = attribute.t.data_type
-        elif (
-            attribute.name == "classes_strings" and known.dtype is not None
-        ):  # of version 1, which maps both ways
+        elif attribute.name == "classes_strings" and known.dtype is not None:
+            # Of version 1, which maps both ways.
             dtype = TensorProto.INT64 if known.dtype == TensorProto.STRING else TensorProto.STRING
     scope.record_type(node.output[0], replace(known, dtype=dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import onnx
 from onnx import AttributeProto
@@ -20,6 +21,7 @@ from onnx_migrate.model.graphs import (
     nested_bodies,
     nested_nodes,
 )
+from onnx_migrate.standard.element_types import type_text
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.unlisted_operators import substitute_for_inference
 
@@ -44,6 +46,11 @@ class ValueType:
     def rank(self) -> int | None:
         """The number of axes, None if unknown."""
         return None if self.shape is None else len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, None if that is unknown."""
+        return None if self.shape is None or None in self.shape else prod(dim or 0 for dim in self.shape)
 
     def meet(self, other: ValueType) -> ValueType:
         """Return what is known of a value that may be of either type."""
@@ -223,8 +230,7 @@ def _text(type_: onnx.TypeProto) -> str:
     kind = type_.WhichOneof("value")
     if kind == "tensor_type":
         dtype = type_.tensor_type.elem_type
-        known = dtype and dtype in onnx.TensorProto.DataType.values()
-        return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})" if known else ""
+        return type_text(dtype) if dtype and dtype in onnx.TensorProto.DataType.values() else ""
     if kind in ("sequence_type", "optional_type"):
         inner = _text(getattr(type_, kind).elem_type)
         name = "seq" if kind == "sequence_type" else "optional"

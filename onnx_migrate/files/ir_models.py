@@ -17,9 +17,8 @@ from onnx import TensorProto
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import ObjectPayload, byte_size
-from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import tensors
-from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, Weights, location_of
+from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, Weights, clear_data, location_of
 
 __all__ = ["ir_model_of", "is_ir_model", "replace_ir_model", "structure_of_ir_model"]
 
@@ -177,8 +176,7 @@ def _write_small(ir: Any, tensor: TensorProto, payload: ObjectPayload) -> None:
     texts = tensor.data_type == TensorProto.STRING
     if not texts and (payload.length > INLINE_LIMIT or type(held).__name__ not in _IN_MEMORY):
         return
-    for name in (*DATA_FIELDS, "external_data", "data_location"):
-        tensor.ClearField(name)
+    clear_data(tensor)
     if texts:
         tensor.string_data.extend(held.string_data())
     else:

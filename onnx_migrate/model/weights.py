@@ -18,14 +18,14 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.payloads import FilePayload, FileStamp, Payload, byte_size, file_stamp
+from onnx_migrate.model.payloads import BufferPayload, FilePayload, FileStamp, Payload, byte_size, file_stamp
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.safe_open import Folder, NotRegularError, OutsideError, open_beneath
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["INLINE_LIMIT", "MEMORY", "Weights", "location_of", "mark_external"]
+__all__ = ["INLINE_LIMIT", "MEMORY", "Weights", "clear_data", "location_of", "mark_external"]
 
 INLINE_LIMIT = 4096
 """Payloads of up to this many bytes stay in the structure, so that small constants are available without a file."""
@@ -61,10 +61,17 @@ class Weights:
 
     def keep(self, tensor: TensorProto, payload: Payload) -> None:
         """Make `tensor` a reference to `payload`, in place, and clear its data fields."""
-        for name in (*DATA_FIELDS, "external_data"):
-            tensor.ClearField(name)
+        clear_data(tensor)
         mark_external(tensor, f"{MEMORY}{len(self.memory)}", 0, payload.length)
         self.memory.append(payload)
+
+    def put(self, tensor: TensorProto, data: bytes) -> None:
+        """Give `tensor` this data in place of its own, by reference if it has more than INLINE_LIMIT bytes."""
+        if len(data) > INLINE_LIMIT:
+            self.keep(tensor, BufferPayload(memoryview(data), len(data)))
+        else:
+            clear_data(tensor)
+            tensor.raw_data = data
 
     def is_absent(self, tensor: TensorProto) -> bool:
         """Return whether a tensor marked EXTERNAL names a file that is not to be read: without a folder, or missing."""
@@ -200,8 +207,7 @@ class Weights:
         payload = self.payload(tensor)
         copy = TensorProto()
         copy.CopyFrom(tensor)
-        for name in (*DATA_FIELDS, "external_data", "data_location"):
-            copy.ClearField(name)
+        clear_data(copy)
         copy.raw_data = payload.read()
         return copy
 
@@ -217,6 +223,12 @@ def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None
             code="bad-external-data",
         )
     return int(value)
+
+
+def clear_data(tensor: TensorProto) -> None:
+    """Remove the data of a tensor, or the reference to it, in place."""
+    for name in (*DATA_FIELDS, "external_data", "data_location"):
+        tensor.ClearField(name)
 
 
 def mark_external(tensor: TensorProto, location: str, offset: int, length: int) -> None:

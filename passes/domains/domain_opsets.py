@@ -132,8 +132,8 @@ class LowerDomains(Pass):
         return model
 
 
-def check_opset(domain: str, opset: int | None = None) -> int:
-    """Return the newest opset of a custom domain. Raises UsageError for a domain that no plug-in has, and for another opset."""
+def check_opset(domain: str, opset: int | None = None) -> None:
+    """Raise UsageError for a custom domain that no plug-in has, and for an opset that it does not have."""
     load_installed()
     newest = newest_opset(domain)
     if not newest or domain.startswith(_PREVIEW):
@@ -148,4 +148,3 @@ def check_opset(domain: str, opset: int | None = None) -> int:
             code="no-such-opset",
             hint=f"give one from 1 to {newest}, the newest that the plug-in for it knows",
         )
-    return newest

@@ -12,7 +12,7 @@ from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.element_types import type_name
 
-from .ranges import Ranges, fits
+from .ranges import Ranges
 
 __all__ = ["hoist_casts"]
 
@@ -67,12 +67,12 @@ class _Hoist:
         source, moved = step.inputs[0], step.outputs[0]
         if source is None or moved is None or moved.is_output or source.dtype != TensorProto.INT64:
             return False
-        kinds = {_kind(reader) if reader.frame is self.frame else 0 for reader, _ in moved.readers}
-        if len(kinds) != 1 or not (kind := kinds.pop()) or fits(self.ranges.of(moved) or (0, 0)):
+        readers = [reader for reader, _ in moved.readers]
+        kinds = {_kind(reader) if reader.frame is self.frame else 0 for reader in readers}
+        if len(kinds) != 1 or not (kind := kinds.pop()) or self.ranges.fit(moved):
             return False
         if source.frame is not self.frame:
             return False
-        readers = [reader for reader, _ in moved.readers]
         made = readers[0].node.output[0]
         for reader in readers[1:]:
             reader.node.op_type = "Identity"

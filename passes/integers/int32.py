@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,16 +11,14 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate, Where
+from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
-from onnx_migrate.model.payloads import BufferPayload
-from onnx_migrate.model.tensor_fields import DATA_FIELDS
-from onnx_migrate.model.weights import INLINE_LIMIT, Weights
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.retyping import Retyping, retyping
@@ -33,7 +30,7 @@ from ..precision.plan import Plan
 from ..precision.planning import refusing_target
 from ..precision.write import write
 from .hoist import hoist_casts
-from .ranges import Ranges, fits, ranges_of
+from .ranges import Ranges, ranges_of
 
 __all__ = ["Int32", "Int32Ports"]
 
@@ -114,21 +111,17 @@ class Int32(Pass):
         raise CannotMigrate(
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
-            where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
+            where=step.where,
             hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
         )
 
     def _report_kept(self, plan: Plan, log: ChangeLog) -> None:
-        by_reason: dict[str, list[Step]] = defaultdict(list)
-        for step, reason in plan.kept.items():
-            by_reason[reason].append(step)
-        for reason, steps in by_reason.items():
-            names = ", ".join(repr(node_label(step.node)) for step in steps[:_SHOWN])
-            more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+        for reason, steps in plan.kept_by_reason.items():
+            names = first_of([repr(node_label(step.node)) for step in steps], _SHOWN)
             log.note(
                 self.name,
                 "kept-int64",
-                f"{count_of(len(steps), 'node')} {'keeps' if len(steps) == 1 else 'keep'} int64, as {reason}: {names}{more}",
+                f"{count_of(len(steps), 'node')} {'keeps' if len(steps) == 1 else 'keep'} int64, as {reason}: {names}",
                 subject=node_label(steps[0].node),
                 severity="warning",
             )
@@ -158,7 +151,7 @@ class Int32(Pass):
             value
             for step, change in plan.changes.items()
             for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
-            if changes and value is not None and not fits(ranges.of(value) or (0, 0))
+            if changes and value is not None and not ranges.fit(value)
             if ranges.reads_low_bits(step, place)
         }
         if wrapping:
@@ -195,9 +188,7 @@ class Int32Ports(Int32):
 
 
 def _names(values: Iterable[Value]) -> str:
-    names = sorted({value.name for value in values})
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, names[:_SHOWN])) + more
+    return first_of([*map(repr, sorted({value.name for value in values}))], _SHOWN)
 
 
 def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
@@ -241,24 +232,22 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
         # Outputs of an If are of one variable, and of a type each.
         return formal.variable if formal is not None and formal.alike else f"{output} {place}"
 
-    ports = [
-        (variable(place, output=output), value, not output and ranges.reads_low_bits(step, place))
+    beyond = [
+        (variable(place, output=output), value)
         for output, values, flags in (
             (False, step.inputs, change.inputs),
             (True, step.outputs, change.outputs),
         )
         for place, (value, changes) in enumerate(zip(values, flags, strict=True))
         if changes and value is not None and not _is_clamped(step, place, value, output=output)
+        if not ranges.in_int32(value) and (output or not ranges.reads_low_bits(step, place))
     ]
-    beyond: dict[str, Value] = {}
-    for name, value, wraps in ports:
-        if not wraps and not ranges.in_int32(value):
-            beyond.setdefault(name, value)
     if beyond:
-        value = next(iter(beyond.values()))
+        value = beyond[0][1]
         plan.kept[step] = f"{value.name!r}, {_limits(value, ranges)}, may be beyond int32"
+    names = {name for name, _ in beyond}
     inputs, outputs = (
-        tuple(changes and variable(place, output=output) not in beyond for place, changes in enumerate(flags))
+        tuple(changes and variable(place, output=output) not in names for place, changes in enumerate(flags))
         for output, flags in ((False, change.inputs), (True, change.outputs))
     )
     if any(inputs) or any(outputs):
@@ -293,10 +282,5 @@ class _Stored:
         """Give a tensor the type int32, in place."""
         limits = np.iinfo(np.int32)
         data = np.clip(weights.array(tensor), limits.min, limits.max).astype("<i4").tobytes()
-        for name in (*DATA_FIELDS, "external_data", "data_location"):
-            tensor.ClearField(name)
         tensor.data_type = TensorProto.INT32
-        if len(data) > INLINE_LIMIT:
-            weights.keep(tensor, BufferPayload(memoryview(data), len(data)))
-        else:
-            tensor.raw_data = data
+        weights.put(tensor, data)

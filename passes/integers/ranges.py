@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
-from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.model.weights import Weights
 
 from .rules import RULES, Interval, hull, widened
@@ -83,25 +83,28 @@ class Ranges:
 
     def shape(self, value: Value | None) -> tuple[int | None, ...] | None:
         """Return the shape of a value."""
-        return None if value is None else self.types.lookup(None, value.frame.key, value.name).shape
+        return None if value is None else self._type(value).shape
+
+    def _type(self, value: Value) -> ValueType:
+        return self.types.lookup(None, value.frame.key, value.name)
 
     def elements(self, value: Value | None) -> int | None:
         """Return how many elements a value has."""
-        shape = self.shape(value)
-        sizes = None if shape is None else [size for size in shape if size is not None]
-        return (
-            math.prod(sizes) if sizes is not None and shape is not None and len(sizes) == len(shape) else None
-        )
+        return None if value is None else self._type(value).size
+
+    def fit(self, value: Value) -> bool:
+        """Return whether int32 holds all numbers of a value of integers."""
+        return fits(self.of(value) or (0, 0))
 
     def in_int32(self, value: Value) -> bool:
         """Return whether int32 holds a value, or what counts of it."""
-        return value in self.wrapping or fits(self.of(value) or (0, 0))
+        return value in self.wrapping or self.fit(value)
 
     def reads_low_bits(self, step: Step, place: int) -> bool:
         """Return whether only the low 32 bits of what a node reads count, as all that it makes is in int32."""
         if step.domain or place not in _MODULAR.get(step.node.op_type, ()):
             return False
-        return all(made is None or self.in_int32(made) for made in step.outputs)
+        return all(map(self.in_int32, step.made))
 
     def enter(self, value: Value, known: Interval | None) -> None:
         """Enter the range of a value: what is beyond its type wraps around, and an index lies within its axis."""
@@ -133,7 +136,7 @@ def _find_wrapping(values: Iterable[Value | None], graph: Frame, ranges: Ranges)
     for value in values:
         if value is None or value.is_output or not value.readers or value.dtype != TensorProto.INT64:
             continue
-        if not fits(ranges.of(value) or (0, 0)) and all(
+        if not ranges.fit(value) and all(
             reader.frame is graph and ranges.reads_low_bits(reader, place) for reader, place in value.readers
         ):
             ranges.wrapping.add(value)
@@ -143,12 +146,8 @@ def _frame(frame: Frame, ranges: Ranges) -> None:
     for value in frame.values.values():
         if value.maker is not None:
             continue
-        if value.tensor is not None:
-            ranges.enter(value, _stored(value, ranges))
-        elif ranges.ports and not frame.key and value.dtype == TensorProto.INT64:
-            ranges.enter(value, INT32)
-        else:
-            ranges.enter(value, None)
+        is_port = ranges.ports and not frame.key and value.tensor is None and value.dtype == TensorProto.INT64
+        ranges.enter(value, INT32 if is_port else _stored(value, ranges))
     for step in frame.steps:
         for _, inner in step.inner:
             _frame(inner, ranges)
@@ -159,8 +158,7 @@ def _frame(frame: Frame, ranges: Ranges) -> None:
 
 def _outputs(step: Step, ranges: Ranges) -> Iterable[Interval | None]:
     if step.is_a("Constant"):
-        value = step.outputs[0]
-        return [_stored(value, ranges) if value is not None and value.tensor is not None else None]
+        return [_stored(step.outputs[0], ranges)]
     if step.is_a("If"):
         branches = [[inner.find(out.name) for out in inner.body.output] for _, inner in step.inner]
         return [hull(map(ranges.of, values)) for values in zip(*branches, strict=True)]
@@ -171,7 +169,7 @@ def _outputs(step: Step, ranges: Ranges) -> Iterable[Interval | None]:
 
 
 def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
-    """Return the smallest and the largest number of a constant; of a sparse one nothing is known."""
+    """Return the smallest and the largest number of a constant; None for any other value, and a sparse or large one."""
     tensor = None if value is None else value.tensor
     if (
         value is None
@@ -205,11 +203,7 @@ def _find_indices(graph: Frame, ranges: Ranges) -> None:
                 _narrow(step.inputs[1], (-size, size - 1), ranges)
             continue
         known = ranges.indices.get(step.outputs[0]) if step.outputs and step.outputs[0] is not None else None
-        if (
-            known is None
-            or step.domain
-            or any(value is not None and value.frame is not graph for value in step.inputs)
-        ):
+        if known is None or step.domain or any(value.frame is not graph for value in step.read):
             continue
         if step.node.op_type in _WHOLE:
             for moved in step.inputs if step.is_a("Concat") else step.inputs[:1]:
@@ -228,7 +222,7 @@ def _before_sum(step: Step, known: Interval, ranges: Ranges) -> None:
     first, second = step.inputs
     orders = [(first, second), (second, first)] if step.is_a("Add") else [(first, second)]
     for value, other in orders:
-        constant = _stored(other, ranges) if other is not None and other.tensor is not None else None
+        constant = _stored(other, ranges)
         if value is not None and value.tensor is None and constant is not None:
             low, high = constant if step.is_a("Add") else (-constant[1], -constant[0])
             _narrow(value, (known[0] - high, known[1] - low), ranges)

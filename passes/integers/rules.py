@@ -93,10 +93,9 @@ def _elements(function: Callable[..., Interval | None]) -> Rule:
 def _divided(a: Interval, b: Interval) -> Interval | None:
     integers = all(isinstance(end, int) for end in (*a, *b))
     if b[0] <= 0 <= b[1]:
+        # By 0 integers are not divided, and no other is nearer to it than 1.
         largest = max(abs(a[0]), abs(a[1]))
-        return (
-            (-largest, largest) if integers else None
-        )  # by 0 integers are not divided, and no other is nearer to it than 1
+        return (-largest, largest) if integers else None
     if integers:
         return _corners(a, b, lambda x, y: int(abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1))
     return _corners(a, b, lambda x, y: x / y)
@@ -127,11 +126,8 @@ def _bits(a: Interval, b: Interval) -> Interval:
 
 def _sum(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     """A sum of some elements of the input, as many as the output has fewer."""
-    known, whole, left = (
-        ranges.of(step.inputs[0]),
-        ranges.elements(step.inputs[0]),
-        ranges.elements(step.outputs[0]),
-    )
+    x, y = step.inputs[0], step.outputs[0]
+    known, whole, left = ranges.of(x), ranges.elements(x), ranges.elements(y)
     if known is None or whole is None or left is None:
         return [None]
     count = whole if step.is_a("CumSum") else math.ceil(whole / max(1, left))
@@ -239,18 +235,12 @@ def _scattered(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[In
     return [hull([ranges.of(step.inputs[0]), ranges.of(step.inputs[2])])]
 
 
-def _signs(*_: Interval) -> Interval:
-    return (-1, 1)
-
-
 _RANGES: dict[Rule, str] = {
     _of(): "Concat",
     _elements(lambda *each: (min(low for low, _ in each), min(high for _, high in each))): "Min",
     _elements(lambda *each: (max(low for low, _ in each), max(high for _, high in each))): "Max",
-    _of(
-        0
-    ): "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity ReduceMax ReduceMin Reshape"
-    " ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
+    _of(0): "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity ReduceMax ReduceMin"
+    " Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze",
     _of(0, 1): "Range",
     _of(1, 2): "Where",
     _of(2): "OneHot",
@@ -264,7 +254,7 @@ _RANGES: dict[Rule, str] = {
     _elements(lambda a: (-a[1], -a[0])): "Neg",
     _elements(lambda a: (max(0, a[0], -a[1]), max(abs(a[0]), abs(a[1])))): "Abs",
     _elements(lambda a: (max(0, a[0]), max(0, a[1]))): "Relu",
-    _elements(_signs): "Sign",
+    _elements(lambda _: (-1, 1)): "Sign",
     _elements(lambda a: (math.floor(a[0]), math.ceil(a[1]))): "Ceil Floor Round",
     _elements(lambda a: (math.sqrt(a[0]), math.sqrt(a[1]))): "Sqrt",
     _elements(lambda a: (math.log(a[0]), math.log(a[1]))): "Log",

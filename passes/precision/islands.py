@@ -103,9 +103,7 @@ class _Search:
         """The nodes that end the process in the narrow type, once that is known."""
         self._wholes: set[Islands] = set()
         """Islands that are the whole model."""
-        self._makers = {
-            value.name: step for step in graph.steps for value in step.outputs if value is not None
-        }
+        self._makers = {value.name: step for step in graph.steps for value in step.made}
 
     def run(self) -> Found:
         """Search. Where nothing can be compared, the closeness says why."""
@@ -238,31 +236,27 @@ class _Search:
     def _compared(
         self, original: Runnable, islands: Islands, most: float | None = None, *, named_from: float = 0.0
     ) -> Closeness:
-        """Convert and compare; with `most` up to the first output that is off by more than so many times what is allowed.
+        """Convert and compare in a child process, without optimisation if that ends the process of the original, too.
 
-        Causes are named where an output is off by at least `named_from` times that.
+        With `most` up to the first output that is off by more than so many times what is allowed. Causes are named where an
+        output is off by at least `named_from` times that.
         """
         with Prover(self._settings) as prover:
             converted = self._convert(islands)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
                 return Closeness()
-            return self._compared_with(original, prover.runnable(converted), islands, most, named_from)
-
-    def _compared_with(
-        self, original: Runnable, result: Runnable, islands: Islands, most: float | None, named_from: float
-    ) -> Closeness:
-        """Compare in a child process; without optimisation if that ends the process of the original, too."""
-        given = original, result, self._kind, self._settings.for_child, self._draws, False
-        ending = self._settings.call(CLOSENESS, *given, self._strictly, most, named_from)
+            given = original, prover.runnable(converted), self._kind, self._settings.for_child, self._draws
+            ending = self._settings.call(CLOSENESS, *given, False, self._strictly, most, named_from)
+            crashed = is_crash_of_result(ending) and not self._strictly
+            if crashed and not runs_optimised(original, original, self._settings):
+                self._strictly, crashed = True, False
+                ending = self._settings.call(CLOSENESS, *given, False, True, most, named_from)
         if isinstance(ending, process.Returned):
             found: Closeness = ending.value
             return found
-        if self._strictly or not is_crash_of_result(ending):
+        if not crashed:
             return Closeness(reason=interruption(ending))
-        if not runs_optimised(original, original, self._settings):
-            self._strictly = True
-            return self._compared_with(original, result, islands, most, named_from)
         if self._crashing is None:
             self._crashing = crashing_nodes(
                 self._graph, lambda steps: self._runs(original, islands | _places(steps))
@@ -299,18 +293,11 @@ def _inside(*steps: Step, but: Collection[str] = ()) -> Iterator[Step]:
 
 
 def _neighbours(step: Step) -> Iterable[Step]:
-    for value in step.inputs:
-        if (
-            value is not None
-            and value.maker is not None
-            and value.maker.frame is step.frame
-            and value.tensor is None
-        ):
+    for value in step.read:
+        if value.maker is not None and value.maker.frame is step.frame and value.tensor is None:
             yield value.maker
     yield from _readers(step)
 
 
 def _readers(step: Step) -> Iterable[Step]:
-    for value in step.outputs:
-        if value is not None:
-            yield from (reader for reader, _ in value.readers if reader.frame is step.frame)
+    return (reader for value in step.made for reader, _ in value.readers if reader.frame is step.frame)

@@ -35,7 +35,7 @@ def merge_islands(steps: Iterable[Step], plan: Plan) -> None:
             if step in plan.changes:
                 _keep_if_better(step, plan)
     folded = _folded(steps)
-    narrow = {step for step in steps if any(value and value.dtype == plan.target for value in step.outputs)}
+    narrow = {step for step in steps if any(value.dtype == plan.target for value in step.made)}
     if not {*plan.changes, *narrow} - folded:
         plan.changes, plan.kept = changes, kept
 
@@ -44,9 +44,7 @@ def _folded(steps: Iterable[Step]) -> set[Step]:
     """Return which of these nodes, in their order, compute with nothing but constants."""
     found: set[Step] = set()
     for step in steps:
-        if not step.inner and all(
-            value is None or value.tensor is not None or value.maker in found for value in step.inputs
-        ):
+        if not step.inner and all(value.tensor is not None or value.maker in found for value in step.read):
             found.add(step)
     return found
 
@@ -55,7 +53,7 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
     taken = {step: plan.changes[step]}
     more = 0
     while True:
-        around = [value for value in (*step.inputs, *step.outputs) if value is not None]
+        around = [*step.read, *step.made]
         before = sum(_casts(value, plan) for value in around)
         plan.keep(step, "fewer Casts are needed so")
         more += sum(_casts(value, plan) for value in around) - before
@@ -72,25 +70,17 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
 
 def _beside(step: Step, plan: Plan) -> Iterator[Step]:
     """Yield nodes that make or read what a node reads or makes, and that may be kept."""
-    makers = (value.maker for value in step.inputs if value is not None)
-    readers = (reader for value in _read_seldom(step.outputs) for reader, _ in value.readers)
+    makers = (value.maker for value in step.read)
+    readers = (reader for value in step.made if len(value.readers) <= _READERS for reader, _ in value.readers)
     for other in (*makers, *readers):
         if (
             other is not None
             and not other.frame.key
             and other in plan.changes
             and not (other.inner or other.domain or other.is_a(*_SLOW))
-            and not any(value is not None and _is_large(value) for value in other.inputs)
+            and all(value.tensor is None or prod(value.tensor.dims) <= _STORED for value in other.read)
         ):
             yield other
-
-
-def _is_large(value: Value) -> bool:
-    return value.tensor is not None and prod(value.tensor.dims) > _STORED
-
-
-def _read_seldom(values: Iterable[Value | None]) -> Iterator[Value]:
-    return (value for value in values if value is not None and len(value.readers) <= _READERS)
 
 
 def _casts(value: Value, plan: Plan) -> int:

@@ -27,18 +27,16 @@ def keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
     It does not look at the type of the scales first, so that the model would not load (1.32).
     """
     for step in steps:
-        makers = [value.maker for value in step.inputs if value is not None]
-        readers = [reader for value in step.outputs if value is not None for reader, _ in value.readers]
+        makers = [value.maker for value in step.read]
+        readers = [reader for value in step.made for reader, _ in value.readers]
         if (
-            not step.is_a("Concat")
-            or not readers
-            or not all(reader.is_a("QuantizeLinear") for reader in readers)
+            step.is_a("Concat")
+            and readers
+            and all(reader.is_a("QuantizeLinear") for reader in readers)
+            and all(maker is not None and maker.is_a("DequantizeLinear") for maker in makers)
         ):
-            continue
-        if all(maker is not None and maker.is_a("DequantizeLinear") for maker in makers):
-            for node in (*makers, step, *readers):
-                if node is not None:
-                    plan.keep(node, "ONNX Runtime joins quantised values with scales of float32 alone")
+            for node in filter(None, (*makers, step, *readers)):
+                plan.keep(node, "ONNX Runtime joins quantised values with scales of float32 alone")
 
 
 def keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:
@@ -53,10 +51,10 @@ def _decides(body: Frame) -> bool:
     """Return whether an integer or truth value that a body carries on or ends by is computed from floats."""
     decided: set[Value] = set()
     for step in body.steps:
-        given = [value for value in step.inputs if value is not None and value.tensor is None]
+        given = [value for value in step.read if value.tensor is None]
         floats = any(value.dtype in FLOATS and value.frame is body for value in given)
         if (floats or any(value in decided for value in given)) and not step.is_a("Shape", "Size"):
-            decided.update(value for value in step.outputs if value is not None and value.dtype in INTEGERS)
+            decided.update(value for value in step.made if value.dtype in INTEGERS)
     return any(value in decided for value in map(body.find, (output.name for output in body.body.output)))
 
 
@@ -90,11 +88,7 @@ def keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
     Mostly is by nodes, or by the numbers of the constants that they read.
     """
     steps = [step for step in steps if not step.is_a("Cast")]
-    narrow = [
-        step
-        for step in steps
-        if any(value is not None and value.dtype == plan.target for value in step.outputs)
-    ]
+    narrow = [step for step in steps if any(value.dtype == plan.target for value in step.made)]
     if len(narrow) <= len(plan.changes) and _stored(narrow, {plan.target}) <= _stored(
         plan.changes, plan.sources
     ):
@@ -105,7 +99,7 @@ def keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
             value in inside or value.maker is None or _is_cast_from(value, plan.target)
             for value in plan.computed(step)
         ):
-            inside.update(value for value in step.outputs if value is not None and plan.changes_type(value))
+            inside.update(filter(plan.changes_type, step.made))
             if step in plan.changes:
                 plan.keep(step, "the model computes it in another type, between Casts")
                 plan.intended.add(step)
@@ -113,7 +107,7 @@ def keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
 
 def _stored(steps: Iterable[Step], kinds: Collection[int]) -> int:
     """Return how many numbers the constants of some types hold that nodes read."""
-    read = {value for step in steps for value in step.inputs if value is not None and value.dtype in kinds}
+    read = {value for step in steps for value in step.read if value.dtype in kinds}
     return sum(prod(value.tensor.dims) for value in read if value.tensor is not None)
 
 
@@ -128,7 +122,7 @@ def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
     """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize."""
     forward: set[Value] = set()
     for step in steps:
-        made = [value for value in step.outputs if value is not None and plan.changes_type(value)]
+        made = list(filter(plan.changes_type, step.made))
         given = plan.computed(step)
         source = step.inputs[0] if step.inputs else None
         from_integers = step.is_a("Cast") and source is not None and source.dtype in INTEGERS
@@ -137,9 +131,8 @@ def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
     for step in reversed(steps):
         if step not in plan.changes or not any(value in forward for value in step.outputs):
             continue
-        outputs = [value for value in step.outputs if value is not None]
-        if all(value.readers and not value.is_output for value in outputs) and all(
-            _counts(reader, index, plan) for value in outputs for reader, index in value.readers
+        if all(value.readers and not value.is_output for value in step.made) and all(
+            _counts(reader, index, plan) for value in step.made for reader, index in value.readers
         ):
             plan.keep(step, "it computes sizes or indices")
 
@@ -149,16 +142,14 @@ def _counts(reader: Step, index: int, plan: Plan) -> bool:
     if reader.is_a("Cast"):
         output = reader.outputs[0]
         return output is not None and output.dtype in INTEGERS
-    value = reader.inputs[index]
-    return value is not None and plan.wanted(reader, index) == value.dtype
+    return _counts_as_it_is(reader, index, plan)
 
 
 def follow(steps: list[Step], plan: Plan) -> None:
     """Let nodes that move numbers take the type of what they stand between, so that fewer Casts are needed."""
     for step in reversed(steps):
         if step in plan.changes and (moves(step) or step.is_a("Cast")):
-            outputs = [value for value in step.outputs if value is not None and plan.changes_type(value)]
-            readers = [reader for value in outputs for reader in value.readers]
+            readers = [reader for value in filter(plan.changes_type, step.made) for reader in value.readers]
             if readers and all(_counts_as_it_is(reader, index, plan) for reader, index in readers):
                 plan.keep(step, "what reads it keeps its type")
     for step in steps:

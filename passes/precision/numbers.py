@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,12 @@ __all__ = ["Extent", "converted", "floats", "largest", "smallest"]
 
 Array = np.ndarray[Any, Any]
 
-_LARGEST: dict[int, float] = {
-    TensorProto.FLOAT: float(np.finfo(np.float32).max),
-    TensorProto.FLOAT16: 65504.0,
-    TensorProto.BFLOAT16: 3.3895313892515355e38,
+_LIMITS: dict[int, tuple[float, float, float]] = {
+    TensorProto.FLOAT: (float(np.finfo(np.float32).max), 3.4028235677973366e38, 2.0**-150),
+    TensorProto.FLOAT16: (65504.0, 65520.0, 2.0**-25),
+    TensorProto.BFLOAT16: (3.3895313892515355e38, 3.3961775292304957e38, 2.0**-134),
 }
-
-_OVERFLOWS: dict[int, float] = {
-    TensorProto.FLOAT: 3.4028235677973366e38,
-    TensorProto.FLOAT16: 65520.0,
-    TensorProto.BFLOAT16: 3.3961775292304957e38,
-}
-"""The smallest magnitude that is rounded to infinity."""
-
-_VANISHES: dict[int, float] = {
-    TensorProto.FLOAT: 2.0**-150,
-    TensorProto.FLOAT16: 2.0**-25,
-    TensorProto.BFLOAT16: 2.0**-134,
-}
-"""The largest magnitude that is rounded to 0."""
+"""The largest finite number, the smallest magnitude that is rounded to infinity, and the largest that is rounded to 0."""
 
 _NORMAL_HALF, _INFINITE_HALF = np.uint32(0x38800000), np.uint32(0x477FF000)
 """The bits, in float32, of the smallest number that is a normal one of float16, and of the smallest that becomes infinite."""
@@ -43,12 +31,12 @@ _MATTERS = 2.0**-11
 
 def largest(kind: int) -> float:
     """Return the largest finite number of an element type."""
-    return _LARGEST[kind]
+    return _LIMITS[kind][0]
 
 
 def smallest(kind: int) -> float:
     """Return the smallest number above 0 of an element type."""
-    return 2 * _VANISHES[kind]
+    return 2 * _LIMITS[kind][2]
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:
@@ -103,13 +91,13 @@ def _halves(numbers: Array) -> Array:
     return halves
 
 
+@dataclass
 class Extent:
-    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in a type."""
+    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in the type `kind`."""
 
-    def __init__(self, kind: int) -> None:
-        self._vanishes = _VANISHES.get(kind, 0.0)
-        self._overflows = _OVERFLOWS.get(kind, float("inf"))
-        self.largest = self.vanishing = 0.0
+    kind: int
+    largest: float = 0.0
+    vanishing: float = 0.0
 
     def add(self, numbers: Array) -> None:
         """Take more numbers into account."""
@@ -120,10 +108,11 @@ class Extent:
             numbers = numbers[np.isfinite(numbers)]
             top = float(np.abs(numbers).max(initial=0.0))
         self.largest = max(self.largest, top)
-        if self._vanishes < self.largest * _MATTERS:
+        vanishes = _LIMITS[self.kind][2]
+        if vanishes < self.largest * _MATTERS:
             return  # beside which nothing matters that becomes 0
         sizes = np.abs(numbers)
-        gone = sizes[sizes <= self._vanishes]
+        gone = sizes[sizes <= vanishes]
         self.vanishing = max(self.vanishing, float(gone.max(initial=0.0)))
 
     def join(self, other: Extent) -> None:
@@ -134,7 +123,7 @@ class Extent:
     @property
     def overflows(self) -> bool:
         """Whether a finite number becomes infinite."""
-        return self.largest >= self._overflows
+        return self.largest >= _LIMITS[self.kind][1]
 
     @property
     def lost(self) -> str:

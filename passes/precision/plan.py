@@ -75,13 +75,17 @@ class Plan:
         if self.changes.pop(step, None) is not None:
             self.kept[step] = reason
 
+    @property
+    def kept_by_reason(self) -> dict[str, list[Step]]:
+        """The nodes of `kept` by their reasons."""
+        found: dict[str, list[Step]] = {}
+        for step, reason in self.kept.items():
+            found.setdefault(reason, []).append(step)
+        return found
+
     def computed(self, step: Step) -> list[Value]:
         """Return the inputs of a node that are computed and of a type that changes."""
-        return [
-            value
-            for value in step.inputs
-            if value is not None and value.tensor is None and self.changes_type(value)
-        ]
+        return [value for value in step.read if value.tensor is None and self.changes_type(value)]
 
 
 def moves(step: Step) -> bool:

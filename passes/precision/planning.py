@@ -22,7 +22,6 @@ from .neighbours import (
     keep_inside,
     keep_islands_of_the_model,
 )
-from .numbers import Extent
 from .plan import Plan, sources_of
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
@@ -67,9 +66,8 @@ def plan_of(
     plan = Plan(target, sources_of(target), runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     for step in steps:
-        values = [value for value in step.outputs if plan.changes_type(value)]
         if (
-            not values
+            not any(map(plan.changes_type, step.outputs))
             and not step.inner
             and all(plan.wanted(step, place) is None for place in range(len(step.inputs)))
         ):
@@ -113,7 +111,7 @@ def _by_itself(
         if not step.is_a(*CONTROL_FLOW) or (step.is_a("Scan") and step.version < 9):
             return None, "its sub-graph keeps its types"
         return Retyping(inputs, outputs), ""
-    if any(value is not None and value.container for value in (*step.inputs, *step.outputs)):
+    if any(value.container for value in (*step.read, *step.made)):
         return None, "sequences keep their element type"
     if plan.narrows and not step.domain and operator in _GENERATORS:
         return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
@@ -135,14 +133,12 @@ def is_meant(step: Step, wish: str) -> bool:
 
 def refusing_target(step: Step, plan: Plan) -> Target | None:
     """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
-    kind = type_name(plan.target)
-    for runtime in plan.runtimes or ():
-        if runtime.row.types and kind not in runtime.row.types:
-            return runtime
     if plan.runtimes is None:
         return None
-    rows = plan.runtimes.limits(step.domain, step.node.op_type)
-    return next((runtime for runtime, row in rows if row.types and kind not in row.types), None)
+    kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
+    taken = [(runtime, runtime.row.types) for runtime in plan.runtimes]
+    taken += [(runtime, row.types) for runtime, row in limits]
+    return next((runtime for runtime, types in taken if types and kind not in types), None)
 
 
 def _unless_lost(
@@ -164,9 +160,5 @@ def _unless_lost(
                 plan.vanishing[step] = extent.vanishing
                 if not step.domain and place in _ADDED.get(step.node.op_type, ()):
                     continue
-            return None, _lost(extent, plan)
+            return None, f"of a constant {extent.lost} in {type_name(plan.target)}"
     return change, ""
-
-
-def _lost(extent: Extent, plan: Plan) -> str:
-    return f"of a constant {extent.lost} in {type_name(plan.target)}"

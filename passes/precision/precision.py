@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,10 +10,10 @@ from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
-from onnx_migrate.errors import CannotMigrate, UsageError, Where
+from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.messages import count_of, did_you_mean
+from onnx_migrate.messages import count_of, did_you_mean, first_of
 from onnx_migrate.model.graphs import all_nodes, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -105,38 +104,40 @@ class Precision(Pass):
             return model
         inline_functions(model)
         model = self._raised(model, log)
-        stored = StoredNumbers(model.weights, KINDS[self.kind])
+        stored = StoredNumbers(model.weights, target)
         types = TypeTable(model.proto)
         frames = frames_of(model.proto, types)
         graph = frames[0]
         _refuse_unmatched(self.keep, frames)
         done: dict[Islands, _Conversion] = {}
 
-        def convert(islands: Islands) -> Model:
+        def converted(islands: Islands) -> _Conversion:
             if islands not in done:
                 done.clear()
                 done[islands] = self._converted(model, stored, types, islands)
-            return done[islands].model
+            return done[islands]
 
-        first = convert(frozenset())
-        if first.proto == model.proto:
+        first = converted(frozenset())
+        if first.model.proto == model.proto:
             if not is_narrow(model.proto):
-                self._refuse_unchanged(done[frozenset()].plan, frozenset())
+                self._refuse_unchanged(first.plan, frozenset())
                 self._refuse_double(model)
             return model
         found = None
         if self.settings is not None:
-            found = find_islands(model, graph, KINDS[self.kind], convert, self.settings)
+            found = find_islands(
+                model, graph, target, lambda islands: converted(islands).model, self.settings
+            )
             if target != TensorProto.FLOAT or not is_narrow(model.proto):
                 self._judge(found, graph)
         islands: Islands = found.islands if found is not None else frozenset()
-        convert(islands)
-        if target != TensorProto.FLOAT and not is_narrow(done[islands].model.proto):
-            self._refuse_unchanged(done[islands].plan, islands)
-        if done[islands].model.proto == model.proto:
+        last = converted(islands)
+        if target != TensorProto.FLOAT and not is_narrow(last.model.proto):
+            self._refuse_unchanged(last.plan, islands)
+        if last.model.proto == model.proto:
             return model
-        self._report(done[islands], found, log)
-        return done[islands].model
+        self._report(last, found, log)
+        return last.model
 
     def _raised(self, model: Model, log: ChangeLog) -> Model:
         """Bring the model to the opset from which on its operators take the type, if that is newer and allowed."""
@@ -187,7 +188,7 @@ class Precision(Pass):
         raise CannotMigrate(
             f"nothing of the model can compute in {_NAMES[self.kind]}: {reason}",
             code="precision-lost",
-            where=Where(node=node_label(step.node), operator=step.node.op_type, from_version=step.version),
+            where=step.where,
         )
 
     def _refuse_double(self, model: Model) -> None:
@@ -205,20 +206,11 @@ class Precision(Pass):
             return
         cause = next((step for step in graph.steps if {*step.node.output} & {*closeness.causes[-1:]}), None)
         kind = _NAMES[self.kind]
-        where = None
-        if cause is not None:
-            where = Where(
-                node=node_label(cause.node), operator=cause.node.op_type, from_version=cause.version
-            )
         sizes = found.sizes.get(cause.node.output[0]) if cause is not None else None
         range_ = f"; its numbers lie between {sizes[1]:.3g} and {sizes[0]:.3g}" if sizes else ""
+        tried, hint = ", whichever nodes stay in float32", "--keep-fp32 keeps nodes that you name in float32"
         if self.kind == "fp32":
             tried, hint = "", "--keep-fp32 leaves nodes that you name in float64"
-        else:
-            tried, hint = (
-                ", whichever nodes stay in float32",
-                "--keep-fp32 keeps nodes that you name in float32",
-            )
         more = "; bf16 has the range of float32" if self.kind == "fp16" else ""
         jumps = closeness.refusal and not closeness.fails
         if jumps and self.settings is not None and self.settings.feeds is None:
@@ -226,7 +218,7 @@ class Precision(Pass):
         raise CannotMigrate(
             f"in {kind}, {closeness.worst}{tried}{range_}",
             code="precision-lost",
-            where=where,
+            where=cause.where if cause is not None else None,
             hint=hint + more,
         )
 
@@ -241,18 +233,13 @@ class Precision(Pass):
         )
         if found is not None:
             self._record_ranges(plan, found, log)
-        by_reason: dict[str, list[Step]] = defaultdict(list)
-        for step, reason in plan.kept.items():
-            by_reason[reason].append(step)
-        for reason, steps in by_reason.items():
-            count = len(steps)
-            shown = [_shown(step, found.sizes if found is not None else {}) for step in steps[:_SHOWN]]
-            more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
+        for reason, steps in plan.kept_by_reason.items():
+            shown = [_shown(step, found.sizes if found is not None else {}) for step in steps]
             log.note(
                 self.name,
                 "kept-precision",
-                f"{count_of(count, 'node')} {'keeps its' if count == 1 else 'keep their'} type: {reason}:"
-                f" {', '.join(shown)}{more}",
+                f"{count_of(len(steps), 'node')} {'keeps its' if len(steps) == 1 else 'keep their'} type: {reason}:"
+                f" {first_of(shown, _SHOWN)}",
                 subject=node_label(steps[0].node),
             )
         if found is None:

@@ -34,15 +34,15 @@ def keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: Store
             (small[value] for _, value in given if value), default=(0.0, ()), key=lambda one: one[0]
         )
         if step in plan.vanishing:
-            small.update(dict.fromkeys(filter(None, step.outputs), (plan.vanishing[step], (step,))))
+            small.update(dict.fromkeys(step.made, (plan.vanishing[step], (step,))))
         elif step.is_a("Mul", "Div") and any(value in large for value in step.inputs):
             plan.keep(step, reason)
         elif given and moves(step):
-            small.update(dict.fromkeys(filter(None, step.outputs), (least, (*way, step))))
+            small.update(dict.fromkeys(step.made, (least, (*way, step))))
         elif given and (beyond := _beyond_a_slope(step, given[-1][0], least, stored)):
-            small.update(dict.fromkeys(filter(None, step.outputs), (beyond, (step,))))
+            small.update(dict.fromkeys(step.made, (beyond, (step,))))
             if beyond > largest(plan.target):
-                large.update(filter(None, step.outputs))
+                large.update(step.made)
             elif least >= _UNITS * smallest(plan.target):
                 continue
             for other in (*way, step):

@@ -12,9 +12,8 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.model.payloads import FilePayload, Payload, pieces_of
-from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import numbers
-from onnx_migrate.model.weights import Weights
+from onnx_migrate.model.weights import Weights, clear_data
 from onnx_migrate.process.temporary import TemporaryFolder
 
 from .numbers import Array, Extent, converted, floats
@@ -56,12 +55,11 @@ class StoredNumbers:
     def convert(self, tensor: TensorProto, weights: Weights) -> None:
         """Give a tensor the type, in place; `weights` gets the reference to its data if that is large."""
         data = self._converted(tensor).data
-        for name in (*DATA_FIELDS, "external_data", "data_location"):
-            tensor.ClearField(name)
         tensor.data_type = self.target
         if isinstance(data, FilePayload):
             weights.keep(tensor, data)
         else:
+            clear_data(tensor)
             tensor.raw_data = data
 
     def _converted(self, tensor: TensorProto) -> _Converted:
@@ -69,16 +67,15 @@ class StoredNumbers:
         places = tuple(f"{entry.key}={entry.value}" for entry in tensor.external_data)
         key = (*places, str(tensor.data_type)) if external else tensor.SerializeToString()
         if key not in self._found:
-            self._found[key] = self._from_file(tensor) if external else self._at_once(tensor)
+            self._found[key] = (
+                self._from_file(tensor) if external else _Converted(*self._changed(self.numbers(tensor)))
+            )
         return self._found[key]
 
     def numbers(self, tensor: TensorProto) -> Array:
         """Return a tensor's numbers in float32, or float64 as they are. Raises LoadError where the data cannot be read."""
         found = numbers(self.weights.array(tensor))
         return found if found.dtype == np.float64 else np.asarray(found, np.float32)
-
-    def _at_once(self, tensor: TensorProto) -> _Converted:
-        return _Converted(*self._changed(self.numbers(tensor)))
 
     def _changed(self, values: Array) -> tuple[bytes, Extent]:
         extent = Extent(self.target)

@@ -81,18 +81,22 @@ class _Writer:
             kind = kind or (known.dtype or 0 if known is not None else 0)
             changes = self.interface and kind in plan.sources and declared.name not in self.staying
             self.outputs[declared.name] = plan.target if changes else kind
-        overridable = initializer_names(frame.body)
-        for declared in frame.body.input:
-            value = frame.values[declared.name]
-            if value.tensor is None and value.dtype is not None:
-                changes = self.interface and value.dtype in plan.sources and value.name not in overridable
-                value.names = {plan.target if changes else value.dtype: declared.name}
-                self._declare(declared, next(iter(value.names)))
-        self.body(frame)
+        self._inputs(frame, changing=self.interface, staying=initializer_names(frame.body))
+        self._body(frame)
         for declared in frame.body.output:
             self._declare(declared, self.outputs[declared.name])
 
-    def body(self, frame: Frame) -> None:
+    def _inputs(self, frame: Frame, *, changing: bool, staying: Container[str] = ()) -> None:
+        """Name and declare the inputs of a body, those that are not `staying` in the new type if they are `changing`."""
+        for declared in frame.body.input:
+            value = frame.values[declared.name]
+            if value.tensor is None and value.dtype is not None:
+                changes = changing and value.dtype in self.plan.sources and value.name not in staying
+                kind = self.plan.target if changes else value.dtype
+                value.names = {kind: declared.name}
+                self._declare(declared, kind)
+
+    def _body(self, frame: Frame) -> None:
         """Write the nodes of a body; its inputs are written already, its outputs are not."""
         self.out[frame] = []
         self._initializers(frame)
@@ -108,7 +112,8 @@ class _Writer:
             self._constant(step)
             return
         for _, inner in step.inner:
-            self._enter(step, inner)
+            self._inputs(inner, changing=step in self.plan.changes)
+            self._body(inner)
         for place, value in enumerate(step.inputs):
             if value is not None:
                 wanted = self.plan.wanted(step, place)
@@ -191,17 +196,6 @@ class _Writer:
             step.node.attribute.add(name=name, type=AttributeProto.INT, i=kind)
 
     # Sub-graphs
-
-    def _enter(self, step: Step, inner: Frame) -> None:
-        """Write a sub-graph, whose inputs have the types that the node gives them."""
-        changes = step in self.plan.changes
-        for declared in inner.body.input:
-            value = inner.values[declared.name]
-            if value.dtype is not None:
-                is_new = changes and value.dtype in self.plan.sources
-                value.names = {self.plan.target if is_new else value.dtype: declared.name}
-                self._declare(declared, next(iter(value.names)))
-        self.body(inner)
 
     def _leave(self, step: Step, kinds: list[int | None]) -> None:
         """Give the outputs of the sub-graphs of one node types that agree, and the node's outputs these."""

@@ -32,14 +32,9 @@ class OpenSize:
     bound: str
 
     @property
-    def node(self) -> str:
-        """The label of the node."""
-        return self.where.node
-
-    @property
     def text(self) -> str:
         """The node and its bound, as a part of a sentence."""
-        return f"{self.where.operator} {self.node!r} ({self.bound})"
+        return f"{self.where.operator} {self.where.node!r} ({self.bound})"
 
 
 def is_open(known: ValueType) -> bool:
@@ -79,24 +74,17 @@ def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
     return "onnx infers no shape for it; a declaration in value_info does"
 
 
-def _axis(node: onnx.NodeProto, name: str = "axis") -> int | None:
-    return next((attribute.i for attribute in node.attribute if attribute.name == name), None)
-
-
 def _non_zero(_: onnx.NodeProto, __: Scope, ___: object, elements: int | None) -> str:
     return f"at most {elements:,} columns; a TopK of a fixed count, or Where in place of indices, bounds it"
 
 
-def _unique(node: onnx.NodeProto, _: Scope, shape: tuple[int, ...], elements: int) -> str:
-    axis = _axis(node)
+def _entries(node: onnx.NodeProto, _: Scope, shape: tuple[int, ...], elements: int) -> str:
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), None)
     most = elements if axis is None else shape[axis]
-    return f"at most {most:,} entries; a Pad to that many, or sorting by TopK, bounds it"
-
-
-def _compress(node: onnx.NodeProto, _: Scope, shape: tuple[int, ...], elements: int) -> str:
-    axis = _axis(node)
-    most = elements if axis is None else shape[axis]
-    return f"at most {most:,} entries; Where, or a TopK of the condition with a fixed count, bounds it"
+    ways = "a Pad to that many, or sorting by TopK"
+    if node.op_type == "Compress":
+        ways = "Where, or a TopK of the condition with a fixed count"
+    return f"at most {most:,} entries; {ways}, bounds it"
 
 
 def _suppression(node: onnx.NodeProto, scope: Scope, shape: tuple[int, ...], _: object) -> str:
@@ -123,10 +111,10 @@ def _loop(node: onnx.NodeProto, scope: Scope, *_: object) -> str:
 
 
 _BOUNDS: dict[str, Callable[..., str]] = {
-    "Compress": _compress,
+    "Compress": _entries,
     "Loop": _loop,
     "NonMaxSuppression": _suppression,
     "NonZero": _non_zero,
     "Range": _range,
-    "Unique": _unique,
+    "Unique": _entries,
 }

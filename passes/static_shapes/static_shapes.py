@@ -101,7 +101,7 @@ class StaticShapes(Pass):
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         if self.lenient:
             for item in found:
-                log.note(self.name, "open-size", item.text, subject=item.node, severity="warning")
+                log.note(self.name, "open-size", item.text, subject=item.where.node, severity="warning")
             return
         written = any(item.where.operator in CONTROL_FLOW | SEQUENCES for item in found)
         raise CannotMigrate(

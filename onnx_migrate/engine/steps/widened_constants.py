@@ -18,10 +18,7 @@ from onnx_migrate.model.graphs import (
     output_names,
 )
 from onnx_migrate.model.model import Model
-from onnx_migrate.model.payloads import BufferPayload
-from onnx_migrate.model.tensor_fields import DATA_FIELDS
 from onnx_migrate.model.tensors import numbers
-from onnx_migrate.model.weights import INLINE_LIMIT
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 from onnx_migrate.standard.schema import is_onnx
@@ -163,11 +160,5 @@ def _takes(node: onnx.NodeProto, index: int, wide: set[str], functions: _Functio
 def _widen(model: Model, tensor: TensorProto) -> None:
     wide = _WIDER[tensor.data_type]
     array = numbers(model.weights.array(tensor)).astype(helper.tensor_dtype_to_np_dtype(wide))
-    data = numpy_helper.from_array(array).raw_data
-    for name in (*DATA_FIELDS, "external_data", "data_location"):
-        tensor.ClearField(name)
     tensor.data_type = wide
-    if len(data) > INLINE_LIMIT:
-        model.weights.keep(tensor, BufferPayload(memoryview(data), len(data)))
-    else:
-        tensor.raw_data = data
+    model.weights.put(tensor, numpy_helper.from_array(array).raw_data)

@@ -42,20 +42,20 @@ def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> 
                     read = None
             if read:
                 attribute.s = read.encode()
-                yield Mending(
-                    node_label(node),
-                    f"{node_label(node)!r} ({node.op_type}) has {attribute.name}={text!r}: read as {read!r}",
-                )
+                yield _mending(node, f"has {attribute.name}={text!r}: read as {read!r}")
+
+
+def _mending(node: onnx.NodeProto, reason: str) -> Mending:
+    return Mending(node_label(node), f"{node_label(node)!r} ({node.op_type}) {reason}")
 
 
 def _unknown(node: onnx.NodeProto) -> Iterator[Mending]:
     known = UNCHECKED[node.op_type]
     for attribute in [item for item in node.attribute if item.name not in known]:
         node.attribute.remove(attribute)
-        yield Mending(
-            node_label(node),
-            f"{node_label(node)!r} ({node.op_type}) has an attribute {attribute.name!r}, which its operator does not have:"
-            " left out, as ONNX Runtime does not read it",
+        yield _mending(
+            node,
+            f"has an attribute {attribute.name!r}, which its operator does not have: left out, as ONNX Runtime does not read it",
         )
 
 
@@ -63,10 +63,7 @@ def _repeated(node: onnx.NodeProto) -> Iterator[Mending]:
     last = {attribute.name: place for place, attribute in enumerate(node.attribute)}
     if len(last) < len(node.attribute) and len({(a.name, a.type) for a in node.attribute}) == len(last):
         kept = [node.attribute[place] for place in sorted(last.values())]
-        yield Mending(
-            node_label(node),
-            f"{node_label(node)!r} ({node.op_type}) has an attribute twice: the last holds",
-        )
+        yield _mending(node, "has an attribute twice: the last holds")
         del node.attribute[:]
         node.attribute.extend(kept)
 

@@ -60,10 +60,10 @@ def _mend(node: NodeProto, place: Place, array: Array) -> str:
     said = ""
     if _only_first(node, place):
         first = node.attribute[0]
-        value = AttributeProto(name=_NAMES[first.type] if place == "graph" else first.name, type=first.type)
-        for field, content in first.ListFields():
-            if field.name in ("doc_string", FIELD[first.type]):
-                _set(value, field.name, content)
+        fields = {field.name: content for field, content in first.ListFields()}
+        kept = {name: fields[name] for name in ("doc_string", FIELD[first.type]) if name in fields}
+        name = _NAMES[first.type] if place == "graph" else first.name
+        value = AttributeProto(name=name, type=first.type, **kept)
         if place == "graph":
             node.ClearField("input")
         node.ClearField("attribute")
@@ -81,15 +81,6 @@ def _mend(node: NodeProto, place: Place, array: Array) -> str:
     ):
         said = said or "has an index twice: the last value holds"
     return said
-
-
-def _set(attribute: AttributeProto, field: str, content: object) -> None:
-    if field in ("t", "sparse_tensor"):
-        getattr(attribute, field).CopyFrom(content)
-    elif field.endswith("s") and field != "s":
-        getattr(attribute, field).extend(content)
-    else:
-        setattr(attribute, field, content)
 
 
 def _only_first(node: NodeProto, place: Place) -> bool:

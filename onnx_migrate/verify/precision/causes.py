@@ -30,30 +30,25 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
 
     `way` is the configuration in which the result runs.
     """
-    made = {name for node in result.model.graph.node for name in node.output}
     errors: dict[str, float] = {}
-    for (errors,) in inner_errors(reference, result, feed, recorded(reference, made), (way,)):
+    for (errors,) in inner_errors(reference, result, feed, (way,)):
         if any(error > limit for error in errors.values()):
             break
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
-            if _error(step.outputs, errors) > limit:
+            if _error(step.made, errors) > limit:
                 return _chain(step, errors, limit)
         limit /= 2
     return ()
 
 
 def inner_errors(
-    reference: Reference,
-    result: Runnable,
-    feed: int,
-    names: Sequence[str],
-    ways: Sequence[str],
+    reference: Reference, result: Runnable, feed: int, ways: Sequence[str]
 ) -> Iterator[list[dict[str, float]]]:
     """Yield of more and more inner values, in their order, how far they are off in each configuration, on the feed at a place."""
     errors: list[dict[str, float]] = [{} for _ in ways]
     inputs = fed(reference.feeds[feed].inputs, result.model)
-    for some, one in originals(reference, feed, names):
+    for some, one in originals(reference, feed, recorded(reference, result)):
         try:
             others = [in_float(open_model(result, way, some).run(inputs)) for way in ways]
         except (EvaluationError, MemoryError):
@@ -98,21 +93,21 @@ def _at_once(count: int, size: int) -> int:
     return min(max(_BYTES * count // max(size, 1), FEWEST), _MOST)
 
 
-def _error(values: Iterable[Value | None], errors: Mapping[str, float]) -> float:
-    return max((errors.get(value.name, 0.0) for value in values if value is not None), default=0.0)
+def _error(values: Iterable[Value], errors: Mapping[str, float]) -> float:
+    return max((errors.get(value.name, 0.0) for value in values), default=0.0)
 
 
 def _chain(last: Step, errors: Mapping[str, float], limit: float) -> tuple[str, ...]:
     """Return the node at which an error is too large, and those before it, back to where it begins."""
     chain = [last]
     while True:
-        given = [value for value in chain[-1].inputs if value is not None and value.maker is not None]
+        given = [value for value in chain[-1].read if value.maker is not None]
         largest = max(given, key=lambda value: errors.get(value.name, 0.0), default=None)
         error = errors.get(largest.name, 0.0) if largest is not None else 0.0
         if largest is None or largest.maker is None or error <= max(limit / 8, _EPSILON):
             break
         chain.append(largest.maker)
-    gains = [_error(step.outputs, errors) / max(_error(step.inputs, errors), _EPSILON) for step in chain]
+    gains = [_error(step.made, errors) / max(_error(step.read, errors), _EPSILON) for step in chain]
     worst = max(gains)
     causes = [step for step, gain in zip(chain, gains, strict=True) if gain > _AMPLIFIES or gain == worst]
     return tuple(value.name for step in (last, *causes) for value in step.outputs[:1] if value is not None)

@@ -368,9 +368,8 @@ def number_ranges(
         reference = reference_of(original, original, settings, draws, recording=True)
     except EvaluationError:
         return {}
-    runs = originals(reference, 0, recorded(reference, None))
     found: dict[str, tuple[float, float, bool]] = {}
-    for names, run in runs:
+    for names, run in originals(reference, 0, recorded(reference)):
         for name in names:
             top, low = magnitudes(run[name])
             found[name] = top, low, top > large and not is_masked(run[name])

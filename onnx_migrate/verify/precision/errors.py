@@ -47,7 +47,7 @@ def error_of(expected: Any, given: Any) -> float:
         if len(expected) != len(given):
             return float("inf")
         return max(map(error_of, expected, given), default=0.0)
-    if expected is None or not isinstance(expected, np.ndarray) or not isinstance(given, np.ndarray):
+    if not isinstance(expected, np.ndarray) or not isinstance(given, np.ndarray):
         return 0.0 if expected is given else float("inf")
     if expected.shape != given.shape:
         return float("inf")

@@ -17,7 +17,7 @@ from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
-from onnx_migrate.verify.precision.reference import Reference, error_on, recorded
+from onnx_migrate.verify.precision.reference import Reference, error_on
 
 __all__ = ["SURELY", "jump"]
 
@@ -64,16 +64,14 @@ def _is_jump(coarse: float, fine: float) -> bool:
 
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:
     """Return the nodes whose outputs jump, and none of whose inputs does."""
-    made = {name for node in result.model.graph.node for name in node.output}
-    names = recorded(reference, made)
-    *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, names, (STRICT, COARSE))]
+    *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, (STRICT, COARSE))]
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
-    def any_of(values: Sequence[Value | None]) -> bool:
-        return any(value is not None and value.name in jumping for value in values)
+    def any_of(values: Sequence[Value]) -> bool:
+        return any(value.name in jumping for value in values)
 
     steps = reference.graph.steps
-    first = [step for step in steps if any_of(step.outputs) and not any_of(_read(step))]
+    first = [step for step in steps if any_of(step.made) and not any_of(_read(step))]
     return first or [step for step in steps if output in step.node.output]
 
 
@@ -82,13 +80,13 @@ def _up_to(last: list[Step]) -> Iterator[str]:
     found, pending = dict.fromkeys(last), list(last)
     while pending:
         for value in _read(pending.pop()):
-            if value is not None and value.maker is not None and value.maker not in found:
+            if value.maker is not None and value.maker not in found:
                 found[value.maker] = None
                 pending.append(value.maker)
     yield from (step.node.output[0] for step in reversed(found) if step.node.output[0])
 
 
-def _read(step: Step) -> list[Value | None]:
+def _read(step: Step) -> list[Value]:
     """Return what a node reads, with what bodies inside it read of its own body."""
     inside = [value for _, frame in step.inner for other in frame.steps for value in _read(other)]
-    return [*step.inputs, *(value for value in inside if value is not None and value.frame is step.frame)]
+    return [*step.read, *(value for value in inside if value.frame is step.frame)]

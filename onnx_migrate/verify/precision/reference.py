@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
+from onnx_migrate.model.graphs import producers
 from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
@@ -126,9 +127,7 @@ def decides(frame: Frame) -> bool:
 
 
 def _is_deciding(step: Step) -> bool:
-    floats = any(
-        value is not None and value.dtype in FLOATS and value.tensor is None for value in step.inputs
-    )
+    floats = any(value.dtype in FLOATS and value.tensor is None for value in step.read)
     to_integers = step.is_a("Cast") and all(
         value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
     )
@@ -151,7 +150,7 @@ def reference_of(
     key = (original.structure or b"", shapes, draws)
     if key not in _references:
         reference = Reference(original)
-        inner = recorded(reference, None)[:FEWEST] if recording and settings.feeds is None else []
+        inner = recorded(reference)[:FEWEST] if recording and settings.feeds is None else []
         first, *others = _DISTRIBUTIONS
         extent = Extent(distributions=(first,), batches=_BATCHES, thorough=True, recorded=tuple(inner))
         model = open_model(original, STRICT, inner)
@@ -183,26 +182,18 @@ def bytes_of(values: Mapping[str, Any]) -> int:
     return sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray))
 
 
-def recorded(reference: Reference, made: set[str] | None) -> list[str]:
+def recorded(reference: Reference, result: Runnable | None = None) -> list[str]:
     """Return the computed floats of the original's main graph, that a result makes too if it is given."""
+    made = None if result is None else producers(result.model.graph)
     return [
         value.name
         for step in reference.graph.steps
-        for value in step.outputs
-        if value is not None
-        and value.tensor is None
+        for value in step.made
+        if value.tensor is None
         and (value.dtype == TensorProto.FLOAT or value.dtype in NARROW)
         and not value.container
         and (made is None or value.name in made)
     ]
-
-
-def _worst_errors(reference: Reference, runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return for each output how far it is off at most, over all runs."""
-    return {
-        name: max(error_on(reference, place, name, run) for place, run in enumerate(runs))
-        for name in reference.outputs[0]
-    }
 
 
 def error_on(reference: Reference, place: int, name: str, run: Mapping[str, Any]) -> float:
@@ -216,17 +207,18 @@ def floors_of_narrow(reference: Reference, settings: Settings, *ways: str) -> di
     are rounded to a neighbour; infinite where the original overflows in one of them alone. They are the worst of all feeds.
     """
     exact, seed = exact_inputs(reference.runnable.model), settings.seed
-    moved = [perturbed_by_ulp(feed.inputs, seed, exact) for feed in reference.feeds]
-    found: dict[str, float] = {}
     given: list[Mapping[str, Any]] = [feed.inputs for feed in reference.feeds]
+    moved: list[Mapping[str, Any]] = [perturbed_by_ulp(inputs, seed, exact) for inputs in given]
     tries = [(reference.runnable, way, given) for way in ways]
-    tries.append((with_weights_moved(reference.runnable, seed), STRICT, list(moved)))
+    tries.append((with_weights_moved(reference.runnable, seed), STRICT, moved))
+    found: dict[str, float] = {}
     for runnable, configuration, inputs in tries:
         try:
             model = open_model(runnable, configuration)
             runs = [in_float(model.run(each)) for each in inputs]
         except EvaluationError:
             continue
-        errors = _worst_errors(reference, runs)
-        found |= {name: max(error, found.get(name, 0.0)) for name, error in errors.items()}
+        for place, run in enumerate(runs):
+            for name in reference.outputs[0]:
+                found[name] = max(error_on(reference, place, name, run), found.get(name, 0.0))
     return found

@@ -98,6 +98,25 @@ W = "float[4,4] w = {" + ", ".join(f"{value:.4f}" for value in np.linspace(-1, 1
              y = Resize<mode = "linear">(x, , , i) }""", 2),
         ("17 (float[2,8] x) => (float[2,8] y) <float[8] s = {1.,1.,1.,1.,1.,1.,1.,1.}> { y = LayerNormalization(x, s) }", 2),
         ("11 (float[1,2,6,6] x) => (float[1,2,3,3] y) { y = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x) }", 2),
+        # Of x and y, and of a for the branch that overflows; that of q is inside.
+        ("""13 (float[2,3] x, bool c) => (float[2,3] y) <float[1] w = {2.}> { a = Mul(x, w)
+             b = If (c) <then_branch = t () => (float[2,3] p) { p = Sub(a, x) }, else_branch = e () => (float[2,3] q) {
+               r = Constant<value = float {1e7}>()  s = Mul(a, r)  q = Div(s, r) }>
+             y = Exp(b) }""", 3),
+        # Sequences keep their element type.
+        ("""13 (float[4,2] x) => (float[2,2] y) <int64 two = {2}, int64 i = {0}> { e = Exp(x)
+             s = SplitToSequence<axis = 0>(e, two)  p = SequenceAt(s, i)  y = Exp(p) }""", 4),
+        ("""11 (float[3,2] x) => (float[2] y, float[3,2] z) <float[2] s = {0., 0.}> {
+             y, z = Scan <num_scan_inputs = 1, body = b (float[2] v, float[2] e) => (float[2] u, float[2] o) {
+               u = Add(v, e)  o = Neg(u) }> (s, x) }""", 3),
+        # Bounds that no number reaches are no reason to stay.
+        ("""13 (float[2,3] x) => (float[2,3] y) <float low = {0.}, float high = {3.4e38}> {
+             a = Exp(x)  y = Clip(a, low, high) }""", 2),
+        # A loop that floats decide on keeps its type: a Cast of w, and one of what the loop reads.
+        ("""13 (float[4,4] w, int64 n) => (int64[1] y) <bool go = {1}, int64[1] first = {0}> {
+             v = Exp(w)
+             y = Loop (n, go, first) <body = b (int64 i, bool c, int64[1] t) => (bool d, int64[1] u) {
+               d = Identity(c)  r = Gather(v, t)  u0 = ArgMax<axis = 1, keepdims = 0>(r)  u = Identity(u0) }> }""", 2),
         # The operator does not take float16, and moving what it computes needs no Cast.
         ("11 () => (float[5] y) { a = Constant<value = float {0.}>()  b = Constant<value = float {5.}>()"
          "  c = Constant<value = float {1.}>()  y = Range(a, b, c) }", None),
@@ -131,15 +150,6 @@ def test_what_stands_between_islands_joins_them_if_casts_are_saved(nodes: str, k
     assert casts(check(text, keep=kept.split())) == added
 
 
-def test_a_branch_reads_values_around_it_in_its_own_type() -> None:
-    result = check("""13 (float[2,3] x, bool c) => (float[2,3] y) <float[1] w = {2.}> { a = Mul(x, w)
-      b = If (c) <then_branch = t () => (float[2,3] p) { p = Sub(a, x) }, else_branch = e () => (float[2,3] q) {
-        r = Constant<value = float {1e7}>()  s = Mul(a, r)  q = Div(s, r) }>
-      y = Exp(b) }""")
-
-    assert casts(result) == 3  # of x and y, and of a for the branch that overflows; that of q is inside
-
-
 def test_a_loop_carries_the_type() -> None:
     result = check("""13 (float[2,3] x, int64 n) => (float[2,3] y, float[N,2,3] z) <float[1] w = {0.5}, bool go = {1}> {
       a = Mul(x, w)
@@ -155,31 +165,31 @@ def test_a_loop_carries_the_type() -> None:
     }
 
 
-def test_a_scan_and_sequences() -> None:
-    check("""11 (float[3,2] x) => (float[2] y, float[3,2] z) <float[2] s = {0., 0.}> {
-      y, z = Scan <num_scan_inputs = 1, body = b (float[2] v, float[2] e) => (float[2] u, float[2] o) {
-        u = Add(v, e)  o = Neg(u) }> (s, x) }""")
-    result = check("""13 (float[4,2] x) => (float[2,2] y) <int64 two = {2}, int64 i = {0}> { e = Exp(x)
-      s = SplitToSequence<axis = 0>(e, two)  p = SequenceAt(s, i)  y = Exp(p) }""")
+@pytest.mark.parametrize(
+    ("text", "searched", "expected"),
+    [
+        # A constant that overflows keeps its node, and one that becomes 0 what divides by it.
+        ("""13 (float[2,3] x) => (float[2,3] y) <float[1] big = {1e7}, float[1] w = {2.}> {
+             a = Mul(x, w)  b = Mul(a, big)  c = Div(b, big)  y = Mul(c, w) }""", False, {"big": F32, "w": F16}),
+        ("""13 (float[2,3] x) => (float[2,3] y) <float[1] eps = {1e-10}> {
+             z = Sub(x, x)  a = Add(z, eps)  b = Log(a)  y = Neg(b) }""", False, {"eps": F32, "b": F32}),
+        # A mask becomes infinite, and the Softmax stays narrow.
+        ("""13 (float[2,4] x) => (float[2,4] y) <bool[4] m = {1, 1, 0, 1}, float low = {-3.4e38}, float zero = {0.}> {
+             k = Where(m, zero, low)  a = Add(x, k)  y = Softmax(a) }""", True, {"a": F16}),
+        # The Where is narrow, and so what is infinite in it, while the mean of squares of 1000 is not.
+        (f"""13 (float[2,4] x) => (float[2,4] y) <{W}, bool[4] c = {{1, 1, 0, 1}},
+             float low = {{-3.4e38}}, float k = {{1000.}}> {{ a = MatMul(x, w)  m = Where(c, a, low)  s = Softmax(m)
+             t = MatMul(s, w)  b = Mul(t, k)  d = Mul(b, b)  e = Sqrt(d)  f = Div(e, k)  y = MatMul(f, w) }}""", True,
+         {"m": F16, "d": F32}),
+        # Cancellation.
+        ("""13 (float[4,64] x) => (float[4,1] y) <float[1] k = {30.}> { a = Add(x, k)  m = ReduceMean<axes = [1]>(a)
+             s = Mul(a, a)  n = ReduceMean<axes = [1]>(s)  q = Mul(m, m)  v = Sub(n, q)  y = Sqrt(v) }""", True, {"v": F32}),
+    ],
+)  # fmt: skip
+def test_the_types_of_values(text: str, searched: bool, expected: dict[str, int]) -> None:
+    found = types(check(text, settings=SEARCH if searched else None))
 
-    assert casts(result) == 4  # sequences keep their element type
-
-
-def test_a_constant_that_overflows_keeps_its_node() -> None:
-    text = """13 (float[2,3] x) => (float[2,3] y) <float[1] big = {1e7}, float[1] w = {2.}> {
-      a = Mul(x, w)  b = Mul(a, big)  c = Div(b, big)  y = Mul(c, w) }"""
-    result = check(text)
-
-    assert types(result)["big"] == F32
-    assert types(result)["w"] == F16
-
-
-def test_a_constant_that_becomes_zero_keeps_what_divides_by_it() -> None:
-    result = check("""13 (float[2,3] x) => (float[2,3] y) <float[1] eps = {1e-10}> {
-      z = Sub(x, x)  a = Add(z, eps)  b = Log(a)  y = Neg(b) }""")
-
-    assert types(result)["eps"] == F32
-    assert types(result)["b"] == F32
+    assert {name: found[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -218,16 +228,6 @@ def test_small_constants_keep_what_is_steep_at_zero(body: str, kept: list[str]) 
     assert np.array_equal(np.isfinite(one), np.isfinite(other))
 
 
-def test_a_mask_becomes_infinite_and_the_softmax_stays_narrow() -> None:
-    result = check(
-        """13 (float[2,4] x) => (float[2,4] y) <bool[4] m = {1, 1, 0, 1}, float low = {-3.4e38}, float zero = {0.}> {
-      k = Where(m, zero, low)  a = Add(x, k)  y = Softmax(a) }""",
-        settings=SEARCH,
-    )
-
-    assert types(result)["a"] == F16
-
-
 @pytest.mark.parametrize("body", ["m = Where(c, a, k)", "z = Where(c, n, k)  m = Add(a, z)"])
 def test_a_mask_of_minus_10000_is_no_number_near_the_largest(body: str) -> None:
     result = check(
@@ -235,26 +235,6 @@ def test_a_mask_of_minus_10000_is_no_number_near_the_largest(body: str) -> None:
       a = MatMul(x, w)  {body}  s = Softmax(m)  y = MatMul(s, w) }}""",
         settings=SEARCH,
     )
-
-    assert casts(result) == 2
-
-
-def test_a_mask_is_not_what_the_numbers_leave_at() -> None:
-    """The Where is narrow, and so what is infinite in it, while the mean of squares of 1000 is not."""
-    result = check(
-        f"""13 (float[2,4] x) => (float[2,4] y) <{W}, bool[4] c = {{1, 1, 0, 1}},
-      float low = {{-3.4e38}}, float k = {{1000.}}> {{ a = MatMul(x, w)  m = Where(c, a, low)  s = Softmax(m)  t = MatMul(s, w)
-      b = Mul(t, k)  d = Mul(b, b)  e = Sqrt(d)  f = Div(e, k)  y = MatMul(f, w) }}""",
-        settings=SEARCH,
-    )
-
-    known = types(result)
-    assert (known["m"], known["d"]) == (F16, F32)
-
-
-def test_bounds_that_no_number_reaches_are_no_reason_to_stay() -> None:
-    result = check("""13 (float[2,3] x) => (float[2,3] y) <float low = {0.}, float high = {3.4e38}> {
-      a = Exp(x)  y = Clip(a, low, high) }""")
 
     assert casts(result) == 2
 
@@ -350,16 +330,6 @@ def test_onnx_runtime_alone_does_not_show_the_overflow() -> None:
 
     assert np.isfinite(open_model(runnable, UNOPTIMIZED).run(feeds)["y"]).all()
     assert not np.isfinite(open_model(runnable, STRICT).run(feeds)["y"]).all()
-
-
-def test_cancellation_is_found() -> None:
-    result = check(
-        """13 (float[4,64] x) => (float[4,1] y) <float[1] k = {30.}> { a = Add(x, k)  m = ReduceMean<axes = [1]>(a)
-      s = Mul(a, a)  n = ReduceMean<axes = [1]>(s)  q = Mul(m, m)  v = Sub(n, q)  y = Sqrt(v) }""",
-        settings=SEARCH,
-    )
-
-    assert types(result)["v"] == F32
 
 
 def test_numbers_that_vanish_on_other_inputs_are_found() -> None:
@@ -553,15 +523,6 @@ def test_a_number_that_overflows_is_seen_in_each_piece_of_a_large_weight(tmp_pat
 
     with pytest.raises(CannotMigrate, match=r"1e\+07 overflows"):
         make_pass("precision").run(files.load(tmp_path / "a.onnx"), ChangeLog())
-
-
-def test_a_loop_that_floats_decide_on_keeps_its_type() -> None:
-    result = check("""13 (float[4,4] w, int64 n) => (int64[1] y) <bool go = {1}, int64[1] first = {0}> {
-      v = Exp(w)
-      y = Loop (n, go, first) <body = b (int64 i, bool c, int64[1] t) => (bool d, int64[1] u) {
-        d = Identity(c)  r = Gather(v, t)  u0 = ArgMax<axis = 1, keepdims = 0>(r)  u = Identity(u0) }> }""")
-
-    assert casts(result) == 2  # of w, and of what the loop reads
 
 
 def test_a_concat_of_quantised_values_keeps_its_scales() -> None:
