@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Literal
 
 from onnx_migrate.errors import UsageError
@@ -143,15 +144,13 @@ class Targets:
 
     def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
         """Return the newest version of an operator that all take and whose bound that is, None if none is known."""
-        found = [(member.newest_version(domain, operator), member) for member in self.members]
-        bounds = [(version, member) for version, member in found if version is not None]
-        return min(bounds, key=lambda item: item[0], default=None)
+        bounds = [(own, m) for m in self.members if (own := m.newest_version(domain, operator)) is not None]
+        return min(bounds, key=itemgetter(0), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
         """Return the oldest version of an operator that all take and whose bound that is, None if none is known."""
-        found = [(member.oldest_version(domain, operator), member) for member in self.members]
-        bounds = [(version, member) for version, member in found if version is not None]
-        return max(bounds, key=lambda item: item[0], default=None)
+        bounds = [(own, m) for m in self.members if (own := m.oldest_version(domain, operator)) is not None]
+        return max(bounds, key=itemgetter(0), default=None)
 
     @cached_property
     def bounds_versions(self) -> bool:
