@@ -53,17 +53,17 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
 
 
 def _check_inputs(place: str, domain: str, operator: str, inputs: Iterable[str]) -> None:
-    schemas = [
-        item for item in defs.get_all_schemas_with_history() if (item.domain, item.name) == (domain, operator)
-    ]
-    known = {item.name for schema in schemas for item in schema.inputs}
+    schemas = defs.get_all_schemas_with_history()
+    known = {
+        item.name
+        for form in schemas
+        if (form.domain, form.name) == (domain, operator)
+        for item in form.inputs
+    }
+    listed = f"it has {', '.join(sorted(known))}" if known else "no schema lists them"
     for name in inputs:
         if name not in known:
-            hint = (
-                did_you_mean(name, known) or f"it has {', '.join(sorted(known))}"
-                if known
-                else "no schema lists them"
-            )
+            hint = did_you_mean(name, known) or listed
             raise WrongRow(f"{place} ({operator}): {operator} has no input {name!r}", hint, placed=True)
 
 
