@@ -125,11 +125,6 @@ class Targets:
         """The targets that take no local functions."""
         return tuple(member for member in self.members if not member.row.functions)
 
-    @property
-    def measured(self) -> bool:
-        """Whether the rows of all were measured."""
-        return all(member.measured for member in self.members)
-
     def lacks(self, domain: str, operator: str) -> tuple[Target, ...]:
         """Return the targets that do not have an operator."""
         return tuple(member for member in self.members if not member.has(domain, operator))
