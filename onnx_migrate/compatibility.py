@@ -7,9 +7,10 @@ Releases with the same wants share one lowering.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from onnx_migrate.engine.pipeline_run import paused_garbage_collection
 from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.node_form import node_forms
-from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.graphs import all_nodes, operators_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.options import Opset, default_pipeline
@@ -117,16 +118,13 @@ class RuntimeCompatibility:
         """Return the releases with which the model stands at least so well, as in "8.4 to 9.0, 10.0 and on"; "" for none."""
         spans = []
         for good, group in groupby(self.releases, lambda entry: entry[1].rank >= least.rank):
-            names = [name for name, _ in group]
-            if good:
-                last = names[-1] == self.releases[-1][0]
-                spans.append((names[0], names[-1], last))
-        if spans and len(self.releases) == 1:
-            return "yes"
-        return ", ".join(
-            f"{first} and on" if last else first if first == final else f"{first} to {final}"
-            for first, final, last in spans
-        )
+            first, *others = (name for name, _ in group)
+            final = others[-1] if others else first
+            if good and final == self.releases[-1][0]:
+                spans.append(f"{first} and on")
+            elif good:
+                spans.append(first if first == final else f"{first} to {final}")
+        return "yes" if spans and len(self.releases) == 1 else ", ".join(spans)
 
 
 _WRONG = "runtime-fault"
@@ -157,7 +155,6 @@ class CompatibilityChecker:
     opset: Opset | None = None
     """The opset to reach, where that is not the one that suits a runtime best."""
     _migrated: dict[tuple[Pass, ...], _Migrated] = field(default_factory=dict, repr=False)
-    _forms: tuple[NodeForm, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._fault: MigrateError | None = None
@@ -168,13 +165,14 @@ class CompatibilityChecker:
         self._sorted = self.model.copy()
         if self._fault is None:
             sort_model(self._sorted.proto)
-        self._operators = sorted({(node.domain, node.op_type) for node in all_nodes(self.model.proto)})
+        self._operators = operators_of(all_nodes(self.model.proto))
+        self._names = {operator for _, operator in self._operators}
 
     def advise(self, target: Target) -> Compatibility:
         """Return how the model stands with one release of a runtime."""
         if self._fault is not None:
             return Compatibility(
-                target, Support.NO, obstacles=(_as_objection(self._fault),), refusal=self._fault
+                target, Support.NO, obstacles=(Incompatibility.of(self._fault),), refusal=self._fault
             )
         with paused_garbage_collection():
             passes = default_pipeline(opset=self.opset, runtime=Targets((target,)), simplify=False).passes
@@ -204,12 +202,12 @@ class CompatibilityChecker:
         return operator_knowledge(target, nodes_by_operator(model.proto), lambda: self._forms_of(model))
 
     def _forms_of(self, model: Model) -> tuple[NodeForm, ...]:
-        """Return the forms of the nodes of a model; those of the model itself are found once."""
-        if model is not self.model:
-            return tuple(node_forms(model))
-        if self._forms is None:
-            self._forms = tuple(node_forms(model))
-        return self._forms
+        return self._own_forms if model is self.model else tuple(node_forms(model))
+
+    @cached_property
+    def _own_forms(self) -> tuple[NodeForm, ...]:
+        """The forms of the nodes of the model itself, which are found once."""
+        return tuple(node_forms(self.model))
 
     @property
     def _ir(self) -> int:
@@ -225,9 +223,8 @@ class CompatibilityChecker:
 
     def _may_change(self, item: Pass) -> bool:
         """Return whether a pass may change or note anything in the model, by what it declares."""
-        operators = {operator for _, operator in self._operators}
         is_producer = item.producer in ("", self.model.proto.producer_name)
-        return is_producer and (not item.operators or not item.operators.isdisjoint(operators))
+        return is_producer and (not item.operators or not item.operators.isdisjoint(self._names))
 
     def _after(
         self,
@@ -238,18 +235,20 @@ class CompatibilityChecker:
     ) -> Compatibility:
         """Return the advice for a model that the target does not take as it is."""
         migrated = self._way(way)
-        error, model, log = migrated.error, migrated.model, migrated.log
-        if error is None:
-            model, log = model.copy(), ChangeLog(list(log.changes), list(log.notes), dict(log.facts))
-            try:
-                for item in fittings:
-                    model = item.run(model, log)
-            except MigrateError as raised:
-                error = raised
+        if migrated.error is None:
+            log = migrated.log
+            log = ChangeLog(list(log.changes), list(log.notes), dict(log.facts))
+            migrated = _migrated(migrated.model.copy(), log, fittings)
+        model, log, error = migrated.model, migrated.log, migrated.error
         if error is not None:
             helps = (error.hint,) if error.hint else ()
             return Compatibility(
-                target, Support.NO, objections, obstacles=(_as_objection(error),), helps=helps, refusal=error
+                target,
+                Support.NO,
+                objections,
+                obstacles=(Incompatibility.of(error),),
+                helps=helps,
+                refusal=error,
             )
         wrong = tuple(
             Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
@@ -294,12 +293,7 @@ class CompatibilityChecker:
             targets.newest_version(*key) or targets.oldest_version(*key) for key in self._operators
         ):
             return item
-        operators = {operator for _, operator in self._operators}
-        if any(
-            fault.opset and not operators.isdisjoint(fault.names)
-            for target in targets
-            for fault in target.faults
-        ):
+        if any(fault.opset and not self._names.isdisjoint(fault.names) for _, fault in targets.faults):
             return item
         bare: Pass = replace(given, targets=None)
         return bare
@@ -308,19 +302,19 @@ class CompatibilityChecker:
         """Return the model after passes, from the cache where they were run before."""
         known = self._migrated.get(passes)
         if known is None:
-            model, log, error = self.model.copy(), ChangeLog(), None
-            try:
-                for item in passes:
-                    model = item.run(model, log)
-            except MigrateError as raised:
-                error = raised
-            known = self._migrated[passes] = _Migrated(model, log, error)
+            known = self._migrated[passes] = _migrated(self.model.copy(), ChangeLog(), passes)
         return known
+
+
+def _migrated(model: Model, log: ChangeLog, passes: Iterable[Pass]) -> _Migrated:
+    """Return what passes make of a model, up to the first that raises an error."""
+    try:
+        for item in passes:
+            model = item.run(model, log)
+    except MigrateError as error:
+        return _Migrated(model, log, error)
+    return _Migrated(model, log)
 
 
 def _opset(model: Model) -> int | None:
     return onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version)
-
-
-def _as_objection(error: MigrateError) -> Incompatibility:
-    return Incompatibility(error.reason, error.where, int(error.where is not None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.messages import count_of, listed
@@ -47,29 +49,29 @@ def _fixed_dims(model: Model, targets: Targets) -> str:
         fixed[value.name] = found
     if not fixed:
         return ""
-    log = ChangeLog()
-    try:
-        default_pipeline(runtime=targets, fix=fixed, simplify=False).run(model, log)
-    except MigrateError:
-        return ""
+    taken = _taken(model, targets, fix=fixed)
     options = " ".join(f"--fix {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
-    return f"with fixed dims {_taken(targets, log)}, for example with {options}"
+    return f"with fixed dims {taken}, for example with {options}" if taken else ""
 
 
 def _floats(model: Model, targets: Targets) -> str:
     """Return the option that writes a quantised model as floats, if the targets take it then."""
     if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
         return ""
+    taken = _taken(model, targets, quantized="float")
+    return f"as floats, whose numbers are others, {taken}: --quantized float" if taken else ""
+
+
+def _taken(model: Model, targets: Targets, **options: Any) -> str:
+    """Return that targets take what a migration with these options makes, "" if it is refused.
+
+    No more is said than is known where an operator of the result is neither measured nor read.
+    """
     log = ChangeLog()
     try:
-        default_pipeline(runtime=targets, quantized="float", simplify=False).run(model, log)
+        default_pipeline(runtime=targets, simplify=False, **options).run(model, log)
     except MigrateError:
         return ""
-    return f"as floats, whose numbers are others, {_taken(targets, log)}: --quantized float"
-
-
-def _taken(targets: Targets, log: ChangeLog) -> str:
-    """Return that targets take a result, or no more than is known where an operator of it is neither measured nor read."""
     unknown = any(note.code == "operators-not-known" for note in log.notes)
     return f"nothing known keeps it from {targets}" if unknown else f"{targets} takes it"
 

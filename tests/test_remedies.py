@@ -35,6 +35,9 @@ TAIL = """17 (float[2,3] x, float[1,4,4] boxes) => (int64[n,3] kept, float[2,3] 
 }"""
 
 
+NON_ZERO = '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }'
+
+
 def helped(text: str, targets: Targets) -> tuple[str, ...]:
     return remedies(CompatibilityChecker(files.load(model(text))), targets)
 
@@ -101,10 +104,7 @@ def test_a_model_of_which_little_would_be_left_is_not_cut() -> None:
 
 @pytest.mark.parametrize(("release", "helps"), [("8.4", True), ("8.5", False)])
 def test_the_nearest_release_is_named_where_the_answer_is_no(release: str, helps: bool) -> None:
-    source = model(
-        '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }'
-    )
-    (advice,) = inspect(source, runtime=f"tensorrt=={release}").advice
+    (advice,) = inspect(model(NON_ZERO), runtime=f"tensorrt=={release}").advice
 
     assert ("TensorRT 8.5 takes it as it is" in advice.helps) == helps
 
@@ -114,11 +114,8 @@ def test_a_refused_migration_says_what_would_help() -> None:
         migrate(model(OPEN), runtime=STATIC)
     assert error.value.hint.endswith("--fix images:1,3,320,320")
 
-    source = model(
-        '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (int64[1,n] y) { y = NonZero (x) }'
-    )
     with pytest.raises(CannotMigrate) as error:
-        migrate(source, runtime=resolve("tensorrt==8.4"))
+        migrate(model(NON_ZERO), runtime=resolve("tensorrt==8.4"))
     assert error.value.hint.endswith("TensorRT 8.5 takes it as it is")
 
 

@@ -26,6 +26,11 @@ class Incompatibility:
     nodes: int = 0
     wrong: bool = False
 
+    @classmethod
+    def of(cls, error: MigrateError) -> Incompatibility:
+        """Return what an error says of a model, or of its node."""
+        return cls(error.reason, error.where, int(error.where is not None))
+
 
 def counted(found: Iterable[Incompatibility]) -> tuple[Incompatibility, ...]:
     """Return one objection for each reason, at its first node, with the nodes added up."""
@@ -42,7 +47,7 @@ def objections_by_trial(item: Any, model: Model) -> tuple[Incompatibility, ...]:
     try:
         result = item.run(copy, log)
     except MigrateError as error:
-        return (Incompatibility(error.reason, error.where, int(error.where is not None)),)
+        return (Incompatibility.of(error),)
     if result.proto == model.proto:
         return ()
     changes = [Incompatibility(change.reason, change.where, 1) for change in log.changes]

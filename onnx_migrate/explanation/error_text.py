@@ -106,10 +106,8 @@ def _fits(sentence: Sentence, facts: Facts) -> bool:
 
 def _label(facts: Facts) -> str:
     """Return what tells one finding of an error text from another."""
-    for name in ("op", "attribute", "dtype", "opset", "ir", "node"):
-        if name in facts:
-            return facts[name]
-    return ""
+    names = ("op", "attribute", "dtype", "opset", "ir", "node")
+    return next((facts[name] for name in names if name in facts), "")
 
 
 def _values(item: Explanation) -> dict[str, str]:

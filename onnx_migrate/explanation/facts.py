@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from onnx_migrate.explanation.operator_facts import attribute_facts, operator_facts
 from onnx_migrate.standard.error_texts import ErrorText
 from onnx_migrate.standard.ir_versions import minimal_ir_version, newest_opset_of_ir
-from onnx_migrate.standard.schema import newest_opset, versions
+from onnx_migrate.standard.schema import is_onnx, newest_opset, versions
 from onnx_migrate.standard.targets import shipped
 from onnx_migrate.standard.targets.releases import key
 
@@ -57,9 +57,7 @@ def facts_of(entry: ErrorText, captured: Facts, text: str, model: str = "") -> F
     numbers = {name: int(facts[name]) for name in _NUMBERS if facts.get(name, "").lstrip("-").isdigit()}
     if "op" in facts:
         opset = numbers.get("opset")
-        facts |= operator_facts(
-            facts["op"], opset if facts.get("domain", "ai.onnx") in ("", "ai.onnx") else None
-        )
+        facts |= operator_facts(facts["op"], opset if is_onnx(facts.get("domain", "")) else None)
         since = facts.get("op_since", "")
         if since and "op_known" in facts:
             facts["op_ort"] = _first_ort("opset", int(since))
@@ -99,14 +97,8 @@ def _of_version(op: str, version: int | None) -> dict[str, str]:
 
 
 def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:
-    found: dict[str, str] = {}
     ml = domain == "ai.onnx.ml"
-    if domain in ("", "ai.onnx"):
-        found["standard_domain"] = "yes"
-    elif ml:
-        found["ml_domain"] = "yes"
-    else:
-        found["other_domain"] = "yes"
+    found = {"standard_domain" if is_onnx(domain) else "ml_domain" if ml else "other_domain": "yes"}
     if "max_ir" in numbers:
         found["max_ir_opset"] = str(newest_opset_of_ir(numbers["max_ir"]))
         found["max_ir_ort"] = _last_ort("ir_version", numbers["max_ir"])
@@ -128,18 +120,13 @@ def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:
 
 def _first_ort(what: str, number: int) -> str:
     """Return the first release of ONNX Runtime that takes an opset or IR version, "" if none is known."""
-    for row in shipped("onnxruntime").releases:
-        if (getattr(row, what) or 0) >= number:
-            return row.since
-    return ""
+    rows = shipped("onnxruntime").releases
+    return next((row.since for row in rows if (getattr(row, what) or 0) >= number), "")
 
 
 def _last_ort(what: str, number: int) -> str:
     """Return the first release of ONNX Runtime whose newest opset or IR version this is, "" if there is none."""
-    for row in shipped("onnxruntime").releases:
-        if getattr(row, what) == number:
-            return row.since
-    return ""
+    return next((row.since for row in shipped("onnxruntime").releases if getattr(row, what) == number), "")
 
 
 def model_in(text: str) -> str:

@@ -74,7 +74,8 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
         facts |= {"op_contributed": "yes"}
         facts["op_history"] = f"{own} is an operator of ONNX Runtime's own, not of ONNX"
         return facts
-    last = _last_opset(own, known)
+    # The last opset that has it, None if the newest one has.
+    last = known[-1] - 1 if signature("", own, known[-1]).deprecated else None
     first = 2 if removed is not None else runtime.standard_from or 1 if runtime is not None else 1
     standard = [v for v in known if v >= first]
     if removed is not None and (not standard or (opset or 0) < removed or last is not None):
@@ -85,14 +86,12 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
         if not standard or last is not None:
             return facts
     facts |= {"op_known": "yes", "op_since": str(standard[0])}
-    spans = [str(v) for v in standard if last is None or v <= last]
     if last is not None:
         facts |= {"op_last": str(last), "op_ended": "yes"}
         facts["op_history"] = f"{own} is deprecated since opset {last + 1}"
     elif "op_experimental" not in facts:
-        facts["op_history"] = f"{own} exists since opset {standard[0]}" + (
-            f" and was changed in {', '.join(spans[1:])}" if len(spans) > 1 else ""
-        )
+        changed = f" and was changed in {', '.join(map(str, standard[1:]))}" if standard[1:] else ""
+        facts["op_history"] = f"{own} exists since opset {standard[0]}{changed}"
     if opset is not None:
         if opset < standard[0] and "op_experimental" not in facts:
             facts["op_newer"] = "yes"
@@ -117,12 +116,6 @@ def attribute_facts(name: str, attribute: str, opset: int | None) -> dict[str, s
     if later:
         return {"attribute_last": str(later[0] - 1), "attribute_gone": str(later[0])}
     return {"attribute_since": str(having[0])} if having[0] > known[0] else {}
-
-
-def _last_opset(own: str, known: tuple[int, ...]) -> int | None:
-    """Return the last opset that has an operator of ai.onnx, None if the newest has it."""
-    newest = signature("", own, known[-1])
-    return known[-1] - 1 if newest.deprecated else None
 
 
 def _unknown(name: str) -> dict[str, str]:

@@ -95,21 +95,19 @@ def _node_changes(
     if len(old.output) != len(new.output):
         removed.append(f"outputs ({_list(old.output)})")
         added.append(f"outputs ({_list(new.output)})")
-    if old.attribute or new.attribute:
-        before = {item.name: item for item in old.attribute}
-        after = {item.name: item for item in new.attribute}
-        for name in sorted({*before, *after}):
-            one, other = before.get(name), after.get(name)
-            if one is not None and other is not None and _same_attribute(one, other, weights):
-                continue
-            texts = [
-                None if item is None else _value(item, side)
-                for item, side in zip((one, other), weights, strict=True)
-            ]
-            if texts[0] == texts[1]:  # what differs is not shown, as at the end of a long list
-                texts = [f"{text} #{_digest(item)}" for text, item in zip(texts, (one, other), strict=True)]
-            removed += [] if texts[0] is None else [f"{name} = {texts[0]}"]
-            added += [] if texts[1] is None else [f"{name} = {texts[1]}"]
+    before = {item.name: item for item in old.attribute}
+    after = {item.name: item for item in new.attribute}
+    for name in sorted({*before, *after}):
+        pair = before.get(name), after.get(name)
+        if pair[0] is not None and pair[1] is not None and _same_attribute(pair[0], pair[1], weights):
+            continue
+        texts = [
+            None if item is None else _value(item, side) for item, side in zip(pair, weights, strict=True)
+        ]
+        if texts[0] == texts[1]:  # what differs is not shown, as at the end of a long list
+            texts = [f"{text} #{_digest(item)}" for text, item in zip(texts, pair, strict=True)]
+        removed += [f"{name} = {texts[0]}"] if name in before else []
+        added += [f"{name} = {texts[1]}"] if name in after else []
     if removed or added:
         name = f" {old.name!r}" if old.name else ""
         title = f"{_list(old.output)} = {_operator(old)}{name}"

@@ -118,7 +118,7 @@ def shape_changes(before: Body, after: Body, path: str, found: Matching) -> Iter
     declared = {value.name: value for value in getattr(before, "value_info", ())}
     if not declared:
         return
-    there = {found.old(name): name for node in after.node for name in node.output if name}
+    there = {found.old(name) for node in after.node for name in node.output if name}
     shapes = {found.old(value.name): value for value in getattr(after, "value_info", ())}
     for name, value in declared.items():
         if name not in there:

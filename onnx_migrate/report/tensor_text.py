@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,11 +27,8 @@ def type_text(dtype: int, dims: Iterable[int]) -> str:
 def tensor_text(tensor: TensorProto, weights: Weights | None) -> str:
     """Return type and shape, and the values of a small tensor, or a digest of them where they are known."""
     kind = type_text(tensor.data_type, tensor.dims)
-    elements = 1
-    for dim in tensor.dims:
-        elements *= dim
     external = tensor.data_location == TensorProto.EXTERNAL
-    if elements <= _VALUES and tensor.data_type != TensorProto.STRING and not external:
+    if math.prod(tensor.dims) <= _VALUES and tensor.data_type != TensorProto.STRING and not external:
         return f"{kind} {numpy_helper.to_array(tensor).tolist()}"
     digest = _digest(tensor, weights)
     return f"{kind} #{digest[:8]}" if digest else kind

@@ -21,6 +21,10 @@ def all_of(*answers: bool | None) -> bool | None:
 
 
 def any_of(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether an answer is yes; None if one that is not known decides."""
-    found = set(answers)
-    return True if True in found else None if None in found else False
+    """Return whether an answer is yes, asking for no more behind that one; None if one that is not known decides."""
+    is_open = False
+    for answer in answers:
+        if answer:
+            return True
+        is_open = is_open or answer is None
+    return None if is_open else False

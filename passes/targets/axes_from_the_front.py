@@ -98,7 +98,7 @@ def _counted(rw: LoweringRewriter, axes: list[int]) -> list[int] | None:
 
 def _rank(rw: LoweringRewriter, axes: int) -> int | None:
     """Return the number of axes that those of a node count among."""
-    rank = next((found for name in rw.node.input[:1] if (found := rw.rank(name)) is not None), None)
+    rank = rw.rank(rw.input(0))
     if rank is None and rw.node.op_type in _KEEP_RANK and rw.output(0):
         rank = rw.rank(rw.output(0))
     if rank is None:

@@ -97,13 +97,11 @@ def _tiles_after_others(node: onnx.NodeProto, _place: int, scope: Scope) -> bool
     repeats, shape = scope.constant(node.input[1]), scope.value_type(node.input[0]).shape
     if repeats is None:
         return None
-    tiled = [axis for axis, count in enumerate(repeats) if count > 1]
-    before = [
-        dim for dim, count in zip(shape or (), repeats[: max(tiled, default=0)], strict=False) if count == 1
-    ]
-    if any(dim is not None and dim > 1 for dim in before):
-        return True
-    return None if None in before or (shape is None and tiled) else False
+    last = max((axis for axis, count in enumerate(repeats) if count > 1), default=0)
+    if shape is None:
+        return None if any(repeats > 1) else False
+    before = (dim for dim, count in zip(shape, repeats[:last], strict=False) if count == 1)
+    return any_of(None if dim is None else dim > 1 for dim in before)
 
 
 def _padded_axes(node: onnx.NodeProto, scope: Scope) -> tuple[set[int], int] | None:

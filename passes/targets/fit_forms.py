@@ -224,28 +224,22 @@ class _Visitor(StepVisitor):
         for name, target in wanted.items():
             obstacle = read_from_constant(rw, names.index(name), name) if name in names else None
             if obstacle is not None:
-                error = CannotMigrate(
-                    f"{target} takes {rw.node.op_type} with constant {name}, and {obstacle}",
-                    code="target-lacks",
-                    where=where,
-                    hint="fix the dims of the model's inputs with --fix",
-                )
-                leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
+                reason = f"{target} takes {rw.node.op_type} with constant {name}, and {obstacle}"
+                self._refuse(reason, where, code="target-lacks")
 
     def handle_refusal(self, error: MigrateError) -> None:
         """Raise the error."""
         raise error
 
+    def _refuse(self, reason: str, where: Where, *, code: str) -> None:
+        hint = "fix the dims of the model's inputs with --fix"
+        error = CannotMigrate(reason, code=code, where=where, hint=hint)
+        leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
+
     def _report(self, name: str, form: _Form, where: Where, obstacle: str) -> None:
         who = _who(self.targets, name)
         if form.refused:
-            error = CannotMigrate(
-                f"{obstacle}, and {who} does not take it so",
-                code="target-form",
-                where=where,
-                hint="fix the dims of the model's inputs with --fix",
-            )
-            leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
+            self._refuse(f"{obstacle}, and {who} does not take it so", where, code="target-form")
             return
         self.log.note(
             self.pass_name,

@@ -13,21 +13,20 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of, listed
-from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label
+from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label, operators_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
 
 from ..left import decompose_or_leave, leave_or_raise
 from ..standard import import_onnx
 from .constants import store_constants
-from .misfits import misfits_of, newer_forms, types_taken, where_to_find
-from .model_limits import check_model_limits, check_versions, model_misfits
+from .misfits import lack_of, misfits_of, newer_forms, types_taken, where_to_find
+from .model_limits import check_model_limits, check_versions, model_misfits, nodes_in_scopes
 
 __all__ = ["FitOperators"]
 
@@ -67,10 +66,11 @@ class FitOperators(Pass):
 
     def _import_onnx(self, model: Model) -> None:
         """Let bodies that import other domains alone import ai.onnx, if a target lacks operators of theirs."""
-        used = {(node.domain, node.op_type) for node in all_nodes(model.proto) if not is_onnx(node.domain)}
         targets = self.targets
         lacking = frozenset(
-            domain for domain, name in used if targets.lacks(domain, name) or targets.unsure_of(domain, name)
+            domain
+            for domain, name in _foreign_operators(model)
+            if targets.lacks(domain, name) or targets.unsure_of(domain, name)
         )
         if lacking:
             import_onnx(model.proto, lacking, min(self.targets.opset or _BESIDE, newest_opset()))
@@ -113,8 +113,7 @@ class FitOperators(Pass):
     def _doubts(self, model: Model) -> dict[tuple[str, str], str]:
         """Return the operators of other domains that can be written and a target is not known to have, each with the reason."""
         found = {}
-        used = {(node.domain, node.op_type) for node in all_nodes(model.proto) if not is_onnx(node.domain)}
-        for domain, operator in sorted(used):
+        for domain, operator in sorted(_foreign_operators(model)):
             form = decomposition_of(domain, operator)
             unsure = self.targets.unsure_of(domain, operator)
             if form is not None and not form.refusal and unsure:
@@ -132,7 +131,7 @@ class FitOperators(Pass):
             who = " and ".join(map(str, targets.without_functions))
             found.append(Incompatibility(f"{len(functions)} local functions, of which {who} takes none"))
         found += model_misfits(model, targets)
-        used = {(node.domain, node.op_type) for node in all_nodes(proto)}
+        used = operators_of(all_nodes(proto))
         if not any(
             targets.lacks(*key)
             or targets.limits(*key)
@@ -141,17 +140,12 @@ class FitOperators(Pass):
             for key in used
         ):
             return counted(found)
-        bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
-        for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
-            for scope in top.nested():
-                for node in scope.body.node:
-                    reason = None if called(node) in functions else unfit(node, scope)
-                    if reason is None and newer is not None and is_onnx(node.domain):
-                        reason = newer(node.op_type, opset or 0)
-                    if reason is not None:
-                        found.append(
-                            Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1)
-                        )
+        for node, scope, opset in nodes_in_scopes(model):
+            reason = None if called(node) in functions else unfit(node, scope)
+            if reason is None and newer is not None and is_onnx(node.domain):
+                reason = newer(node.op_type, opset)
+            if reason is not None:
+                found.append(Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1))
         return counted(found)
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
@@ -166,13 +160,11 @@ class FitOperators(Pass):
         log.note(self.name, "inlined", f"inlined {functions} at their calls, as {who}")
 
     def _store_constants(self, model: Model, log: ChangeLog) -> None:
-        without = self.targets.lacks("", "Constant")
-        count = store_constants(model.proto) if without else 0
+        lacking = self.targets.lacks("", "Constant")
+        count = store_constants(model.proto) if lacking else 0
         if count:
-            who = f"{listed(map(str, without))} {'have' if len(without) > 1 else 'has'} no Constant"
-            log.note(
-                self.name, "constants-stored", f"made initializers of {count_of(count, 'Constant')}, as {who}"
-            )
+            made = f"made initializers of {count_of(count, 'Constant')}"
+            log.note(self.name, "constants-stored", f"{made}, as {lack_of(lacking, 'Constant')}")
 
     def _refusal(self, refusals: tuple[LoweringRefusal, ...]) -> CannotMigrate:
         """Return one error for all refusals, in the words of the first."""
@@ -191,3 +183,8 @@ class FitOperators(Pass):
             where=first.where,
             hint="; ".join(hint for hint in hints if hint),
         )
+
+
+def _foreign_operators(model: Model) -> set[tuple[str, str]]:
+    """Return the domain and operator of all nodes of other domains than ai.onnx."""
+    return {key for key in operators_of(all_nodes(model.proto)) if not is_onnx(key[0])}

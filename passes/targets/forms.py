@@ -168,10 +168,8 @@ def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
     An importer that wants this fails where they are computed, so what is not known must be refused. In a function, which
     has no initializers, they are Constant nodes.
     """
-    first = 2 if rw.node.op_type == "Resize" and rw.version >= 11 else 1
-    for index, what in ((first, "scales"), (first + 1, "sizes")):
-        if first == 1 and index > first:
-            continue
+    with_sizes = rw.node.op_type == "Resize" and rw.version >= 11
+    for index, what in ((2, "scales"), (3, "sizes")) if with_sizes else ((1, "scales"),):
         obstacle = read_from_constant(rw, index, what)
         if obstacle is not None:
             return obstacle
@@ -185,13 +183,13 @@ def read_from_constant(rw: LoweringRewriter, index: int, what: str) -> str | Non
         return None
     if isinstance(rw.scope.constant_source(value), onnx.TensorProto) and rw.producer(value) is None:
         return None  # no node produces it: through an Identity, an initializer is found too
-    known = rw.known(value)
+    known, verb = rw.known(value), "are" if what.endswith("s") else "is"
     if known is None:
-        return f"its {what} ({value!r}) {'are' if what.endswith('s') else 'is'} computed at run time"
+        return f"its {what} ({value!r}) {verb} computed at run time"
     constant = rw.constant(known, what)
     if constant != value:
         rw.set_input(index, constant)
-        rw.note(f"its {what} {'are' if what.endswith('s') else 'is'} a constant of the model")
+        rw.note(f"its {what} {verb} a constant of the model")
     return None
 
 
@@ -290,8 +288,7 @@ def write_bias_last(rw: LoweringRewriter) -> str | None:
     ONNX Runtime 1.3 fuses the GELU of such a sum to a BiasGelu, of which it takes the second input for the vector.
     """
     first, second = rw.input(0), rw.input(1)
-    ranks = [None if shape is None else len(shape) for shape in (rw.shape(first), rw.shape(second))]
-    if ranks[0] == 1 and ranks[1] != 1:
+    if rw.rank(first) == 1 and rw.rank(second) != 1:
         rw.set_input(0, second)
         rw.set_input(1, first)
         rw.note("its bias is the second input")

@@ -34,14 +34,8 @@ def halve_gelu_first(rw: LoweringRewriter) -> str | None:
 
     MNN 3.6 fuses the product in the other order to a GELU by tanh, off by 4.7e-4, and computes this one to 2.4e-7.
     """
-    product, half = rw.producer(rw.input(0)), rw.known(rw.input(1))
-    if (
-        product is None
-        or product.op_type != "Mul"
-        or half is None
-        or half.size != 1
-        or not np.all(half == 0.5)
-    ):
+    product = rw.producer(rw.input(0))
+    if product is None or product.op_type != "Mul" or not _is_half(rw, rw.input(1)):
         return None
     if any(_erf_in(rw, rw.producer(name)) is not None for name in product.input):
         rw.node.input[:] = [rw.input(1), rw.input(0)]
@@ -54,10 +48,14 @@ def _halved(rw: LoweringRewriter, value: str) -> tuple[str, str]:
     node = rw.producer(value)
     if node is not None and node.op_type == "Mul":
         for place, name in enumerate(node.input):
-            known = rw.known(name)
-            if known is not None and known.size == 1 and np.all(known == 0.5):
+            if _is_half(rw, name):
                 return name, node.input[1 - place]
     return "", ""
+
+
+def _is_half(rw: LoweringRewriter, value: str) -> bool:
+    known = rw.known(value)
+    return known is not None and known.size == 1 and bool(np.all(known == 0.5))
 
 
 def source_of_erf(rw: LoweringRewriter, added: onnx.NodeProto | None) -> str:

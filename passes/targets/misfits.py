@@ -11,13 +11,14 @@ from onnx import helper
 
 from onnx_migrate.engine.steps.decompose import Newer, Types, Unfit
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, listed
+from onnx_migrate.rewrite.operator_counts import operator_name
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import signature_at
 from onnx_migrate.standard.targets import OperatorSupport, Target, Targets
 from onnx_migrate.standard.targets.rows import Range
 
-__all__ = ["misfits_of", "newer_forms", "types_taken", "value_of", "values_of", "where_to_find"]
+__all__ = ["lack_of", "misfits_of", "newer_forms", "types_taken", "value_of", "values_of", "where_to_find"]
 
 _MISSING = object()
 
@@ -36,8 +37,7 @@ def misfits_of(targets: Targets) -> Unfit:
     @cache
     def lacking(domain: str, operator: str) -> str | None:
         found = targets.lacks(domain, operator)
-        named = f"{domain}.{operator}" if domain not in ("", "ai.onnx") else operator
-        return f"{_listed(found)} no {named}" if found else None
+        return lack_of(found, operator_name(domain, operator)) if found else None
 
     limits = cache(targets.limits)
 
@@ -207,10 +207,9 @@ def _first_release(target: Target, domain: str, operator: str) -> str:
     return next((row.since for row in rows if not row.lacking and row.since), "")
 
 
-def _listed(targets: tuple[Target, ...]) -> str:
-    names = list(map(str, targets))
-    whole = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"{whole} {'have' if len(names) > 1 else 'has'}"
+def lack_of(targets: tuple[Target, ...], operator: str) -> str:
+    """Return that these targets, of which there is one at least, do not have an operator."""
+    return f"{listed(map(str, targets))} {'have' if len(targets) > 1 else 'has'} no {operator}"
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import onnx
 
@@ -13,14 +12,14 @@ from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.value_types import value_type_of
 from onnx_migrate.messages import count_of, listed
-from onnx_migrate.model.graphs import all_nodes, called, fed_inputs, function_key, node_label
+from onnx_migrate.model.graphs import all_nodes, called, fed_inputs, function_key, node_label, operators_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.standard.targets import Target, Targets
 
-__all__ = ["check_model_limits", "check_versions", "model_misfits"]
+__all__ = ["check_model_limits", "check_versions", "model_misfits", "nodes_in_scopes"]
 
 
 def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
@@ -43,25 +42,31 @@ def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
 def check_versions(model: Model, targets: Targets) -> CannotMigrate | None:
     """Return the refusal of a node of an older version than the targets take, if their opset has no newer one."""
     proto = model.proto
-    used = {(node.domain, node.op_type) for node in all_nodes(proto)}
+    used = operators_of(all_nodes(proto))
     first = {key: found for key in used if (found := targets.oldest_version(*key))}
     if not first:
         return None
     functions = {function_key(function) for function in proto.functions}
-    for top, (_, opset) in zip(body_scopes(model), body_opsets(proto), strict=True):
+    for node, scope, opset in nodes_in_scopes(model):
+        form = signature_at(node.domain, node.op_type, opset)
+        bound = first.get((node.domain, node.op_type))
+        if bound is None or form is None or called(node) in functions:
+            continue
+        if form.since_version < bound[0]:
+            return CannotMigrate(
+                f"{bound[1]} takes {node.op_type} from version {bound[0]} on, not {form.since_version}",
+                code="target-lacks",
+                where=Where(scope.path, node_label(node), node.op_type, form.since_version),
+            )
+    return None
+
+
+def nodes_in_scopes(model: Model) -> Iterator[tuple[onnx.NodeProto, Scope, int]]:
+    """Yield the nodes of all bodies with their scopes and the opset of ai.onnx that these import, 0 for none."""
+    for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True):
         for scope in top.nested():
             for node in scope.body.node:
-                form = signature_at(node.domain, node.op_type, opset or 0)
-                bound = first.get((node.domain, node.op_type))
-                if bound is None or form is None or called(node) in functions:
-                    continue
-                if form.since_version < bound[0]:
-                    return CannotMigrate(
-                        f"{bound[1]} takes {node.op_type} from version {bound[0]} on, not {form.since_version}",
-                        code="target-lacks",
-                        where=Where(scope.path, node_label(node), node.op_type, form.since_version),
-                    )
-    return None
+                yield node, scope, opset or 0
 
 
 def model_misfits(model: Model, targets: Targets) -> Iterator[Incompatibility]:
@@ -70,10 +75,8 @@ def model_misfits(model: Model, targets: Targets) -> Iterator[Incompatibility]:
         yield from _of_interface(model.proto, target)
     limited = [target for target in targets if target.row.types or target.row.rank is not None]
     if limited:
-        for top in body_scopes(model):
-            for scope in top.nested():
-                for node in scope.body.node:
-                    yield from _of_node(node, scope, limited)
+        for node, scope, _ in nodes_in_scopes(model):
+            yield from _of_node(node, scope, limited)
 
 
 def _of_interface(proto: onnx.ModelProto, target: Target) -> Iterator[Incompatibility]:
@@ -122,35 +125,28 @@ def _open_inputs(proto: onnx.ModelProto) -> Mapping[str, str]:
     return found
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What a check needs of the type of a value: its element type as text, its rank, and whether it is a constant."""
-
-    dtype: str | None
-    rank: int | None
-    constant: bool
-
-
 def _of_node(node: onnx.NodeProto, scope: Scope, targets: Iterable[Target]) -> Iterator[Incompatibility]:
     if node.op_type == "Constant" and is_onnx(node.domain):
         return
-    kinds = [_kind(name, scope) for name in (*node.input, *node.output) if name]
+    names = [name for name in (*node.input, *node.output) if name]
+    types = [_checked_type(name, scope) for name in names]
+    rank = max((scope.value_type(name).rank or 0 for name in names), default=0)
     for target in targets:
         row = target.row
         reasons = [
-            f"{target} takes values of {' or '.join(row.types)}, not of {kind.dtype}"
-            for kind in kinds
-            if row.types and kind.dtype is not None and kind.dtype not in row.types
-            if not kind.constant or "float" in kind.dtype or kind.dtype == "double"
+            f"{target} takes values of {' or '.join(row.types)}, not of {dtype}"
+            for dtype in types
+            if row.types and dtype and dtype not in row.types
         ]
-        rank = max((kind.rank or 0 for kind in kinds), default=0)
         if row.rank is not None and rank > row.rank:
             reasons.append(f"{target} takes values of up to {count_of(row.rank, 'axis')}, not of {rank}")
         where = Where(scope.path, node_label(node), node.op_type)
         yield from (Incompatibility(reason, where, 1) for reason in dict.fromkeys(reasons))
 
 
-def _kind(name: str, scope: Scope) -> _Kind:
-    known = scope.value_type(name)
-    dtype = type_name(known.dtype) if known.dtype is not None else None
-    return _Kind(dtype, known.rank, scope.constant_source(name) is not None)
+def _checked_type(name: str, scope: Scope) -> str:
+    """Return the element type of a value, "" where it is not known, and for a constant that is no float."""
+    dtype = scope.value_type(name).dtype
+    text = "" if dtype is None else type_name(dtype)
+    is_float = "float" in text or text == "double"
+    return text if is_float or scope.constant_source(name) is None else ""

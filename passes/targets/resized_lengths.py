@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,6 +18,7 @@ from onnx_migrate.standard.resize import (
     scale_of_size,
 )
 
+from .answers import any_of
 from .misfits import value_of, values_of
 
 __all__ = ["picks_otherwise", "rounds_lengths", "samples_by_lengths"]
@@ -96,13 +98,13 @@ def _differs(node: onnx.NodeProto, scope: Scope, differs: Callable[[int, float, 
     shape = scope.value_type(node.input[0]).shape
     if given is None or (shape is not None and len(shape) != given.size):
         return None
-    is_open = False
-    for length, value in zip(shape or [None] * given.size, given.tolist(), strict=True):
+
+    def answer(length: int | None, value: Any) -> bool | None:
         if length is None and (by_sizes or not value.is_integer()):
-            is_open = True
-            continue
+            return None
         count = length or _ANY_LENGTH
         size = value if by_sizes else run_length(count, value)
-        if size and differs(count, float(scale_of_size(count, size)) if by_sizes else value, size):
-            return True
-    return None if is_open else False
+        return bool(size) and differs(count, float(scale_of_size(count, size)) if by_sizes else value, size)
+
+    axes = zip(shape or [None] * given.size, given.tolist(), strict=True)
+    return any_of(answer(length, value) for length, value in axes)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
+
+import onnx
 
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
@@ -62,9 +65,7 @@ class RuntimeLimits(Pass):
             self._check_opset(target, opset, log)
             self._warn_of_unknown_operators(target, model, log)
             self._warn_of_faults(target, model, opset, log)
-        if not self.targets.resize_axes and any(
-            attribute.name == "axes" for node in resizes(model) for attribute in node.attribute
-        ):
+        if not self.targets.resize_axes and _with_axes(model):
             traversal = ResizeTraversal(self.name, model, log, None)
             traversal.visit_all(lambda node: self._name_all_axes(traversal, node))
             traversal.end()
@@ -72,27 +73,10 @@ class RuntimeLimits(Pass):
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return what the targets do not take of the header, the nodes that they compute wrongly, and Resizes with `axes`."""
-        proto, found = model.proto, []
-        opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 0
+        found: list[Incompatibility] = []
+        opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         for target in self.targets:
-            if target.opset is not None and opset > target.opset:
-                takes = "takes models" if target.lower is True else "is known to run models"
-                found.append(
-                    Incompatibility(f"opset {opset}: {target} {takes} only up to opset {target.opset}")
-                )
-            if target.oldest is not None and opset < target.oldest:
-                found.append(
-                    Incompatibility(f"opset {opset}: {target} takes models from opset {target.oldest} on")
-                )
-            if target.ir_version is not None and proto.ir_version > target.ir_version:
-                reason = (
-                    f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
-                )
-                found.append(Incompatibility(reason))
-            ml = imported(proto.opset_import, ML)
-            if target.row.ml is not None and ml is not None and ml > target.row.ml:
-                reason = f"opset {ml} of {ML}: {target} takes models only up to opset {target.row.ml} of it"
-                found.append(Incompatibility(reason))
+            found += map(Incompatibility, _of_header(target, model.proto, opset))
             for faulty in faulty_nodes(target, model, opset):
                 where = Where(node=node_label(faulty.node), operator=faulty.node.op_type)
                 found.append(Incompatibility(f"{target} {faulty.text}", where, 1, wrong=faulty.is_certain))
@@ -100,8 +84,7 @@ class RuntimeLimits(Pass):
                 reason = f"{target} does not support the attribute axes of Resize"
                 found += [
                     Incompatibility(reason, Where(node=node_label(node), operator="Resize"), 1)
-                    for node in resizes(model)
-                    if any(attribute.name == "axes" for attribute in node.attribute)
+                    for node in _with_axes(model)
                 ]
         return counted(found)
 
@@ -198,6 +181,25 @@ class RuntimeLimits(Pass):
             else:
                 reason = f"keeps the attribute axes, which {without} {does} not support: {kept}"
                 traversal.warn(node, reason, code="resize-kept")
+
+
+def _of_header(target: Target, proto: onnx.ModelProto, opset: int) -> Iterator[str]:
+    """Yield what a target does not take of the opsets and the IR version of a model."""
+    if target.opset is not None and opset > target.opset:
+        takes = "takes models" if target.lower is True else "is known to run models"
+        yield f"opset {opset}: {target} {takes} only up to opset {target.opset}"
+    if target.oldest is not None and opset < target.oldest:
+        yield f"opset {opset}: {target} takes models from opset {target.oldest} on"
+    if target.ir_version is not None and proto.ir_version > target.ir_version:
+        yield f"IR version {proto.ir_version}: {target} loads IR versions up to {target.ir_version}"
+    ml = imported(proto.opset_import, ML)
+    if target.row.ml is not None and ml is not None and ml > target.row.ml:
+        yield f"opset {ml} of {ML}: {target} takes models only up to opset {target.row.ml} of it"
+
+
+def _with_axes(model: Model) -> list[onnx.NodeProto]:
+    """Return the Resizes with the attribute `axes`."""
+    return [node for node in resizes(model) if any(given.name == "axes" for given in node.attribute)]
 
 
 def _loads_least(targets: Targets, ir_version: int) -> tuple[int, Target] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,3 +83,11 @@ def no_file_larger_than(size: int) -> list[str]:
     script = "import os, resource, sys; _, command, *args = sys.argv; "
     script += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, resource.RLIM_INFINITY)); "
     return [sys.executable, "-c", f"{script}os.execv(command, [command, *args])"]
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until a condition holds; fail if it does not within so many seconds."""
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.01)

@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import onnx
@@ -16,7 +15,7 @@ import pytest
 
 from onnx_migrate import __version__, default_pipeline
 from onnx_migrate.cli.app import run
-from tests.cli.running import FAST, Ended, Run, leftovers, snapshot
+from tests.cli.running import FAST, Ended, Run, leftovers, snapshot, wait_for
 from tests.support.processes import Start
 
 pytestmark = pytest.mark.cold
@@ -168,13 +167,6 @@ def never_ready(folder: Path) -> Path:
     (folder / "slow").mkdir()
     (folder / "slow" / "onnxruntime.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
     return folder / "slow"
-
-
-def wait_for(condition: object, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

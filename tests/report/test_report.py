@@ -11,6 +11,7 @@ import onnx.parser
 import pytest
 
 import onnx_migrate
+from onnx_migrate import Migration
 from onnx_migrate.report.data import INEXACT, ModelSummary
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.verdicts import Verdict
@@ -20,6 +21,13 @@ g (float[N,3] x) => (float[N,3] y) <float[1] k = {2.0}> {
   t = Clip <min = 0.0, max = 6.0> (x)
   y = Mul (t, k)
 }"""
+
+
+FOLDED = MODEL.replace("t = Clip", "c = Mul (k, k)  t = Clip").replace("Mul (t, k)", "Mul (t, c)")
+
+
+def migrated(text: str = MODEL) -> Migration:
+    return onnx_migrate.migrate(onnx.parser.parse_model(text), simplify=False, verify=False)
 
 
 def test_a_summary_has_opsets_and_the_interface() -> None:
@@ -34,9 +42,7 @@ def test_a_summary_has_opsets_and_the_interface() -> None:
 
 
 def test_a_change_has_both_nodes_the_constants_and_the_pass() -> None:
-    report = onnx_migrate.migrate(
-        onnx.parser.parse_model(MODEL), simplify=False, verify=False
-    ).report.as_dict()
+    report = migrated().report.as_dict()
 
     (change,) = report["changes"]
     assert (change["pass"], change["scope"], change["exactness"]) == ("migrate_opset", "graph", "exact")
@@ -47,9 +53,7 @@ def test_a_change_has_both_nodes_the_constants_and_the_pass() -> None:
 
 
 def test_notes_have_all_their_fields() -> None:
-    report = onnx_migrate.migrate(
-        onnx.parser.parse_model(MODEL), simplify=False, verify=False
-    ).report.as_dict()
+    report = migrated().report.as_dict()
 
     (note,) = [note for note in report["notes"] if note["code"] == "ir-version"]
     assert list(note) == ["step", "code", "message", "subject", "severity"]
@@ -57,17 +61,14 @@ def test_notes_have_all_their_fields() -> None:
 
 
 def test_a_model_at_its_target_is_unchanged() -> None:
-    result = onnx_migrate.migrate(onnx.parser.parse_model(MODEL), simplify=False, verify=False)
+    result = migrated()
     again = onnx_migrate.migrate(result.model, simplify=False, verify=False)
 
     assert (result.report.outcome, again.report.outcome) == ("migrated", "unchanged")
 
 
 def test_a_model_of_which_only_notes_are_written_is_unchanged() -> None:
-    source = onnx.parser.parse_model(
-        MODEL.replace("t = Clip", "c = Mul (k, k)  t = Clip").replace("Mul (t, k)", "Mul (t, c)")
-    )
-    once = onnx_migrate.migrate(source, simplify=False, verify=False).model
+    once = migrated(FOLDED).model
     once.graph.input.add().CopyFrom(onnx.helper.make_tensor_value_info("k", onnx.TensorProto.FLOAT, [1]))
 
     report = onnx_migrate.migrate(once, verify=False).report
@@ -82,11 +83,8 @@ def test_every_exactness_has_a_text() -> None:
 
 
 def test_what_the_simplifier_did_is_a_table_of_operators() -> None:
-    text = MODEL.replace("t = Clip", "c = Mul (k, k)  t = Clip").replace("Mul (t, k)", "Mul (t, c)")
-    source = onnx.parser.parse_model(text)
-
-    simplified = onnx_migrate.migrate(source, verify=False).report.as_dict()
-    unsimplified = onnx_migrate.migrate(source, simplify=False, verify=False).report.as_dict()
+    simplified = onnx_migrate.migrate(onnx.parser.parse_model(FOLDED), verify=False).report.as_dict()
+    unsimplified = migrated(FOLDED).report.as_dict()
 
     assert simplified["simplified"] == {
         "before": {"Clip": 1, "Mul": 2},
@@ -111,7 +109,7 @@ def test_a_report_is_typed_and_says_whether_the_result_is_verified() -> None:
 
 
 def test_a_report_is_json_text_and_a_page() -> None:
-    report = onnx_migrate.migrate(onnx.parser.parse_model(MODEL), simplify=False, verify=False).report
+    report = migrated().report
 
     assert json.loads(report.json()) == report.as_dict()
     assert "\n" not in report.json(indent=None)
@@ -123,9 +121,7 @@ def test_a_report_is_json_text_and_a_page() -> None:
 
 def test_text_shows_every_node_only_if_asked() -> None:
     nodes = " ".join(f"v{at} = Clip <max = 6.0> ({f'v{at - 1}' if at else 'x'})" for at in range(7))
-    source = onnx.parser.parse_model(
-        f'<ir_version: 6, opset_import: ["": 9]> g (float[2] x) => (float[2] v6) {{ {nodes} }}'
-    )
-    report = onnx_migrate.migrate(source, simplify=False, verify=False).report
+    text = f'<ir_version: 6, opset_import: ["": 9]> g (float[2] x) => (float[2] v6) {{ {nodes} }}'
+    report = migrated(text).report
 
     assert ("and 2 more" in report.text(), "and 2 more" in report.text(verbose=True)) == (True, False)

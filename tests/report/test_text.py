@@ -73,6 +73,12 @@ def test_a_report_ends_with_what_was_asked_for() -> None:
     assert lines[-1].startswith("  with onnx-migrate ")
 
 
+def told(verdict: Verdict) -> list[str]:
+    stream = io.StringIO()
+    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
+    return stream.getvalue().splitlines()
+
+
 def comparison(**more: Any) -> Comparison:
     near = Comparison("y", (2, 3), (2, 3), "float32", "float32", 0.5, 0.25, 1.0, elements=6, differing=5)
     return replace(near, **more)
@@ -90,11 +96,8 @@ def comparison(**more: Any) -> Comparison:
 def test_an_output_of_a_verdict_is_one_line(more: dict[str, Any], line: str) -> None:
     feeds = (FeedNote("normal", 0, ()), FeedNote("wide", 0, ()))
     verdict = Verdict(Kind.VERIFIED, evaluator="onnxruntime", feeds=feeds, comparisons=(comparison(**more),))
-    stream = io.StringIO()
 
-    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
-
-    head, _, verified, _, output = stream.getvalue().splitlines()
+    head, _, verified, _, output = told(verdict)
     assert head == "b.onnx compared with a.onnx"
     assert verified == "verified with onnxruntime, inputs: normal, wide"
     assert output == line
@@ -102,11 +105,8 @@ def test_an_output_of_a_verdict_is_one_line(more: dict[str, Any], line: str) -> 
 
 def test_the_grade_of_a_verdict_is_a_line_of_its_own() -> None:
     verdict = Verdict(Kind.VERIFIED, evaluator="onnxruntime", own_rounding=True)
-    stream = io.StringIO()
 
-    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
-
-    assert stream.getvalue().splitlines()[-1] == "  outputs differ by no more than the runtime's own rounding"
+    assert told(verdict)[-1] == "  outputs differ by no more than the runtime's own rounding"
 
 
 def test_a_mismatch_has_its_place_and_a_histogram() -> None:
@@ -116,11 +116,8 @@ def test_a_mismatch_has_its_place_and_a_histogram() -> None:
         histogram=Histogram((0.01, 0.1, 1.0), (1, 2), equal=3),
     )
     verdict = Verdict(Kind.DIFFERS, "output 'y': 3 of 6 elements differ", comparisons=(wrong,))
-    stream = io.StringIO()
 
-    print_verdict(verdict, Console(file=stream, width=200), original="a.onnx", other="b.onnx")
-
-    assert stream.getvalue().splitlines()[3:] == [
+    assert told(verdict)[3:] == [
         "  y  float32 2×3  3 of 6 elements differ",
         "    differs at [1, 2] 0.5 became 0.75",
         "      equal           3  ####################",

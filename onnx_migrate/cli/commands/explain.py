@@ -57,7 +57,7 @@ def explain(text: tuple[str, ...], as_json: bool) -> int:
     from onnx_migrate.explanation import explain as ask
 
     if not text or text in (("runtimes",), ("targets",)):
-        return _overview(as_json, *["Runtimes"][: len(text)])
+        return _overview(as_json, "Runtimes" if text else "")
     model, words = _model(text)
     asked = _read(words)
     if not asked.strip():
@@ -75,13 +75,13 @@ def explain(text: tuple[str, ...], as_json: bool) -> int:
     return _answer(answer, model, verdicts, as_json)
 
 
-def _overview(as_json: bool, *titles: str) -> int:
-    """Print all that is known, or the groups of these titles."""
+def _overview(as_json: bool, title: str) -> int:
+    """Print all that is known, or the group of this title."""
     from onnx_migrate.cli.output.explanation_view import overview_lines
     from onnx_migrate.explanation import overview
     from onnx_migrate.report.json_form import json_of
 
-    groups = [group for group in overview() if not titles or group.title in titles]
+    groups = [group for group in overview() if title in ("", group.title)]
     if as_json:
         _print({"groups": list(map(json_of, groups))})
     else:

@@ -110,11 +110,11 @@ def migrate(
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole; files are
     """
+    options = configured(options, model)
     call = Call(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
+        cut=bool(options["cut"]),
     )  # fmt: skip
-    options = configured(options, model)
-    call = replace(call, cut=bool(options["cut"]))
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:

@@ -129,10 +129,6 @@ def _only_checks(options: dict[str, Any]) -> bool:
     return chosen == {ParameterSource.DEFAULT} and options["opset"] == _DEFAULT_OPSET
 
 
-def _verify(options: dict[str, Any]) -> str:
-    return _unless_turned_off("verify", "off", options)
-
-
 def _unless_turned_off(name: str, off: str, options: dict[str, Any]) -> str:
     """Return the value of an option, `off` for its flag --no-NAME. Raises click.UsageError where both contradict each other."""
     chosen: str = options[name]
@@ -152,7 +148,7 @@ def _on_command_line(option: str, *, default: bool = False) -> bool:
 _CONVERTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "opset": _opset,
     "simplify": _simplify,
-    "verify": _verify,
+    "verify": lambda options: _unless_turned_off("verify", "off", options),
     "memory_limit": lambda options: bytes_of(options["memory_limit"]),
     "prove_in": _prove_in,
     "standard": _standard,

@@ -167,7 +167,7 @@ class DynamicBatchCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Add the default value to the option. Raises click.UsageError if the next argument looks like a name, and is no file."""
-        options = args[: args.index("--")] if "--" in args else args
+        options = self.before_dashes(args)
         rest = args[len(options) :]
         options = _with_domains(options)
         for argument, following in pairwise(options):
@@ -181,12 +181,8 @@ class DynamicBatchCommand(Command):
                     f"{_BATCH} {following} is ambiguous; write {_BATCH}={following} for a name, ./{following} for a path",
                     ctx,
                 )
-        named = [
-            f"{_long(argument)}={_WITHOUT_VALUE[_long(argument)]}"
-            if _long(argument) in _WITHOUT_VALUE
-            else argument
-            for argument in options
-        ]
+        with_values = {name: f"{name}={value}" for name, value in _WITHOUT_VALUE.items()}
+        named = [with_values.get(_long(argument), argument) for argument in options]
         return super().parse_args(ctx, named + rest)
 
 

@@ -150,6 +150,11 @@ class Command(click.RichCommand):
                 raise
             raise click.UsageError(message, ctx) from error
 
+    @staticmethod
+    def before_dashes(args: list[str]) -> list[str]:
+        """Return the arguments before `--`, behind which there are no options."""
+        return args[: args.index("--")] if "--" in args else args
+
     def _check_values(self, ctx: click.Context, args: list[str]) -> None:
         """Raise click.UsageError for an option in place of another one's value: click would write a file of that name."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
@@ -161,8 +166,7 @@ class Command(click.RichCommand):
             if not (option.is_flag or isinstance(option.flag_value, str))
             for name in option.opts
         }
-        before = args[: args.index("--")] if "--" in args else args
-        for argument, following in pairwise(before):
+        for argument, following in pairwise(self.before_dashes(args)):
             other = following.partition("=")[0].replace("_", "-")
             if argument.replace("_", "-") in valued and other in named and not ctx.resilient_parsing:
                 raise click.UsageError(

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import rich_click as click
 
-from onnx_migrate.cli.output.failure import line
+from onnx_migrate.cli.output.failure import print_remarks
 from onnx_migrate.cli.output.preview import difference_of
 from onnx_migrate.cli.output.side_files import SideFile, published
 from onnx_migrate.messages import count_of, printable
@@ -198,5 +198,4 @@ def _append(variable: str, lines: Sequence[str]) -> None:
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n".join(lines) + "\n")
     except OSError as error:
-        reason = f"the file that {variable} names cannot be written: {error.strerror or error}"
-        click.echo(line(code="untidy", model=path, message=reason), err=True)
+        print_remarks([f"the file that {variable} names cannot be written: {error.strerror or error}"], path)

@@ -167,13 +167,8 @@ def _releases(table: Table) -> Iterator[str]:
     yield ""
     yield f"  {'from':<14} {'opsets':<12} {'IR':<4} known from"
     for row in table.releases:
-        opsets = (
-            "any"
-            if row.opset is None
-            else f"{row.oldest or ''}–{row.opset}"
-            if row.oldest
-            else str(row.opset)
-        )
+        oldest = f"{row.oldest}–" if row.oldest else ""
+        opsets = "any" if row.opset is None else f"{oldest}{row.opset}"
         known = "measured" if row.measured else "read"
         yield f"  {row.since:<14} {opsets:<12} {row.ir_version or '':<4} {known}"
     yield ""
@@ -217,7 +212,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
 def _wrapped(text: str, indent: str = "") -> str:
     """Return paragraphs of a text in lines; lines after the first that it has stay as they are."""
     rest = " " * len(indent)
-    first, *others = printable_lines(text)
+    first, *others = map(printable, text.split("\n"))
     lines = textwrap.fill(
         first,
         _WIDTH,
@@ -227,8 +222,3 @@ def _wrapped(text: str, indent: str = "") -> str:
         break_long_words=False,
     )
     return "\n".join([lines, *(f"{rest}    {line}".rstrip() for line in others)])
-
-
-def printable_lines(text: str) -> list[str]:
-    """Return the lines of a text without control characters."""
-    return [printable(line) for line in text.split("\n")] or [""]

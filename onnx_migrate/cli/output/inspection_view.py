@@ -100,11 +100,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
     if item.plan is not None:
         changes = [
             f"  {markup_of(_node(change))}: {markup_of(change.reason)}"
-            + (
-                f" [yellow]({INEXACT[change.exactness.value]})[/]"
-                if change.exactness.value != "exact"
-                else ""
-            )
+            + (f" [yellow]({inexact})[/]" if (inexact := INEXACT[change.exactness.value]) else "")
             for change in item.plan.changes
         ]
         _some(changes, line, everything)
@@ -192,8 +188,7 @@ def _objection(item: Incompatibility) -> str:
     """Return a reason, and the first node with how many more there are."""
     if item.where is None:
         return markup_of(item.reason)
-    others = item.nodes - 1
-    more = f"; {others} more node{'s' if others > 1 else ''}" if others > 0 else ""
+    more = f"; {count_of(item.nodes - 1, 'more node')}" if item.nodes > 1 else ""
     return markup_of(f"{item.where}: {item.reason}{more}")
 
 

@@ -172,14 +172,11 @@ def trial_notes(proof: DynamicProof | None) -> list[Note]:
     """Return the runs at other sizes."""
     if proof is None:
         return []
-    sizes = [", ".join(f"{name}={size}" for name, size in trial.sizes) for trial in proof.trials]
-    return [
-        *(
-            ("failed" if trial.problem else "good", f"{text}: {trial.problem or AS_DECLARED}")
-            for text, trial in zip(sizes, proof.trials, strict=True)
-        ),
-        *(("info", text) for text in proof.notes),
-    ]
+    found = []
+    for trial in proof.trials:
+        sizes = ", ".join(f"{name}={size}" for name, size in trial.sizes)
+        found.append(("failed" if trial.problem else "good", f"{sizes}: {trial.problem or AS_DECLARED}"))
+    return [*found, *(("info", text) for text in proof.notes)]
 
 
 def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:

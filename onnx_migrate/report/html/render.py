@@ -47,16 +47,13 @@ def check_available() -> None:
 
 def model_page(report: ReportData | Failure, output: str | None = None) -> str:
     """Return the page of one model, which was written to `output` if not None."""
-    macros = _macros()
-    page = macros.alone(report.model, report.outcome, output, report, _LISTED)
-    return f"{macros.top(report.model)}\n{page}\n{macros.bottom(__version__)}\n"
+    return _alone(report, report.outcome, output)
 
 
 def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
     """Return the page of two models that were compared; the nodes of the first value that differs are beside each other."""
-    macros, name = _macros(), f"{original.name} and {other.name}"
     report = ReportData(
-        name,
+        f"{original.name} and {other.name}",
         ModelSummary.of(original.proto),
         ModelSummary.of(other.proto),
         (),
@@ -64,8 +61,13 @@ def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
         (),
         verdict,
     )
-    page = macros.alone(name, "compared", None, report, _LISTED)
-    return f"{macros.top(name)}\n{page}\n{macros.bottom(__version__)}\n"
+    return _alone(report, "compared", None)
+
+
+def _alone(report: ReportData | Failure, outcome: str, output: str | None) -> str:
+    macros = _macros()
+    page = macros.alone(report.model, outcome, output, report, _LISTED)
+    return f"{macros.top(report.model)}\n{page}\n{macros.bottom(__version__)}\n"
 
 
 def _first_nodes(

@@ -15,13 +15,12 @@ from onnx_migrate.standard.targets.measured_forms import (
     SELDOM,
     SIZE,
     Box,
-    MeasuredForms,
     NodeForm,
     holds,
     pairs_in,
     parse_forms,
 )
-from onnx_migrate.standard.targets.read import known_names, read_table, shipped, tables
+from onnx_migrate.standard.targets.read import known_names, shipped, tables
 from onnx_migrate.standard.targets.requests import resolve
 from onnx_migrate.standard.targets.rows import (
     FORMS,
@@ -30,7 +29,6 @@ from onnx_migrate.standard.targets.rows import (
     Knowledge,
     Lower,
     OperatorSupport,
-    ReleaseRow,
     Table,
 )
 from onnx_migrate.standard.targets.target import Target, milestones
@@ -49,11 +47,9 @@ __all__ = [
     "FaultRow",
     "Knowledge",
     "Lower",
-    "MeasuredForms",
     "NodeForm",
     "OperatorKnowledge",
     "OperatorSupport",
-    "ReleaseRow",
     "Table",
     "Target",
     "Targets",
@@ -63,7 +59,6 @@ __all__ = [
     "operator_knowledge",
     "pairs_in",
     "parse_forms",
-    "read_table",
     "resolve",
     "shipped",
     "tables",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Literal
 
 from onnx_migrate.errors import UsageError
@@ -124,11 +125,6 @@ class Targets:
         """The targets that take no local functions."""
         return tuple(member for member in self.members if not member.row.functions)
 
-    @property
-    def measured(self) -> bool:
-        """Whether the rows of all were measured."""
-        return all(member.measured for member in self.members)
-
     def lacks(self, domain: str, operator: str) -> tuple[Target, ...]:
         """Return the targets that do not have an operator."""
         return tuple(member for member in self.members if not member.has(domain, operator))
@@ -143,15 +139,13 @@ class Targets:
 
     def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
         """Return the newest version of an operator that all take and whose bound that is, None if none is known."""
-        found = [(member.newest_version(domain, operator), member) for member in self.members]
-        bounds = [(version, member) for version, member in found if version is not None]
-        return min(bounds, key=lambda item: item[0], default=None)
+        bounds = [(own, m) for m in self.members if (own := m.newest_version(domain, operator)) is not None]
+        return min(bounds, key=itemgetter(0), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
         """Return the oldest version of an operator that all take and whose bound that is, None if none is known."""
-        found = [(member.oldest_version(domain, operator), member) for member in self.members]
-        bounds = [(version, member) for version, member in found if version is not None]
-        return max(bounds, key=lambda item: item[0], default=None)
+        bounds = [(own, m) for m in self.members if (own := m.oldest_version(domain, operator)) is not None]
+        return max(bounds, key=itemgetter(0), default=None)
 
     @cached_property
     def bounds_versions(self) -> bool:

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds, pairs_in
 from onnx_migrate.standard.targets.rows import Knowledge
 from onnx_migrate.standard.targets.target import Target
 
 __all__ = ["OperatorKnowledge", "UnknownOperator", "operator_knowledge"]
+
+_Counts = Mapping[tuple[str, str], int]
+"""Numbers of nodes by domain and operator."""
+_Forms = Callable[[], Iterable[NodeForm]]
 
 
 class UnknownOperator(NamedTuple):
@@ -47,18 +52,14 @@ class OperatorKnowledge:
         )
 
 
-def operator_knowledge(
-    target: Target, nodes: Mapping[tuple[str, str], int], forms: Callable[[], Iterable[NodeForm]]
-) -> OperatorKnowledge:
+def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> OperatorKnowledge:
     """Return how the operators of a model are known, from the number of nodes by domain and operator, and their forms.
 
     Where forms were measured, a node is known whose form was right and did not fail in another place, and, where pairs were,
     that was right behind each operator that it stands behind. A Constant counts as known: where a target does not have it, it
     becomes an initializer.
     """
-    nodes = {
-        key: count for key, count in nodes.items() if key not in (("", "Constant"), ("ai.onnx", "Constant"))
-    }
+    nodes = {key: count for key, count in nodes.items() if _named(*key) != "Constant"}
     if target.boxes is not None:
         counts = (
             _unmeasured(target.boxes, nodes, forms)
@@ -77,47 +78,36 @@ def operator_knowledge(
     )
 
 
-def _unmeasured(
-    boxes: Mapping[str, Sequence[Box]],
-    nodes: Mapping[tuple[str, str], int],
-    forms: Callable[[], Iterable[NodeForm]],
-) -> Mapping[tuple[str, str], int]:
+def _unmeasured(boxes: Mapping[str, Sequence[Box]], nodes: _Counts, forms: _Forms) -> _Counts:
     """Return how many nodes are in no box; their forms are found only if all operators have boxes."""
     found = {key: count for key, count in nodes.items() if _named(*key) not in boxes}
-    return found or Counter(
-        (form.domain, form.operator)
-        for form in forms()
-        if not any(holds(box, form.facts) for box in boxes[_named(form.domain, form.operator)])
-    )
+    return found or _counts(forms(), lambda name, facts: not any(holds(box, facts) for box in boxes[name]))
 
 
-def _in_boxes(
-    boxes: Mapping[str, Sequence[Box]],
-    nodes: Mapping[tuple[str, str], int],
-    forms: Callable[[], Iterable[NodeForm]],
-) -> Mapping[tuple[str, str], int]:
+def _in_boxes(boxes: Mapping[str, Sequence[Box]], nodes: _Counts, forms: _Forms) -> _Counts:
     """Return how many nodes are in a box; their forms are found only if one of the operators has boxes."""
     if not any(_named(*key) in boxes for key in nodes):
         return {}
-    return Counter(
-        (form.domain, form.operator)
-        for form in forms()
-        if any(
-            holds(box, form.facts, failing=True) for box in boxes.get(_named(form.domain, form.operator), ())
-        )
+    return _counts(
+        forms(), lambda name, facts: any(holds(box, facts, failing=True) for box in boxes.get(name, ()))
     )
 
 
-def _behind_others(
-    pairs: Mapping[str, Set[str]], forms: Callable[[], Iterable[NodeForm]]
-) -> Mapping[tuple[str, str], int]:
+def _behind_others(pairs: Mapping[str, Set[str]], forms: _Forms) -> _Counts:
     """Return how many nodes stand behind an operator behind which theirs was not measured; none where pairs do not count."""
+    return _counts(
+        forms() if pairs else (), lambda name, facts: not pairs_in(facts) <= pairs.get(name, frozenset())
+    )
+
+
+def _counts(forms: Iterable[NodeForm], is_unknown: Callable[[str, Mapping[str, str]], bool]) -> _Counts:
+    """Return how many forms are not known, by their operator and their facts."""
     return Counter(
         (form.domain, form.operator)
-        for form in (forms() if pairs else ())
-        if not pairs_in(form.facts) <= pairs.get(_named(form.domain, form.operator), frozenset())
+        for form in forms
+        if is_unknown(_named(form.domain, form.operator), form.facts)
     )
 
 
 def _named(domain: str, operator: str) -> str:
-    return f"{domain}.{operator}" if domain not in ("", "ai.onnx") else operator
+    return f"{domain}.{operator}" if not is_onnx(domain) else operator

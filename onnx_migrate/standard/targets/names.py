@@ -11,7 +11,7 @@ from onnx_migrate.errors import require_onnxruntime
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.standard.allowed_values import allowed_values
 from onnx_migrate.standard.schema import Signature, newest_opset, signature, versions
-from onnx_migrate.standard.targets.rows import Range, Table, Values
+from onnx_migrate.standard.targets.rows import FaultRow, OperatorSupport, Range, Table, Values
 from onnx_migrate.standard.toml_rows import WrongRow
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
@@ -37,38 +37,33 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
     They know operators that are newer than the installed onnx, and those of com.microsoft.
     """
     known = _known(tuple(others))
-    for at, operators in enumerate(table.operators, 1):
-        for name in operators.names if operators.constant_inputs else ():
-            _check_inputs(
-                f"{table.file}: [[operator]] {at}", operators.domain, name, operators.constant_inputs
-            )
-    rows = [
-        (f"[[operator]] {at}", row.domain, row.names, row.attributes)
-        for at, row in enumerate(table.operators, 1)
+    for at, own in enumerate(table.operators, 1):
+        for name in own.names if own.constant_inputs else ():
+            _check_inputs(f"{table.file}: [[operator]] {at}", own.domain, name, own.constant_inputs)
+    rows: list[tuple[str, OperatorSupport | FaultRow]] = [
+        *((f"[[operator]] {at}", row) for at, row in enumerate(table.operators, 1)),
+        *((f"[[fault]] {at}", row) for at, row in enumerate(table.faults, 1)),
     ]
-    rows += [
-        (f"[[fault]] {at}", row.domain, row.names, row.attributes) for at, row in enumerate(table.faults, 1)
-    ]
-    for place, domain, names, attributes in rows:
-        for name in names:
-            problem = _unknown(name, domain, known) or next(_of_attributes(domain, name, attributes), None)
-            if problem is not None:
-                what, hint = problem
-                raise WrongRow(f"{table.file}: {place} ({names[0]}): {what}", hint, placed=True)
+    for place, row in rows:
+        for name in row.names:
+            wrong = _unknown(name, row.domain, known)
+            wrong = wrong or next(_of_attributes(row.domain, name, row.attributes), None)
+            if wrong is not None:
+                raise WrongRow(f"{table.file}: {place} ({row.names[0]}): {wrong[0]}", wrong[1], placed=True)
 
 
 def _check_inputs(place: str, domain: str, operator: str, inputs: Iterable[str]) -> None:
-    schemas = [
-        item for item in defs.get_all_schemas_with_history() if (item.domain, item.name) == (domain, operator)
-    ]
-    known = {item.name for schema in schemas for item in schema.inputs}
+    schemas = defs.get_all_schemas_with_history()
+    known = {
+        item.name
+        for form in schemas
+        if (form.domain, form.name) == (domain, operator)
+        for item in form.inputs
+    }
+    listed = f"it has {', '.join(sorted(known))}" if known else "no schema lists them"
     for name in inputs:
         if name not in known:
-            hint = (
-                did_you_mean(name, known) or f"it has {', '.join(sorted(known))}"
-                if known
-                else "no schema lists them"
-            )
+            hint = did_you_mean(name, known) or listed
             raise WrongRow(f"{place} ({operator}): {operator} has no input {name!r}", hint, placed=True)
 
 

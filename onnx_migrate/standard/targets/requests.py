@@ -67,7 +67,6 @@ def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Targ
         if own or table.default:
             found = _at(table, own or table.default, request)
             return replace(found, installed=bool(own), assumed=not own)
-    if not release:
         missing = (
             f"{table.title} is not installed, so its" if table.packages and guess else f"the {table.title}"
         )

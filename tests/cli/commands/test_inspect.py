@@ -40,25 +40,18 @@ def test_one_model_is_shown_in_full(process: Run, folder: Path) -> None:
     assert snapshot(folder) == before
 
 
-def test_the_plan_is_what_the_migration_does(cli: Run, folder: Path) -> None:
-    plan = shown(cli("inspect", "small.onnx", "--json", "--opset", "18"))
-    done = json.loads(
-        cli("small.onnx", "out.onnx", "--opset", "18", "--no-simplify", "--no-verify", "--json").out
-    )
-
-    assert plan["changes"] == done["changes"] != []
-    assert plan["notes"] == done["notes"]
-    assert (plan["target"], plan["refusal"]) == (18, None)
-
-
-@pytest.mark.parametrize("opset", ["13", "17"])
-def test_an_opset_beside_a_runtime_is_planned_as_it_is_migrated(cli: Run, folder: Path, opset: str) -> None:
-    asked = ("--for", "onnxruntime==1.14", "--opset", opset)
+@pytest.mark.parametrize(
+    ("opset", "runtime"), [("18", ()), *((opset, ("--for", "onnxruntime==1.14")) for opset in ("13", "17"))]
+)
+def test_the_plan_is_what_the_migration_does(
+    cli: Run, folder: Path, opset: str, runtime: tuple[str, ...]
+) -> None:
+    asked = ("--opset", opset, *runtime)
     plan = shown(cli("inspect", "small.onnx", "--json", *asked))
     done = json.loads(cli("small.onnx", "out.onnx", *asked, "--no-simplify", "--no-verify", "--json").out)
-
     assert plan["changes"] == done["changes"] != []
-    assert plan["target"] == int(opset)
+    assert plan["notes"] == done["notes"]
+    assert (plan["target"], plan["refusal"]) == (int(opset), None)
     assert plan["target"] == done["after"]["opset"]
 
 

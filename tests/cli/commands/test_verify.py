@@ -53,6 +53,7 @@ def test_the_tolerance_decides(cli: Run, folder: Path) -> None:
     allowed = cli("verify", "small.onnx", other, "--rtol", "0.1")
     assert allowed.code == 0
     assert "outputs differ by no more than the tolerance that was given" in allowed.out
+    assert cli("verify", "small.onnx", other, "--rtol", "0.1", "--atol", "0.1").code == 0
     assert cli("verify", "small.onnx", other, "--rtol", "0.001").code == 3
 
 

@@ -7,14 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import FAST, Run, snapshot
+from tests.cli.running import FAST, Run, snapshot, wait_for
 
 LEDGER = """
 import os, time
@@ -49,13 +48,6 @@ executors.run_warm = noted
 """
 """Loaded by each worker: jobs write when they start and end. One of the worker that is doomed stays where it is,
 before it has begun, or when its result is written and nobody knows of it."""
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
 
 
 class Cluster:

@@ -126,15 +126,20 @@ class Terminal(io.StringIO):
         return True
 
 
+def shown_on(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Let stderr be this stream."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
+
+
 @pytest.mark.parametrize(
     ("terminal", "quiet", "shown"), [(True, False, True), (True, True, False), (False, False, False)]
 )
 def test_stages_are_shown_on_a_terminal_unless_quiet(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, quiet: bool, shown: bool
 ) -> None:
-    stream = Terminal() if terminal else io.StringIO()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", stream)
+    stream = shown_on(Terminal() if terminal else io.StringIO(), monkeypatch)
 
     with ProgressLine(quiet) as progress:
         progress("verify")
@@ -143,9 +148,7 @@ def test_stages_are_shown_on_a_terminal_unless_quiet(
 
 
 def test_an_exception_passes_through_and_the_line_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", stream)
+    stream = shown_on(Terminal(), monkeypatch)
 
     with pytest.raises(KeyError), ProgressLine(quiet=False):
         raise KeyError
@@ -173,9 +176,7 @@ def test_of_a_long_stage_the_line_says_how_far_it_has_come_and_for_how_long(
 
 
 def test_the_line_on_the_terminal_is_drawn_again_while_a_stage_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", stream)
+    stream = shown_on(Terminal(), monkeypatch)
     monkeypatch.setattr("onnx_migrate.cli.output.progress._PATIENCE", 0.05)
     with ProgressLine(quiet=False) as progress:
         progress("verify")

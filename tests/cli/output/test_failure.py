@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnx.parser
 import pytest
 
 from onnx_migrate.report.codes import CODES
@@ -25,10 +24,6 @@ def write(content: Callable[[bytes], bytes]) -> Callable[[Path], None]:
     return lambda folder: (
         (folder / "bad.onnx").write_bytes(content((folder / "small.onnx").read_bytes())) and None
     )
-
-
-def parse(text: str) -> Callable[[Path], None]:
-    return lambda folder: onnx.save(onnx.parser.parse_model(text), folder / "bad.onnx")
 
 
 def edit(change: Callable[[onnx.ModelProto], object]) -> Callable[[Path], None]:
@@ -53,8 +48,8 @@ def refer(location: str) -> Callable[[onnx.ModelProto], object]:
     return change
 
 
-def file_of(name: str, content: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_bytes(content) and None
+def own_passes(folder: Path) -> None:
+    (folder / "own.py").write_text(SPOIL, encoding="utf-8")
 
 
 def large_beside_data(folder: Path) -> None:
@@ -167,20 +162,11 @@ CASES = {
         args=("small.onnx", "out.onnx", "--no-simplify", "--input-data", "no.npz"),
         contains="no.npz",
     ),
-    "a pass that fails": Case(
-        1, "pass-failed", file_of("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:fail"), "on purpose"
-    ),
-    "a pass that renames": Case(
-        1, "interface-changed", file_of("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:rename")
-    ),
-    "a pass that breaks": Case(
-        1, "illegal-result", file_of("own.py", SPOIL.encode()), (*SMALL, "--pass", "own:break_it")
-    ),
+    "a pass that fails": Case(1, "pass-failed", own_passes, (*SMALL, "--pass", "own:fail"), "on purpose"),
+    "a pass that renames": Case(1, "interface-changed", own_passes, (*SMALL, "--pass", "own:rename")),
+    "a pass that breaks": Case(1, "illegal-result", own_passes, (*SMALL, "--pass", "own:break_it")),
     "a pass that spoils a weight": Case(
-        3,
-        "numbers-differ",
-        file_of("own.py", SPOIL.encode()),
-        ("small.onnx", "out.onnx", "--pass", "own:spoil"),
+        3, "numbers-differ", own_passes, ("small.onnx", "out.onnx", "--pass", "own:spoil")
     ),
     "a frozen dim": Case(
         1,

@@ -44,7 +44,6 @@ def test_the_check_compares_weights(folder: Path) -> None:
     values[4999] = 0
     other.graph.initializer[-1].CopyFrom(numpy_helper.from_array(values, "k"))
     onnx.save(other, folder / "b.onnx")
-    onnx.save(large(), folder / "c.onnx", save_as_external_data=True, location="c.bin", size_threshold=0)
     shutil.copy(folder / "a.onnx", folder / "d.onnx")
     a, b, d = (files.load(folder / f"{name}.onnx") for name in "abd")
 

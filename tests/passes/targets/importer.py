@@ -178,13 +178,7 @@ def _attribute(node: onnx.NodeProto, name: str, opset: int) -> Any:
     for item in node.attribute:
         if item.name == name:
             value = helper.get_attribute_value(item)
-            return (
-                value.decode()
-                if isinstance(value, bytes)
-                else list(value)
-                if isinstance(value, list)
-                else value
-            )
+            return value.decode() if isinstance(value, bytes) else value
     default = onnx.defs.get_schema(node.op_type, opset).attributes.get(name)
     if default is None or not default.default_value.name:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 import onnx_migrate
@@ -10,9 +11,20 @@ from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.targets import Targets
 from tests.harness import model, random_feeds, run, same
 from tests.steps import operators
 from tests.support.targets import targets_of
+
+
+def fit(source: onnx.ModelProto, targets: Targets, *tolerances: float) -> tuple[onnx.ModelProto, ChangeLog]:
+    """Return what the pass makes of a model, which must compute the same, and the log."""
+    item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
+    result = item.run(files.load(model(source)), log).proto
+    feeds = random_feeds(source)
+    same(run(source, feeds), run(result, feeds), "fitted", *tolerances)
+    return result, log
+
 
 LACKING = """name = "chip"
 title = "Chip"
@@ -29,15 +41,11 @@ NORM = "17 (float[2,3,4] x, float[4] s) => (float[2,3,4] y) { n = LayerNormaliza
 
 
 def test_an_operator_that_is_lacking_is_decomposed_at_its_opset() -> None:
-    source, log = model(NORM), ChangeLog()
-    feeds = random_feeds(source)
-    targets = targets_of(LACKING)
-    result = builtin_passes()["fit_operators"](targets=targets).run(files.load(model(NORM)), log).proto  # type: ignore[call-arg]
+    result, log = fit(model(NORM), targets_of(LACKING), 1e-5, 2e-6)
 
     assert "LayerNormalization" not in operators(result)
     assert result.opset_import[0].version == 17
     assert log.changes[0].reason.startswith("Chip 8.5 has no LayerNormalization: ")
-    same(run(source, feeds), run(result, feeds), "decomposed", 1e-5, 2e-6)
 
 
 def test_what_cannot_be_decomposed_is_refused_with_its_source_and_the_release_that_has_it() -> None:
@@ -45,7 +53,7 @@ def test_what_cannot_be_decomposed_is_refused_with_its_source_and_the_release_th
         "17 (float[2,3] x) => (float[1,1] y, float[1,1] z) { y = ReduceProd (x) z = ReduceProd (x) }"
     )
     with pytest.raises(CannotMigrate) as error:
-        builtin_passes()["fit_operators"](targets=targets_of(LACKING)).run(files.load(source), ChangeLog())  # type: ignore[call-arg]
+        fit(source, targets_of(LACKING))
 
     assert error.value.code == "target-lacks"
     assert str(error.value) == (
@@ -73,8 +81,7 @@ def test_functions_are_inlined_for_who_takes_none() -> None:
     targets = targets_of("[[release]]\nopset = 17\nfunctions = false")
     source = model("""<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[2] x) => (float[2] y) { y = own.act (x) }
     <opset_import: ["": 17], domain: "own"> act (v) => (w) { w = Relu (v) }""")
-    log = ChangeLog()
-    result = builtin_passes()["fit_operators"](targets=targets).run(files.load(source), log).proto  # type: ignore[call-arg]
+    result, log = fit(source, targets)
 
     assert not result.functions
     assert operators(result) == ["Relu"]
@@ -87,14 +94,9 @@ def test_what_is_written_has_versions_that_are_taken() -> None:
     lacking = LACKING.replace('"LayerNormalization", ', '"HardSwish", "HardSigmoid", ')
     targets = targets_of(lacking + '[[operator]]\nnames = ["Clip"]\nnewest = 6\n')
     source = model("17 (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }")
-    feeds = random_feeds(source)
-    item = builtin_passes()["fit_operators"](targets=targets)  # type: ignore[call-arg]
-    result = item.run(files.load(model(source)), ChangeLog()).proto
-
-    found = operators(result)
+    found = operators(fit(source, targets, 1e-6, 1e-6)[0])
     assert "Clip" not in found
     assert {"Max", "Min"} <= set(found)
-    same(run(source, feeds), run(result, feeds), "written", 1e-6, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -113,16 +115,13 @@ def test_a_type_that_is_not_taken_is_cast_where_that_is_exact(call: str, kind: s
         '[[operator]]\nnames = ["MatMul", "Relu"]\ntypes = ["float32"]\n'
     )
     source = model(f"17 ({kind}[2,2] x) => ({kind}[2,2] y) {{ y = {call} }}")
-    item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
     if not fits and kind == "int32":
         with pytest.raises(CannotMigrate, match="takes MatMul of"):
-            item.run(files.load(source), log)
+            fit(source, targets)
         return
-    result = item.run(files.load(model(source)), log).proto
-    feeds = random_feeds(source)
+    result, log = fit(source, targets)
     assert operators(result) == ["Cast", call.partition(" ")[0], "Cast"]
     assert "between Casts" in log.changes[0].reason
-    same(run(source, feeds), run(result, feeds), "cast")
 
 
 def test_constants_become_initializers_where_there_is_no_constant() -> None:
@@ -134,16 +133,12 @@ def test_constants_become_initializers_where_there_is_no_constant() -> None:
       y = If (c) <then_branch = t () => (float[2] p) { three = Constant <value_floats = [3.0, 4.0]> () p = Mul (b, three) },
                   else_branch = e () => (float[2] q) { q = Mul (b, b) }>
     }"""
-    source, log = model(text), ChangeLog()
-    feeds = random_feeds(source)
     targets = targets_of('operators = "listed"\n[[release]]\n[[operator]]\nnames = ["Add", "Mul", "If"]\n')
-    result = builtin_passes()["fit_operators"](targets=targets).run(files.load(model(text)), log).proto  # type: ignore[call-arg]
-
+    result, log = fit(model(text), targets)
     assert "Constant" not in operators(result)
     assert [note.message for note in log.notes] == [
         "made initializers of 3 Constants, as chip has no Constant"
     ]
-    same(run(source, feeds), run(result, feeds), "stored")
 
 
 PARTLY = """17 (float[2,3,4] x, float[4] s) => (float[2,3,4] y, float[1,1,1] z) {

@@ -9,7 +9,7 @@ from onnx_migrate import default_pipeline, files
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.standard.targets import resolve
+from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model, random_feeds, run, same
 from tests.support.targets import targets_of
 
@@ -25,6 +25,12 @@ DEEP = (
 )
 COMPUTED = "17 (float[2,6] x, int64[2] s) => (float[a,b] y) { [r] y = Reshape (x, s) }"
 POOL = "17 (float[1,1,9,9] x) => (float[1,1,5,5] y) { [p] y = MaxPool <kernel_shape = [5, 5]> (x) }"
+
+
+def brought(text: str, targets: Targets) -> onnx.ModelProto:
+    """Return what a migration for these targets makes of a model."""
+    pipeline = default_pipeline(runtime=targets, simplify=False)
+    return pipeline.run(files.load(model(text)), ChangeLog()).model.proto
 
 
 @pytest.mark.parametrize(
@@ -103,11 +109,7 @@ def test_an_input_that_follows_from_fixed_dims_becomes_a_constant() -> None:
     source = model(text)
     feeds = random_feeds(source)
     targets = targets_of(f'{RELEASE}[[operator]]\nnames = ["Reshape"]\nconstant_inputs = ["shape"]\n')
-    result = (
-        default_pipeline(runtime=targets, simplify=False)
-        .run(files.load(model(text)), ChangeLog())
-        .model.proto
-    )
+    result = brought(text, targets)
 
     (reshape,) = (node for node in result.graph.node if node.op_type == "Reshape")
     assert reshape.input[1] in {tensor.name for tensor in result.graph.initializer}
@@ -117,11 +119,7 @@ def test_an_input_that_follows_from_fixed_dims_becomes_a_constant() -> None:
 def test_a_model_comes_up_to_what_replaced_an_operator_that_is_missing() -> None:
     text = "7 (float[1,1,2,2] x) => (float[1,1,4,4] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 2.0]> (x) }"
     targets = targets_of('operators = "listed"\n[[release]]\n[[operator]]\nnames = ["Resize"]\n')
-    result = (
-        default_pipeline(runtime=targets, simplify=False)
-        .run(files.load(model(text)), ChangeLog())
-        .model.proto
-    )
+    result = brought(text, targets)
 
     assert [node.op_type for node in result.graph.node] == ["Resize"]
     feeds = random_feeds(model(text))
@@ -135,11 +133,7 @@ def test_a_reshape_with_allowzero_is_written_without_it_for_releases_that_fail_a
 ) -> None:
     text = """14 (float[2,3,4] x) => (float[2,12] y) <int64[2] s = {2, -1}> { y = Reshape <allowzero = 1> (x, s) }"""
     targets = resolve([f"onnxruntime=={release}"])
-    result = (
-        default_pipeline(runtime=targets, simplify=False)
-        .run(files.load(model(text)), ChangeLog())
-        .model.proto
-    )
+    result = brought(text, targets)
 
     assert sum(attribute.i for node in result.graph.node for attribute in node.attribute) == kept
     feeds = random_feeds(model(text))
@@ -149,11 +143,7 @@ def test_a_reshape_with_allowzero_is_written_without_it_for_releases_that_fail_a
 def test_a_model_comes_up_to_the_oldest_version_that_is_taken() -> None:
     text = "11 (float[2,3] x) => (float[1,2,3] y) { a = Unsqueeze <axes = [0]> (x) y = Relu (a) }"
     targets = targets_of('operators = "any"\n[[release]]\n[[operator]]\nnames = ["Unsqueeze"]\noldest = 13\n')
-    result = (
-        default_pipeline(runtime=targets, simplify=False)
-        .run(files.load(model(text)), ChangeLog())
-        .model.proto
-    )
+    result = brought(text, targets)
 
     assert result.opset_import[0].version == 13
     assert CompatibilityChecker(files.load(model(text))).advise(*targets).standing is Support.AFTER

@@ -22,7 +22,7 @@ def test_what_all_take() -> None:
     )
 
     assert (targets.opset, targets.oldest, targets.ir_version) == (16, 11, 9)
-    assert (targets.resize_form, targets.resize_axes, targets.measured) == ("scales", False, False)
+    assert (targets.resize_form, targets.resize_axes) == ("scales", False)
     assert targets.write == {"kernel_shape", "split_lengths"}
     assert (str(targets), targets.requests, len(targets)) == ("a, b and c", ("a", "b", "c"), 3)
     assert [found["name"] for found in map(json_of, targets)] == ["a", "b", "c"]

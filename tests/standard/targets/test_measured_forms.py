@@ -83,13 +83,18 @@ def test_a_form_is_in_a_box_if_each_fact_is(facts: dict[str, str], inside: bool)
     assert holds(box, facts) is inside
 
 
-def target(monkeypatch: pytest.MonkeyPatch) -> Target:
-    (found,) = resolve(["opencv==4.8"])
+def given(monkeypatch: pytest.MonkeyPatch, request: str, text: str, ending: str = ENDING) -> Target:
+    """Return a target of which this is all that was measured, in the file of this ending."""
+    forms = parse_forms(text)
     monkeypatch.setattr(
         "onnx_migrate.standard.targets.target.shipped_forms",
-        lambda name, *ending: None if ending else parse_forms(TEXT),
+        lambda name, asked=ENDING: forms if asked == ending else None,
     )
-    return replace(found)
+    return replace(resolve([request]).members[0])
+
+
+def target(monkeypatch: pytest.MonkeyPatch) -> Target:
+    return given(monkeypatch, "opencv==4.8", TEXT)
 
 
 def test_a_node_whose_form_was_not_measured_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,16 +110,12 @@ def test_a_node_whose_form_was_not_measured_is_not_known(monkeypatch: pytest.Mon
 
 
 def test_a_node_of_a_form_that_failed_is_not_known_though_its_operator_is(monkeypatch) -> None:
-    failing = parse_forms('["2023.1"]\n["Relu",[0],{"rank":["5"]}]\n')
-    monkeypatch.setattr(
-        "onnx_migrate.standard.targets.target.shipped_forms",
-        lambda name, ending=ENDING: failing if ending == FAILING else None,
-    )
-    (found,) = resolve(["openvino==2026.4"])
+    text = '["2023.1"]\n["Relu",[0],{"rank":["5"]}]\n'
+    found = given(monkeypatch, "openvino==2026.4", text, FAILING)
     forms = [NodeForm("", "Relu", {"rank": rank}) for rank in ("4", "5")]
 
     def shown(count: int) -> str:
-        return str(operator_knowledge(replace(found), {("", "Relu"): count}, lambda: forms[:count]))
+        return str(operator_knowledge(found, {("", "Relu"): count}, lambda: forms[:count]))
 
     # A fact that the box does not name says nothing: what fails of 5 axes fails in any group.
     forms[1].facts["group"] = "1"
@@ -123,16 +124,12 @@ def test_a_node_of_a_form_that_failed_is_not_known_though_its_operator_is(monkey
 
 
 def test_from_a_release_without_boxes_on_only_what_failed_is_not_known(monkeypatch) -> None:
-    forms = parse_forms('["1.3","1.17"]\n["Relu",[0],{"rank":["4"]}]\n')
-    monkeypatch.setattr(
-        "onnx_migrate.standard.targets.target.shipped_forms",
-        lambda name, ending=ENDING: forms if ending == ENDING else None,
-    )
+    text = '["1.3","1.17"]\n["Relu",[0],{"rank":["4"]}]\n'
     nodes = [NodeForm("", "Relu", {"rank": "5"})]
 
     def shown(release: str) -> str:
-        (found,) = resolve([f"onnxruntime=={release}"])
-        return str(operator_knowledge(replace(found), {("", "Relu"): 1}, lambda: nodes))
+        found = given(monkeypatch, f"onnxruntime=={release}", text)
+        return str(operator_knowledge(found, {("", "Relu"): 1}, lambda: nodes))
 
     assert shown("1.2") == shown("1.16") == "operators not known: Relu (1 of 1 node)"
     assert shown("1.17") == shown("1.31") == "operators read"
@@ -152,14 +149,10 @@ def test_from_a_release_without_boxes_on_only_what_failed_is_not_known(monkeypat
 def test_where_pairs_were_measured_a_node_is_known_behind_those_operators(
     behind: str, pairs: str, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forms = parse_forms(f'["4.8"]\n["Add",[0],{{"rank":["4"]}}]\n["Add",[0],{pairs}]\n')
-    monkeypatch.setattr(
-        "onnx_migrate.standard.targets.target.shipped_forms",
-        lambda name, ending=ENDING: forms if ending == ENDING else None,
-    )
-    (found,) = resolve(["opencv==4.9"])
+    text = f'["4.8"]\n["Add",[0],{{"rank":["4"]}}]\n["Add",[0],{pairs}]\n'
+    found = given(monkeypatch, "opencv==4.9", text)
     node = NodeForm("", "Add", {"rank": "4", "behind": behind})
-    said = str(operator_knowledge(replace(found), {("", "Add"): 1}, lambda: [node]))
+    said = str(operator_knowledge(found, {("", "Add"): 1}, lambda: [node]))
     assert said == ("operators measured" if known else "operators not known: Add (1 of 1 node)")
 
 

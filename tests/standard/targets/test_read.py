@@ -43,11 +43,11 @@ def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
 
     assert (table.name, table.title, table.listed, table.file) == ("mychip", "MyChip SDK", True, str(path))
     assert table.bundles[0].releases["2024.1"] == "2.0"
-    assert (one.opset, one.oldest, one.ir_version, one.resize_form, one.resize_axes, one.measured) == (
+    assert (one.opset, one.oldest, one.ir_version, one.resize_form, one.resize_axes, one.members[0].measured) == (
         13, 9, 8, "scales", False, True,
     )  # fmt: skip
     assert one.write == frozenset(FORMS)
-    assert (two.opset, two.oldest, two.ir_version, two.resize_form, two.write, two.measured) == (
+    assert (two.opset, two.oldest, two.ir_version, two.resize_form, two.write, two.members[0].measured) == (
         17, None, None, "auto", frozenset(), False,
     )  # fmt: skip
     assert [bool(t.lacks("", "LayerNormalization")) for t in (one, resolve([f"{path}==2.0"]), two)] == [

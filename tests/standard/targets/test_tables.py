@@ -153,24 +153,7 @@ FIRST = {
 }  # fmt: skip
 """The release of TensorRT whose importer is the first to register an operator."""
 
-RELEASES = [
-    "7.0",
-    "7.1",
-    "7.2",
-    "8.0",
-    "8.2",
-    "8.4",
-    "8.5",
-    "8.6",
-    "9.0",
-    "9.1",
-    "9.2",
-    "10.0",
-    "10.1",
-    "10.14",
-    "10.15",
-    "11.0",
-]
+RELEASES = sorted({"7.0", "9.0", *FIRST}, key=key)
 
 
 def tensorrt(release: str) -> Target:
