@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import names_read, nested_nodes, output_names, subgraphs
 
@@ -171,8 +172,8 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             "Scan has a batch axis below opset 9",
             hint="bring the model to opset 9 or later first, with --opset",
         )
-    attributes = {item.name: helper.get_attribute_value(item) for item in node.attribute}
-    scans, graph = int(attributes["num_scan_inputs"]), attributes["body"]
+    attributes, graph = attributes_of(node), next(graph for _, _, graph in subgraphs(node))
+    scans = int(attributes["num_scan_inputs"])
     states = [env.get(name, name) for name in node.input[: len(node.input) - scans]]
     sources = [at.tensor(env, name) for name in node.input[len(states) :]]
     axes = attributes.get("scan_input_axes", [0] * scans)
