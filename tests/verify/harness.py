@@ -18,6 +18,8 @@ from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
+from onnx_migrate.verify.inputs.generate import RandomInputs
+from onnx_migrate.verify.inputs.sizes import size_choices
 from tests.support.versions import RUNTIME
 
 Net = str | onnx.ModelProto
@@ -114,6 +116,12 @@ def original_run(graph: Net, **settings: Any) -> OriginalRun:
     """Run a model as the original of a verification is run."""
     model = runnable(graph)
     return run_original(model, model, Settings(**settings))
+
+
+def random_inputs(graph: Net, choice: int = 0, seed: int = 0) -> RandomInputs:
+    """Return the random inputs of a model, at one of the choices of sizes."""
+    model = net(graph)
+    return RandomInputs(model, None, size_choices(model)[choice], seed)
 
 
 def outputs(graph: Net, feed: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,15 +13,12 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.inputs import generate, perturbed
 from onnx_migrate.verify.inputs.constraints.ranges import Range
-from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
-from onnx_migrate.verify.inputs.sizes import size_choices
-from tests.verify.harness import net, runnable
+from tests.verify.harness import net, random_inputs, runnable
 
 
 def generated(graph, distribution="normal", seed=0):
-    model = net(graph)
-    return RandomInputs(model, None, size_choices(model)[0], seed).feed(distribution)
+    return random_inputs(graph, seed=seed).feed(distribution)
 
 
 def test_floats_are_signed_and_repeatable():
