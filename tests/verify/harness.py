@@ -32,6 +32,7 @@ wrong_optimiser = pytest.mark.skipif(
 
 RELU = "(float[N,4] x) => (float[N,4] y) { y = Relu (x) }"
 CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
+RENAMED = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
 ULP = 2.0**-23
 """The distance from 1 to the next larger float32."""
 

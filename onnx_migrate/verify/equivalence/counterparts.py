@@ -132,9 +132,9 @@ def first_counterpart(original: Runnable, other: Runnable, settings: Settings) -
     computed = (name for node in named.model.graph.node for name in node.output if name in between)
     value = next((name for name in computed if unlike.at(*(of.get(name) for of in made))), found.value)
     one, two = (of.get(value) for of in made)
-    labels = [node_label(node) if node is not None else "" for node in (one, two)]
-    operators = [node.op_type if node is not None else "" for node in (one, two)]
-    first, second = zip(labels, operators, strict=True)
+    first, second = (
+        (node_label(node), node.op_type) if node is not None else ("", "") for node in (one, two)
+    )
     problem = found.problem
     if one is not None and two is not None and (inside := unlike.inside(one, two)):
         problem += f"; {inside}"
