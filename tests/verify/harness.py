@@ -53,8 +53,10 @@ def net(graph: Net, *, opset: int = 17, ir: int = 8, **tensors: Any) -> onnx.Mod
     return model
 
 
-def runnable(graph: Net, **tensors: Any) -> Runnable:
+def runnable(graph: Net | Runnable, **tensors: Any) -> Runnable:
     """Return a model in the form that verify runs."""
+    if isinstance(graph, Runnable):
+        return graph
     return Runnable(structure=net(graph, **tensors).SerializeToString())
 
 
@@ -89,7 +91,7 @@ def verdict(
 ) -> Verdict:
     """Verify `after` against `before`, in this process unless `isolated`; `exact` is the model with the original's bits."""
     models = (before, after, unsimplified if exact is None else exact, other)
-    original, result, between, further = (None if model is None else _runnable(model) for model in models)
+    original, result, between, further = (None if model is None else runnable(model) for model in models)
     segment = Segment(original, result, between, exact is not None, other=further)
     return verify(segment, Settings(**({"isolated": False} | settings)), strict=strict, by_value=by_value)
 
@@ -107,10 +109,6 @@ def check(
     for part in [reason] if isinstance(reason, str) else reason:
         assert part in found.reason
     return found
-
-
-def _runnable(model: Net | Runnable) -> Runnable:
-    return model if isinstance(model, Runnable) else runnable(model)
 
 
 def original_run(graph: Net, **settings: Any) -> OriginalRun:
