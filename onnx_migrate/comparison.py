@@ -159,7 +159,7 @@ def _with_names(other: Model, names: Mapping[str, str], original: Model) -> Mode
         result.as_given = onnx.ModelProto.FromString(other.as_given.SerializeToString())
     for proto in (result.proto, result.as_given):
         if proto is not None:
-            rename_values(proto, renamed)
+            rename_values(proto.graph, renamed)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -74,7 +74,7 @@ class ControlFlow(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined, or if nothing was done."""
-        if _uses(model.proto, self.wished):
+        if _any_is(all_nodes(model.proto), self.wished):
             trial = log.trial()
             both = replace(self, wanted=self.wanted | self.wished, wished=frozenset(), best_effort=False)
             try:
@@ -82,7 +82,7 @@ class ControlFlow(Pass):
             except CannotMigrate as refused:
                 trial.roll_back()
                 log.note(self.name, "control-flow-kept", str(refused), severity="warning")
-        if not _uses(model.proto, self.wanted):
+        if not _any_is(all_nodes(model.proto), self.wanted):
             return model
         whole, trial = model.copy() if self.best_effort else model, log.trial()
         model = self._inlined(model, log)
@@ -123,7 +123,7 @@ class ControlFlow(Pass):
         }
         wanted: set[FunctionKey] = set()
         for key in callees_first(calls):
-            if not calls[key].isdisjoint(wanted) or _has(functions[key].node, self.wanted):
+            if not calls[key].isdisjoint(wanted) or _any_is(nested_nodes(functions[key].node), self.wanted):
                 wanted.add(key)
         if not wanted:
             return model
@@ -147,12 +147,9 @@ class ControlFlow(Pass):
             )
 
 
-def _has(nodes: Sequence[onnx.NodeProto], operators: frozenset[str]) -> bool:
-    return any(node.op_type in operators and is_onnx(node.domain) for node in nested_nodes(nodes))
-
-
-def _uses(proto: onnx.ModelProto, operators: frozenset[str]) -> bool:
-    return any(node.op_type in operators and is_onnx(node.domain) for node in all_nodes(proto))
+def _any_is(nodes: Iterable[onnx.NodeProto], operators: frozenset[str]) -> bool:
+    """Return whether one of these nodes has one of these operators of ai.onnx."""
+    return any(node.op_type in operators and is_onnx(node.domain) for node in nodes)
 
 
 def _one(errors: list[MigrateError]) -> CannotMigrate:
@@ -185,9 +182,8 @@ class _Visitor(StepVisitor):
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return the opset for a node to write with others, and learn what is known of the outputs of any other."""
         wanted = self.options.wanted
-        if is_onnx(node.domain) and (
-            node.op_type in wanted or (node.op_type in CONTROL_FLOW and _has([node], wanted))
-        ):
+        inside = nested_nodes([node]) if node.op_type in CONTROL_FLOW else [node]
+        if is_onnx(node.domain) and _any_is(inside, wanted):
             return opset
         if any(name in self._env for name in names_read(node)):
             return opset

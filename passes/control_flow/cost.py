@@ -27,7 +27,7 @@ def multiplications(node: onnx.NodeProto, view: NodeView) -> int:
     """
     if node.op_type in MOVES:
         return 0
-    results = _size(view, node.output[0]) if node.output else 0
+    results = math.prod(_dims(view, node.output[0])) if node.output else 0
     shapes = [_dims(view, name) for name in node.input]
     if node.op_type in ("MatMul", "MatMulInteger") and shapes[0]:
         return results * shapes[0][-1]
@@ -45,7 +45,3 @@ def multiplications(node: onnx.NodeProto, view: NodeView) -> int:
 
 def _dims(view: NodeView, name: str) -> tuple[int, ...]:
     return tuple(size or 1 for size in view.shape(name) or ()) if name else ()
-
-
-def _size(view: NodeView, name: str) -> int:
-    return math.prod(_dims(view, name))

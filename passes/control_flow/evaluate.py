@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -116,7 +116,7 @@ class Expansion:
 
     where: Where
     what: str
-    written: list[onnx.NodeProto] = field(default_factory=list)
+    written: list[onnx.NodeProto]
 
 
 class Evaluator:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.standard.schema import is_onnx
 
 from .evaluate import Evaluator
@@ -52,10 +53,9 @@ def indexed_sizes(
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]] | None:
     """Return the sizes of the axes that a node reads indices of: one, or one for each number of a row of GatherND."""
     shape, indices = at.static(node.input[0]), at.static(node.input[1])
-    attributes = {item.name: helper.get_attribute_value(item) for item in node.attribute}
     if shape is None or not shape or indices is None:
         return None
     if node.op_type == "GatherND":
-        first = attributes.get("batch_dims", 0)
+        first = attributes_of(node).get("batch_dims", 0)
         return np.array(shape[first : first + indices[-1]], np.int64) if indices else None
-    return np.array(shape[attributes.get("axis", 0)], np.int64)
+    return np.array(shape[attributes_of(node).get("axis", 0)], np.int64)

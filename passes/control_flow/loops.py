@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import names_read, nested_nodes, output_names, subgraphs
 
@@ -28,7 +28,6 @@ class _Rounds:
 
     at: Evaluator
     node: onnx.NodeProto
-    graph: onnx.GraphProto
     env: Env
     start: int = 0
     count: int = 0
@@ -36,25 +35,21 @@ class _Rounds:
 
     def __post_init__(self) -> None:
         self.start, self.env = len(self.at.rw.preceding), self.env.new_child()
-
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
-        self.at.rounds += 1
-        try:
-            with self.at.inside(self.node, "body"):
-                yield
-        finally:
-            self.at.rounds -= 1
+        self.graph = next(graph for _, _, graph in subgraphs(self.node))
 
     def run(self, given: Sequence[Held]) -> list[Held]:
         """Write a round whose inputs are `given`, and return its outputs."""
-        with self._inside():
-            if not self.count:
-                same, self.changing = _split(self.graph)
-                self.at.body(self.graph, self.env, same)
-            self.count += 1
-            inputs = {value.name: item for value, item in zip(self.graph.input, given, strict=True)}
-            return self.at.body(self.graph, self.env.new_child(inputs), self.changing)
+        self.at.rounds += 1
+        try:
+            with self.at.inside(self.node, "body"):
+                if not self.count:
+                    same, self.changing = _split(self.graph)
+                    self.at.body(self.graph, self.env, same)
+                self.count += 1
+                inputs = {value.name: item for value, item in zip(self.graph.input, given, strict=True)}
+                return self.at.body(self.graph, self.env.new_child(inputs), self.changing)
+        finally:
+            self.at.rounds -= 1
 
     def end(self, why: str) -> None:
         """Record what was done."""
@@ -83,14 +78,13 @@ def _split(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.Node
 @handles("Loop")
 def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the rounds of a Loop whose trip count and condition are known."""
-    graph = next(graph for _, _, graph in subgraphs(node))
     counted = bool(node.input[0])
     most = at.number(env, node.input[0]) if counted else None
     going = at.number(env, node.input[1]) if len(node.input) > 1 and node.input[1] else 1
     states = [env.get(name, name) for name in node.input[2:]]
     if counted and most is None:
         at.refuse(f"the number of its rounds, {node.input[0]!r}, is computed at run time", hint=_FIX)
-    rounds, scanned = _Rounds(at, node, graph, env), list[list[Held]]()
+    rounds, scanned = _Rounds(at, node, env), list[list[Held]]()
     while most is None or rounds.count < most:
         if going is None:
             at.refuse(_stops(rounds.count), hint=_FIX)
@@ -98,8 +92,8 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             break
         _bound(at, rounds.count, most)
         given = [
-            at.constant(_of_rank(rounds.count, graph, 0)),
-            at.constant(_of_rank(True, graph, 1)),
+            at.constant(_of_rank(rounds.count, rounds.graph, 0)),
+            at.constant(_of_rank(True, rounds.graph, 1)),
             *states,
         ]
         condition, *results = rounds.run(given)
@@ -171,8 +165,8 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             "Scan has a batch axis below opset 9",
             hint="bring the model to opset 9 or later first, with --opset",
         )
-    attributes = {item.name: helper.get_attribute_value(item) for item in node.attribute}
-    scans, graph = int(attributes["num_scan_inputs"]), attributes["body"]
+    attributes = attributes_of(node)
+    scans = int(attributes["num_scan_inputs"])
     states = [env.get(name, name) for name in node.input[: len(node.input) - scans]]
     sources = [at.tensor(env, name) for name in node.input[len(states) :]]
     axes = attributes.get("scan_input_axes", [0] * scans)
@@ -184,7 +178,7 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         )
     _bound(at, count - 1, count)
     backwards = attributes.get("scan_input_directions", [0] * scans)
-    rounds, scanned = _Rounds(at, node, graph, env), list[list[Held]]()
+    rounds, scanned = _Rounds(at, node, env), list[list[Held]]()
     for number in range(count):
         elements = [
             _element(at, source, count - 1 - number if reverse else number, axis)
@@ -212,15 +206,14 @@ def _element(at: Evaluator, source: str, number: int, axis: int) -> str:
 @handles("SequenceMap")
 def sequence_map(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the body of a SequenceMap once for each element."""
-    graph = next(graph for _, _, graph in subgraphs(node))
     given = [env.get(name, name) for name in node.input]
     first = given[0]
     if not isinstance(first, SequenceOf):
         at.refuse(f"of {node.input[0]!r} it is not known which tensors it holds", code="sequences")
-    rounds, results = _Rounds(at, node, graph, env), list[list[Held]]()
+    rounds, results = _Rounds(at, node, env), list[list[Held]]()
     for number in range(len(first.elements)):
         elements = [item.elements[number] if isinstance(item, SequenceOf) else item for item in given]
         results.append(rounds.run(elements))
-    columns = zip(*results, strict=True) if results else [() for _ in output_names(graph)]
+    columns = zip(*results, strict=True) if results else [() for _ in output_names(rounds.graph)]
     rounds.end("the length of the sequence is known")
     return [SequenceOf(tuple(column)) for column in columns]

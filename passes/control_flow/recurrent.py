@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
-from onnx_migrate.engine.steps.formula import Op, Value
+from onnx_migrate.engine.steps.formula import Value
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.messages import count_of
 from onnx_migrate.rewrite.change_log import Exactness
 
@@ -32,77 +32,148 @@ Activation = Callable[[Value], Value]
 
 @dataclass
 class _Direction:
-    """What one direction of a recurrent node computes with, and its state."""
+    """One direction of a recurrent node: its parts of the weights, and the state, which a step changes.
+
+    `inputs` has, by step, what the input gives to the gates: the rows of X * W^T and the biases. `c` is None but for an LSTM.
+    """
 
     at: Evaluator
     operator: str
-    r: Value
-    r_bias: Value | None
-    peepholes: tuple[Value, ...]
-    act: Sequence[Activation]
-    limit: Activation
+    names: Sequence[str]
+    x: Value
     options: dict[str, Any]
-    h: Value | None
-    c: Value | None
+    number: int
 
-    @property
-    def op(self) -> Op:
-        return self.at.op
+    def __post_init__(self) -> None:
+        self.op, names = self.at.op, self.names
+        self._r_bias = self._biases()[1] if self.options.get("linear_before_reset") else None
+        self._h, self.c = map(self._state, names[5:7])
+        self._peepholes: tuple[Value, ...] = ()
+        if self.operator == "LSTM" and names[7]:
+            whole = self._part(names[7])
+            size = whole.need_static()[0] // 3
+            self._peepholes = tuple(
+                self.op.Slice(whole, [size * at_], [size * (at_ + 1)], [0]) for at_ in range(3)
+            )
+        self._r = self._part(names[2])
+        self._act = self._activations()
+        self.inputs = self._gates_of_inputs()
+
+    def _part(self, name: str) -> Value:
+        """Return the part of a weight that is for this direction."""
+        value = self.at.value(name)
+        if self.options.get("direction") == b"bidirectional":
+            value = self.op.Slice(value, [self.number], [self.number + 1], [0])
+        return self.op.Squeeze(value, [0])
+
+    def _state(self, name: str) -> Value | None:
+        """Return a first state, None where it is left out."""
+        if name and self.options.get("layout"):
+            name = self.op.Transpose(self.at.value(name), perm=[1, 0, 2]).name
+        return self._part(name) if name else None
+
+    def _biases(self) -> tuple[Value | None, Value | None]:
+        """Return the bias of the inputs, with that of the state, but for the last gate of a GRU that wants that apart."""
+        if not self.names[3]:
+            return None, None
+        op, both = self.op, self._part(self.names[3])
+        size = both.need_static()[0] // 2
+        w, r = op.Slice(both, [0], [size], [0]), op.Slice(both, [size], [2 * size], [0])
+        if not self.options.get("linear_before_reset"):
+            return w + r, None
+        hidden = size // 3
+        w_h = op.Slice(w, [2 * hidden], [size], [0])
+        gates = op.Slice(w, [0], [2 * hidden], [0]) + op.Slice(r, [0], [2 * hidden], [0])
+        return op.Concat(gates, w_h, axis=0), op.Slice(r, [2 * hidden], [size], [0])
+
+    def _gates_of_inputs(self) -> list[Value]:
+        shape = self.x.need_static()
+        bias, _ = self._biases()
+        w = self._part(self.names[1])
+        rows = self.x.reshape(shape[0] * shape[1], shape[2])
+        if bias is None:
+            bias = self.op.constant(np.zeros(1), self.x)
+        product = self.op.Gemm(rows, w, bias, transB=1)
+        return [product] if shape[0] == 1 else self.at.split(product, [shape[1]] * shape[0], 0)
+
+    def _activations(self) -> list[Activation]:
+        options, default = self.options, _DEFAULT[self.operator]
+        named = [name.decode() for name in options.get("activations", [])] or list(default) * (
+            self.number + 1
+        )
+        for name in named:
+            if name not in _PLAIN | {"HardSigmoid"}:
+                self.at.refuse(f"its activation {name} is not written with others", code="no-equal")
+        # Those that have alpha and beta, and no others, take them from the lists in turn.
+        alphas, betas = (list(options.get(f"activation_{name}", ())) for name in ("alpha", "beta"))
+        found: list[Activation] = []
+        for name in named:
+            given = {}
+            if name == "HardSigmoid":
+                given = {"alpha": alphas.pop(0) if alphas else 0.2, "beta": betas.pop(0) if betas else 0.5}
+            found.append(partial(getattr(self.op, name), **given))
+        return found[self.number * len(default) : (self.number + 1) * len(default)]
+
+    def _limit(self, value: Value) -> Value:
+        limit = self.options.get("clip")
+        return self.op.Clip(value, -limit, limit) if limit else value
 
     def step(self, inputs: Value) -> Value:
         """Write a step, of which `inputs` is the part of the gates that the input gives; return the new state."""
-        self.h = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[self.operator](inputs)
-        return self.h
+        self._h = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[self.operator](inputs)
+        return self._h
 
     def _gates(self, inputs: Value, r: Value) -> Value:
-        if self.h is None:
+        if self._h is None:
             return inputs
-        return self.op.Gemm(self.h, r, inputs, transB=1)
+        return self.op.Gemm(self._h, r, inputs, transB=1)
 
     def _split(self, value: Value, count: int, axis: int) -> list[Value]:
         return self.at.split(value, [value.need_static()[axis] // count] * count, axis)
 
     def _rnn(self, inputs: Value) -> Value:
-        return self.act[0](self.limit(self._gates(inputs, self.r)))
+        return self._act[0](self._limit(self._gates(inputs, self._r)))
 
     def _lstm(self, inputs: Value) -> Value:
-        i, o, f, g = self._split(self._gates(inputs, self.r), 4, 1)
-        sigmoid, squash, last = self.act
-        if self.peepholes and self.c is not None:
-            i, f = i + self.peepholes[0] * self.c, f + self.peepholes[2] * self.c
-        i, g = sigmoid(self.limit(i)), squash(self.limit(g))
+        i, o, f, g = self._split(self._gates(inputs, self._r), 4, 1)
+        sigmoid, squash, last = self._act
+        if self._peepholes and self.c is not None:
+            i, f = i + self._peepholes[0] * self.c, f + self._peepholes[2] * self.c
+        i, g = sigmoid(self._limit(i)), squash(self._limit(g))
         added = i * g
         if self.c is None:
             self.c = added
         else:
-            kept = 1 - i if self.options.get("input_forget") else sigmoid(self.limit(f))
+            kept = 1 - i if self.options.get("input_forget") else sigmoid(self._limit(f))
             self.c = kept * self.c + added
-        if self.peepholes:
-            o = o + self.peepholes[1] * self.c
-        return sigmoid(self.limit(o)) * last(self.c)
+        if self._peepholes:
+            o = o + self._peepholes[1] * self.c
+        return sigmoid(self._limit(o)) * last(self.c)
 
     def _gru(self, inputs: Value) -> Value:
-        sigmoid, squash = self.act
+        sigmoid, squash = self._act
         x_z, x_r, x_h = self._split(inputs, 3, 1)
-        if self.h is None and self.r_bias is None:
-            return (1 - sigmoid(self.limit(x_z))) * squash(self.limit(x_h))
-        if self.h is None:
-            self.h = x_z - x_z
-        r_z, r_r, r_h = self._split(self.r, 3, 0)
-        z = sigmoid(self.limit(self._gates(x_z, r_z)))
-        r = sigmoid(self.limit(self._gates(x_r, r_r)))
+        if self._h is None and self._r_bias is None:
+            return (1 - sigmoid(self._limit(x_z))) * squash(self._limit(x_h))
+        if self._h is None:
+            self._h = x_z - x_z
+        r_z, r_r, r_h = self._split(self._r, 3, 0)
+        z = sigmoid(self._limit(self._gates(x_z, r_z)))
+        r = sigmoid(self._limit(self._gates(x_r, r_r)))
         if self.options.get("linear_before_reset"):
-            state = self.op.Gemm(self.h, r_h, self.r_bias if self.r_bias is not None else x_h - x_h, transB=1)
-            new = squash(self.limit(x_h + r * state))
+            state = self.op.Gemm(
+                self._h, r_h, self._r_bias if self._r_bias is not None else x_h - x_h, transB=1
+            )
+            new = squash(self._limit(x_h + r * state))
         else:
-            new = squash(self.limit(self.op.Gemm(r * self.h, r_h, x_h, transB=1)))
-        return (1 - z) * new + z * self.h
+            new = squash(self._limit(self.op.Gemm(r * self._h, r_h, x_h, transB=1)))
+        return (1 - z) * new + z * self._h
 
 
 @handles("LSTM", "GRU", "RNN")
 def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the steps of a recurrent node."""
-    options = {item.name: helper.get_attribute_value(item) for item in node.attribute}
+    options = attributes_of(node)
     start = len(at.rw.preceding)
     names = [at.tensor(env, name) for name in node.input] + [""] * 8
     turned = bool(options.get("layout"))
@@ -118,13 +189,11 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         )
     _check_lengths(at, names[4], shape[0])
     kind = options.get("direction", b"forward").decode()
-    directions = 2 if kind == "bidirectional" else 1
     columns, last_h, last_c = [], [], []
-    for number in range(directions):
-        direction = _direction(at, node.op_type, names, options, number, directions)
+    for number in range(2 if kind == "bidirectional" else 1):
+        direction = _Direction(at, node.op_type, names, x, options, number)
         order = range(shape[0] - 1, -1, -1) if kind == "reverse" or number else range(shape[0])
-        parts = _inputs(at, node.op_type, names, x, shape, number, options)
-        states = {step: direction.step(parts[step]).name for step in order}
+        states = {step: direction.step(direction.inputs[step]).name for step in order}
         columns.append(at.stack([states[step] for step in range(shape[0])], 0))
         last_h.append(states[order[-1]])
         last_c.append(direction.c.name if direction.c is not None else "")
@@ -146,91 +215,3 @@ def _check_lengths(at: Evaluator, name: str, steps: int) -> None:
         at.refuse(
             f"its sequence_lens, {name!r}, are not known to be the {count_of(steps, 'step')} of the input"
         )
-
-
-def _part(at: Evaluator, name: str, number: int, count: int) -> Value:
-    """Return the part of a weight that is for one direction."""
-    value = at.value(name)
-    if count > 1:
-        value = at.op.Slice(value, [number], [number + 1], [0])
-    return at.op.Squeeze(value, [0])
-
-
-def _biases(
-    at: Evaluator, operator: str, names: Sequence[str], number: int, count: int, separate: bool
-) -> tuple[Value | None, Value | None]:
-    """Return the bias of the inputs, with that of the state, but for the last gate of a GRU that wants that apart."""
-    if not names[3]:
-        return None, None
-    op, both = at.op, _part(at, names[3], number, count)
-    size = both.need_static()[0] // 2
-    w, r = op.Slice(both, [0], [size], [0]), op.Slice(both, [size], [2 * size], [0])
-    if not separate:
-        return w + r, None
-    hidden = size // 3
-    w_h = op.Slice(w, [2 * hidden], [size], [0])
-    gates = op.Slice(w, [0], [2 * hidden], [0]) + op.Slice(r, [0], [2 * hidden], [0])
-    return op.Concat(gates, w_h, axis=0), op.Slice(r, [2 * hidden], [size], [0])
-
-
-def _inputs(
-    at: Evaluator,
-    operator: str,
-    names: Sequence[str],
-    x: Value,
-    shape: tuple[int, ...],
-    number: int,
-    options: dict[str, Any],
-) -> list[Value]:
-    """Return what the input gives to the gates of each step: the rows of X * W^T and the biases."""
-    op, count = at.op, 2 if options.get("direction") == b"bidirectional" else 1
-    separate = bool(options.get("linear_before_reset"))
-    bias, _ = _biases(at, operator, names, number, count, separate)
-    w = _part(at, names[1], number, count)
-    rows = x.reshape(shape[0] * shape[1], shape[2])
-    if bias is None:
-        bias = op.constant(np.zeros(1), x)
-    product = op.Gemm(rows, w, bias, transB=1)
-    if shape[0] == 1:
-        return [product]
-    return at.split(product, [shape[1]] * shape[0], 0)
-
-
-def _direction(
-    at: Evaluator, operator: str, names: Sequence[str], options: dict[str, Any], number: int, count: int
-) -> _Direction:
-    op = at.op
-    separate = bool(options.get("linear_before_reset"))
-    _, r_bias = _biases(at, operator, names, number, count, separate) if separate else (None, None)
-    states = []
-    for name in names[5:7]:
-        turned = op.Transpose(at.value(name), perm=[1, 0, 2]).name if name and options.get("layout") else name
-        states.append(_part(at, turned, number, count) if turned else None)
-    peepholes: tuple[Value, ...] = ()
-    if operator == "LSTM" and names[7]:
-        whole = _part(at, names[7], number, count)
-        size = whole.need_static()[0] // 3
-        peepholes = tuple(op.Slice(whole, [size * at_], [size * (at_ + 1)], [0]) for at_ in range(3))
-    limit = options.get("clip")
-    clip: Activation = (lambda value: op.Clip(value, -limit, limit)) if limit else (lambda value: value)
-    r = _part(at, names[2], number, count)
-    c = states[1] if operator == "LSTM" else None
-    act = _activations(at, operator, options, number)
-    return _Direction(at, operator, r, r_bias, peepholes, act, clip, options, states[0], c)
-
-
-def _activations(at: Evaluator, operator: str, options: dict[str, Any], number: int) -> list[Activation]:
-    default = _DEFAULT[operator]
-    named = [name.decode() for name in options.get("activations", [])] or list(default) * (number + 1)
-    for name in named:
-        if name not in _PLAIN | {"HardSigmoid"}:
-            at.refuse(f"its activation {name} is not written with others", code="no-equal")
-    # Those that have alpha and beta, and no others, take them from the lists in turn.
-    alphas, betas = (list(options.get(f"activation_{name}", ())) for name in ("alpha", "beta"))
-    found: list[Activation] = []
-    for name in named:
-        given = {}
-        if name == "HardSigmoid":
-            given = {"alpha": alphas.pop(0) if alphas else 0.2, "beta": betas.pop(0) if betas else 0.5}
-        found.append(partial(getattr(at.op, name), **given))
-    return found[number * len(default) : (number + 1) * len(default)]

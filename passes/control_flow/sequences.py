@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
-from onnx import helper
+
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 
 from ..split_parts import drops_axis, part_lengths
 from .evaluate import Env, Evaluator, Held, OptionalOf, SequenceOf, handles
-
-
-def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    return {item.name: helper.get_attribute_value(item) for item in node.attribute}
 
 
 def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]:
@@ -96,7 +91,7 @@ def length(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 @handles("SplitToSequence")
 def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Hold the outputs of a Split."""
-    attributes, source = _attributes(node), at.tensor(env, node.input[0])
+    attributes, source = attributes_of(node), at.tensor(env, node.input[0])
     axis, shape = int(attributes.get("axis", 0)), at.rw.shape(source)
     given = node.input[1] if len(node.input) > 1 else ""
     lengths = at.known(at.tensor(env, given)) if given else np.array(1)
@@ -124,7 +119,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 @handles("ConcatFromSequence")
 def join(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Return the elements joined along an axis, or along a new one."""
-    elements, attributes = _elements(at, node, env), _attributes(node)
+    elements, attributes = _elements(at, node, env), attributes_of(node)
     names = [at.tensor(Env({"": item}), "") for item in elements]
     if not names:
         at.refuse("it joins the tensors of an empty sequence", code="invalid-node")

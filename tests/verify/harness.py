@@ -18,6 +18,8 @@ from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
+from onnx_migrate.verify.inputs.generate import RandomInputs
+from onnx_migrate.verify.inputs.sizes import size_choices
 from tests.support.versions import RUNTIME
 
 Net = str | onnx.ModelProto
@@ -30,6 +32,7 @@ wrong_optimiser = pytest.mark.skipif(
 
 RELU = "(float[N,4] x) => (float[N,4] y) { y = Relu (x) }"
 CONSTANT = "(float[1,4] x) => (float[1,4] y) { a = Relu(x) z = Sub(a, a) y = Softmax(z) }"
+RENAMED = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
 ULP = 2.0**-23
 """The distance from 1 to the next larger float32."""
 
@@ -50,8 +53,10 @@ def net(graph: Net, *, opset: int = 17, ir: int = 8, **tensors: Any) -> onnx.Mod
     return model
 
 
-def runnable(graph: Net, **tensors: Any) -> Runnable:
+def runnable(graph: Net | Runnable, **tensors: Any) -> Runnable:
     """Return a model in the form that verify runs."""
+    if isinstance(graph, Runnable):
+        return graph
     return Runnable(structure=net(graph, **tensors).SerializeToString())
 
 
@@ -86,7 +91,7 @@ def verdict(
 ) -> Verdict:
     """Verify `after` against `before`, in this process unless `isolated`; `exact` is the model with the original's bits."""
     models = (before, after, unsimplified if exact is None else exact, other)
-    original, result, between, further = (None if model is None else _runnable(model) for model in models)
+    original, result, between, further = (None if model is None else runnable(model) for model in models)
     segment = Segment(original, result, between, exact is not None, other=further)
     return verify(segment, Settings(**({"isolated": False} | settings)), strict=strict, by_value=by_value)
 
@@ -106,14 +111,16 @@ def check(
     return found
 
 
-def _runnable(model: Net | Runnable) -> Runnable:
-    return model if isinstance(model, Runnable) else runnable(model)
-
-
 def original_run(graph: Net, **settings: Any) -> OriginalRun:
     """Run a model as the original of a verification is run."""
     model = runnable(graph)
     return run_original(model, model, Settings(**settings))
+
+
+def random_inputs(graph: Net, choice: int = 0, seed: int = 0) -> RandomInputs:
+    """Return the random inputs of a model, at one of the choices of sizes."""
+    model = net(graph)
+    return RandomInputs(model, None, size_choices(model)[choice], seed)
 
 
 def outputs(graph: Net, feed: Mapping[str, Any]) -> dict[str, Any]:

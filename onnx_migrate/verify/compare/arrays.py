@@ -101,7 +101,7 @@ def same_bits(one: Array, other: Array) -> bool:
 
 def is_float(array: Array) -> bool:
     """Whether an array holds floating-point numbers, complex ones and those of ml_dtypes included."""
-    return array.dtype.kind in "fc" or array.dtype.name in ("bfloat16",) or "float" in array.dtype.name
+    return array.dtype.kind in "fc" or "float" in array.dtype.name
 
 
 def widened(array: Array) -> Array:

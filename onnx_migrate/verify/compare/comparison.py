@@ -229,7 +229,8 @@ def _discrete(
     unequal = np.asarray(original != result)
     differing = int(np.count_nonzero(unequal))
     largest, allowed, problem = 0.0, 0.0, ""
-    if differing and original.dtype.kind in "iu":
+    integers = original.dtype.kind in "iu"
+    if differing and integers:
         largest = float(np.max(np.abs(original.astype(np.float64) - result.astype(np.float64))))
     near_ties = max(1, original.size // 100) if known.largest == float("inf") else 0
     is_proved = differing <= 2 * known.proved.elements and largest <= 2 * known.proved.largest
@@ -240,7 +241,6 @@ def _discrete(
             allowed, problem = 1.0, ""
         elif differing <= near_ties or is_proved:
             problem = ""
-    integers = original.dtype.kind in "iu"
     scale = float(np.max(np.abs(original.astype(np.float64)), initial=0.0)) if integers else 0.0
     return replace(
         entry,

@@ -105,11 +105,12 @@ class Noise:
                     self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
         self.unstable_shapes: set[str] = set()
 
-    def observe(self, index: int, again: Mapping[str, Any]) -> None:
+    def observe(self, index: int, again: Mapping[str, Any], *, proved: bool = False) -> None:
         """Record how far another run of the original is from the first on feed `index`.
 
         The run is one that may differ by rounding only: on inputs perturbed by an ulp, at another optimisation level,
-        or in another runtime.
+        or in another runtime. A `proved` one is of another model whose differences are proved to be rounding only: values may
+        differ by twice as much again, also where no run of the original shows that much.
         """
         for name, value in self._runs[index].items():
             if name not in again:
@@ -128,21 +129,8 @@ class Noise:
                     largest=max(known.largest, found.largest),
                     typical=max(known.typical, found.typical),
                     changed=max(known.changed, share_of_noise(array, other)),
+                    proved=rounding_between(array, other) if proved else known.proved,
                 )
-
-    def observe_proved(self, index: int, again: Mapping[str, Any]) -> None:
-        """Record a run, on feed `index`, of another model whose differences are proved to be rounding only.
-
-        Its values may differ by twice as much again, also where no run of the original shows that much.
-        """
-        self.observe(index, again)
-        for name, value in self._runs[index].items():
-            there = dict(flatten(name, again.get(name)))
-            for part, array in flatten(name, value):
-                other = there.get(part)
-                if array is not None and other is not None and array.shape == other.shape:
-                    known = self._observed[part, index]
-                    self._observed[part, index] = replace(known, proved=rounding_between(array, other))
 
     def assume(self, run: Mapping[str, Any]) -> None:
         """Take another feed's run into account that was made once: what rounding changes in it is in proportion.

@@ -68,17 +68,12 @@ class Counterparts:
             if name in held:
                 wanted[name] = names.fresh(f"{name}_of_the_second")
         changed = {name: new for name, new in wanted.items() if name != new}
-        rename_values(named, changed)
+        rename_values(named.graph, changed)
         return cls(named, {new: name for name, new in changed.items()})
 
 
-def rename_values(proto: onnx.ModelProto, renamed: Mapping[str, str]) -> None:
-    """Rename values of the main graph, in place, where they are made, read and declared."""
-    if renamed:
-        _rename_in(proto.graph, renamed)
-
-
-def _rename_in(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
+def rename_values(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
+    """Rename values of a graph, in place, where they are made, read and declared, in sub-graphs too."""
     declared: Any = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
     for item in [*declared, *(sparse.values for sparse in graph.sparse_initializer)]:
         if item.name in renamed:
@@ -89,7 +84,7 @@ def _rename_in(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
                 if name in renamed:
                     names[place] = renamed[name]
         for _, _, inner in subgraphs(node):
-            _rename_in(inner, renamed)
+            rename_values(inner, renamed)
 
 
 def _constants(proto: onnx.ModelProto) -> dict[str, bytes]:
@@ -137,9 +132,9 @@ def first_counterpart(original: Runnable, other: Runnable, settings: Settings) -
     computed = (name for node in named.model.graph.node for name in node.output if name in between)
     value = next((name for name in computed if unlike.at(*(of.get(name) for of in made))), found.value)
     one, two = (of.get(value) for of in made)
-    labels = [node_label(node) if node is not None else "" for node in (one, two)]
-    operators = [node.op_type if node is not None else "" for node in (one, two)]
-    first, second = zip(labels, operators, strict=True)
+    first, second = (
+        (node_label(node), node.op_type) if node is not None else ("", "") for node in (one, two)
+    )
     problem = found.problem
     if one is not None and two is not None and (inside := unlike.inside(one, two)):
         problem += f"; {inside}"

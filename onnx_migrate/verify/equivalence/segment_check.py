@@ -165,7 +165,7 @@ class SegmentCheck:
             self.findings.explain_bits(difference, explanation.note)
         if explanation.proved:
             for index, values in runs.items():
-                self._run.noise.observe_proved(index, values)
+                self._run.noise.observe(index, values, proved=True)
 
     def _compare_inner_bits(self) -> None:
         """Compare the inner values that were not recorded, where all that was compared is bit for bit the same."""

@@ -202,8 +202,7 @@ class _Wrapping:
                 tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
                 self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))
         low, high, times = self._bounds
-        self._cast(wide, narrow, kind)
-        self._cast(narrow, near, TensorProto.FLOAT)
+        self._nodes += rounding(wide, narrow, near, kind)
         clip = onnx.helper.make_node("Clip", [wide, low, high], [held])
         if self._coarse < _CLIP_BY_INPUTS:
             clip = onnx.helper.make_node("Clip", [wide], [held], min=-LARGEST_HALF, max=LARGEST_HALF)

@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes
+from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes, producers
 from onnx_migrate.verify.compare.arrays import flatten
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.ranges import Range
@@ -184,12 +184,12 @@ def _upstream(model: onnx.ModelProto, refusal: EvaluationError) -> set[str]:
     failing = failing or [
         node for node in nodes if any(inner.op_type == operator for inner in nested_nodes([node]))
     ]
-    producer = {name: node for node in nodes for name in node.output}
+    made = producers(model.graph)
     found: set[str] = set()
     waiting = [name for node in failing or nodes for name in names_read(node)]
     while waiting:  # runtimes take nodes in any order
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting.extend(names_read(producer[name]) if name in producer else ())
+            waiting.extend(names_read(made[name]) if name in made else ())
     return found

@@ -146,12 +146,12 @@ def q_attention(
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/attention_quant.cc.
     """
-    from .quantized import scalar
+    from .quantized import scalars
 
     if do_rotary or past_present_share_buffer:
         op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")
-    zeros = [None if item is None else scalar(op, item) for item in (x_zero_point, weights_zero_point)]
-    product = op.MatMulInteger(x, weights, *zeros).cast(_T.FLOAT) * (x_scale * weights_scale) + bias
+    product = op.MatMulInteger(x, weights, *scalars(op, x_zero_point, weights_zero_point))
+    product = product.cast(_T.FLOAT) * (x_scale * weights_scale) + bias
     how = (num_heads, scale, mask_filter_value, bool(unidirectional))
     return _attended(op, product, None, mask_index, past, None, *how)
 

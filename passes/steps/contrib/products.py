@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
@@ -150,19 +151,16 @@ def nhwc_max_pool(op: Op, x: Value, *, ceil_mode: int = 0, **windows: Any) -> Va
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/nhwc_max_pool.cc. Bit for bit.
     """
-    pooled = op.MaxPool(channels_first(op, x), **windows, ceil_mode=ceil_mode)
-    return channels_behind(op, pooled, x.need_rank())
+    return by_channels(op, x, partial(op.MaxPool, **windows, ceil_mode=ceil_mode), channels_last=1)
 
 
-def channels_first(op: Op, value: Value) -> Value:
-    """Return a value whose last axis has the channels with these in the second."""
+def by_channels(op: Op, value: Value, write: Callable[[Value], Value], *, channels_last: int) -> Value:
+    """Return what `write` makes of a value with the channels in the second axis, where it has them, or in its last one."""
+    if not channels_last:
+        return write(value)
     rank = value.need_rank()
-    return op.Transpose(value, perm=[0, rank - 1, *range(1, rank - 1)])
-
-
-def channels_behind(op: Op, value: Value, rank: int) -> Value:
-    """Return a value of this rank, whose second axis has the channels, with these in the last."""
-    return op.Transpose(value, perm=[0, *range(2, rank), 1])
+    found = write(op.Transpose(value, perm=[0, rank - 1, *range(1, rank - 1)]))
+    return op.Transpose(found, perm=[0, *range(2, rank), 1])
 
 
 @formula("com.microsoft::MatMulInteger16", since=1, form=9)

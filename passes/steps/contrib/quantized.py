@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
-from .products import WINDOWS, channels_behind, channels_first
+from .products import WINDOWS, by_channels
 
 _T = TensorProto
 
@@ -22,10 +22,15 @@ def scalar(op: Op, value: Value) -> Value:
     return op.constant(array.reshape(())) if array is not None else op.Squeeze(value, [0])
 
 
+def scalars(op: Op, *values: Value | None) -> list[Value | None]:
+    """Return each value as `scalar` does, None where it is left out."""
+    return [None if value is None else scalar(op, value) for value in values]
+
+
 def dequantized(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """Return x as floats, by one scale and zero point."""
-    zero = None if zero_point is None else scalar(op, zero_point)
-    return op.DequantizeLinear(x, scalar(op, scale), zero)
+    zero, factor = scalars(op, zero_point, scale)
+    return op.DequantizeLinear(x, factor, zero)
 
 
 def quantized(op: Op, y: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
@@ -157,8 +162,7 @@ def qlinear_global_average_pool(
     Runtime's optimiser makes a QLinearGlobalAveragePool of it again; else a mean between two steps may become the other one.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    found = op.GlobalAveragePool(channels_first(op, data) if channels_last else data)
-    found = channels_behind(op, found, x.need_rank()) if channels_last else found
+    found = by_channels(op, data, op.GlobalAveragePool, channels_last=channels_last)
     return quantized(op, found, y_scale, y_zero_point, x)
 
 
@@ -187,9 +191,7 @@ def qlinear_average_pool(
     differ by one step.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    source = channels_first(op, data) if channels_last else data
-    found = op.AveragePool(source, **windows)
-    found = channels_behind(op, found, x.need_rank()) if channels_last else found
+    found = by_channels(op, data, partial(op.AveragePool, **windows), channels_last=channels_last)
     places = found / scalar(op, y_scale)
     places = places if y_zero_point is None else places + scalar(op, y_zero_point).cast(_T.FLOAT)
     dtype = x.need_dtype()
@@ -237,10 +239,10 @@ def qlinear_conv(
 
     Why equal: one kernel computes both. Bit for bit.
     """
-    source = channels_first(op, x) if channels_last else x
-    inputs = (source, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b)
-    found = op.QLinearConv(*inputs, **windows)
-    return channels_behind(op, found, x.need_rank()) if channels_last else found
+    others = (x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, b)
+    return by_channels(
+        op, x, lambda source: op.QLinearConv(source, *others, **windows), channels_last=channels_last
+    )
 
 
 @formula("com.microsoft::QGemm", since=1, form=13)
@@ -267,18 +269,11 @@ def qgemm(
     """
     left = op.Transpose(a, perm=[1, 0]) if transA else a
     right = op.Transpose(b, perm=[1, 0]) if transB else b
-    found = _product(op, left, right, a_zero_point, b_zero_point)
+    found = op.MatMulInteger(left, right, *scalars(op, a_zero_point, b_zero_point))
     found = found if c is None else found + c
     scale = a_scale * b_scale if alpha == 1 else a_scale * b_scale * alpha
     result = found.cast(_T.FLOAT) * scale
     return result if y_scale is None else quantized(op, result, y_scale, y_zero_point, a)
-
-
-def _product(op: Op, a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None) -> Value:
-    zero_points: Sequence[Value | None] = [
-        None if item is None else scalar(op, item) for item in (a_zero_point, b_zero_point)
-    ]
-    return op.MatMulInteger(a, b, *zero_points)
 
 
 @formula("com.microsoft::DynamicQuantizeMatMul", since=1, form=13)
@@ -290,7 +285,8 @@ def dynamic_quantize_matmul(
     Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. Bit for bit.
     """
     q, scale, zero_point = op.several("DynamicQuantizeLinear", 3, a)
-    found = _product(op, q, b, zero_point, b_zero_point).cast(_T.FLOAT) * (scale * b_scale)
+    product = op.MatMulInteger(q, b, *scalars(op, zero_point, b_zero_point))
+    found = product.cast(_T.FLOAT) * (scale * b_scale)
     return found if bias is None else found + bias
 
 
@@ -311,7 +307,8 @@ def matmul_integer_to_float(
     """
     dtype = a_scale.need_dtype()
     scale = a_scale.wide() * b_scale.wide()
-    found = _product(op, a, b, a_zero_point, b_zero_point).cast(_T.FLOAT) * scale
+    product = op.MatMulInteger(a, b, *scalars(op, a_zero_point, b_zero_point))
+    found = product.cast(_T.FLOAT) * scale
     return (found if bias is None else found + bias.wide()).cast(dtype)
 
 
@@ -324,9 +321,7 @@ def quantize_linear(
     Why equal: one kernel computes both. Bit for bit.
     """
     if axis is None:
-        return op.QuantizeLinear(
-            x, scalar(op, y_scale), None if y_zero_point is None else scalar(op, y_zero_point)
-        )
+        return op.QuantizeLinear(x, *scalars(op, y_scale, y_zero_point))
     return op.QuantizeLinear(x, y_scale, y_zero_point, axis=axis)
 
 

@@ -30,11 +30,11 @@ def _packed(numbers: Array, bits: int) -> bytes:
 
 def _unpacked_value(op: Op, packed: Value, bits: int) -> Value:
     """Return the numbers in bytes as uint8, those of a constant as one, else computed: quotients, and their remainders."""
-    array = packed.constant if packed.constant is None or bits < 8 else None
-    if array is not None:
-        return op.constant(_unpacked(array, bits))
     if bits == 8:
         return packed
+    array = packed.constant
+    if array is not None:
+        return op.constant(_unpacked(array, bits))
     wide, rank = packed.cast(_T.INT32), packed.need_rank()
     digits = [
         op.Mod(wide if not place else wide / 2**place, op.constant(2**bits, wide))

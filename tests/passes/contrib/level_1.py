@@ -128,17 +128,9 @@ def products() -> Iterator[Case]:
         if not (ba or bb):
             continue
         k, batch, m, n = 4, 2, 3, 5
-        a = floats(
-            *(((k, batch, m) if ta else (m, batch, k)) if ba else ((batch, k, m) if ta else (batch, m, k)))
-        )
-        b = floats(
-            *(((n, batch, k) if tb else (k, batch, n)) if bb else ((batch, n, k) if tb else (batch, k, n)))
-        )
-        if ba:
-            a = floats(*((k, 0 or batch, m) if ta else (m, batch, k)))
-            a = np.moveaxis(floats(batch, k, m) if ta else floats(batch, m, k), 1, 0).copy()
-        if bb:
-            b = np.moveaxis(floats(batch, n, k) if tb else floats(batch, k, n), 1, 0).copy()
+        a = floats(batch, *((k, m) if ta else (m, k)))
+        b = floats(batch, *((n, k) if tb else (k, n)))
+        a, b = (np.swapaxes(value, 0, 1).copy() if first else value for value, first in ((a, ba), (b, bb)))
         given = {"transA": ta, "transB": tb, "transBatchA": ba, "transBatchB": bb}
         yield Case("FusedMatMul", {"a": a, "b": b}, given, opsets=(13,))
     yield Case("FusedMatMul", {"a": floats(4), "b": floats(4, 5)}, {"transA": 1}, label="vector")
@@ -171,7 +163,6 @@ def convolutions() -> Iterator[Case]:
             "FusedConv", {"x": x, "w": w, "b": b, "z": z}, given, constants=("w", "b"), opsets=(9, 17), within=3e-7,
             label=f"{name}-{z is not None}",
         )  # fmt: skip
-    given = {"strides": [2, 1], "dilations": [1, 2], "auto_pad": "SAME_UPPER", "activation": "Relu"}
     given = {
         "strides": [2, 1],
         "auto_pad": "SAME_UPPER",

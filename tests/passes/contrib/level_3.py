@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,8 +15,8 @@ from tests.passes.contrib.level_2 import scale, small, zero
 from tests.passes.contrib.one_node import Array, Case
 
 B, S, N, H = 2, 5, 2, 4
-OPSETS = (11, 17, 23)
-NEAR = 1e-6
+
+near = partial(Case, opsets=(11, 17, 23), within=1e-6)
 
 
 def masks(total: int, queries: int = S) -> dict[str, Array | None]:
@@ -50,28 +51,11 @@ def attentions() -> Iterator[Case]:
         attributes |= {"mask_filter_value": -50.0} if causal else {}
         outputs = ("y", "present") if cached or biased else ("y",)
         label = f"{causal}-{cached}-{kind}-{biased}"
-        yield Case(
-            "Attention",
-            given,
-            attributes,
-            ("w", "b"),
-            outputs,
-            opsets=OPSETS,
-            within=NEAR,
-            label=label,
-        )
+        yield near("Attention", given, attributes, ("w", "b"), outputs, label=label)
     sizes = [hidden, hidden, N * 6]
     w, b = floats(width, sum(sizes)), floats(sum(sizes))
     given = {"x": floats(B, S, width), "w": w, "b": b}
-    yield Case(
-        "Attention",
-        given,
-        {"num_heads": N, "qkv_hidden_sizes": sizes},
-        ("w", "b"),
-        opsets=OPSETS,
-        within=NEAR,
-        label="sizes",
-    )
+    yield near("Attention", given, {"num_heads": N, "qkv_hidden_sizes": sizes}, ("w", "b"), label="sizes")
     for causal, cached, (kind, _), columns in product((0, 1), (0, 3), masks(S).items(), (False, True)):
         if kind in ("one", "packed"):
             continue
@@ -84,15 +68,8 @@ def attentions() -> Iterator[Case]:
         outputs = ("y", "present") if cached else ("y",)
         constants = ("w", "b", "xs", "ws", "xz", "wz")
         label = f"{causal}-{cached}-{kind}-{columns}"
-        yield Case(
-            "QAttention",
-            given,
-            {"num_heads": N, "unidirectional": causal},
-            constants,
-            outputs,
-            opsets=OPSETS,
-            within=NEAR,
-            label=label,
+        yield near(
+            "QAttention", given, {"num_heads": N, "unidirectional": causal}, constants, outputs, label=label
         )
 
 
@@ -118,30 +95,13 @@ def multi_head() -> Iterator[Case]:
             {"scale": 0.4} if biased else {}
         )
         label = f"{causal}-{cached}-{kind}-{biased}-{crossed}"
-        yield Case(
-            "MultiHeadAttention",
-            renamed,
-            attributes,
-            ("b",),
-            outputs,
-            opsets=OPSETS,
-            within=NEAR,
-            label=label,
-        )
+        yield near("MultiHeadAttention", renamed, attributes, ("b",), outputs, label=label)
     for kind, biased in product(("none", "keys"), (False, True)):
         given = {
             "q": floats(B, S, hidden), "k": floats(B, N, 7, H), "v": floats(B, N, 7, H),
             "b": floats(3 * hidden) if biased else None, "m": masks(7)[kind],
         }  # fmt: skip
-        yield Case(
-            "MultiHeadAttention",
-            given,
-            {"num_heads": N},
-            ("b",),
-            opsets=OPSETS,
-            within=NEAR,
-            label=f"cache-{kind}-{biased}",
-        )
+        yield near("MultiHeadAttention", given, {"num_heads": N}, ("b",), label=f"cache-{kind}-{biased}")
     given = {
         "q": floats(B, S, hidden),
         "k": floats(B, S, hidden),
@@ -149,26 +109,17 @@ def multi_head() -> Iterator[Case]:
         "b": None,
         "m": masks(S)["keys"],
     }
-    yield Case(
-        "MultiHeadAttention",
-        given,
-        {"num_heads": N},
-        (),
-        ("y", "pk", "pv", "qk"),
-        opsets=OPSETS,
-        within=NEAR,
-        label="scores",
-    )
+    yield near("MultiHeadAttention", given, {"num_heads": N}, (), ("y", "pk", "pv", "qk"), label="scores")
     given = {"q": floats(B, S, hidden), "k": floats(B, S, hidden), "v": floats(B, S, N * 6)}
-    yield Case("MultiHeadAttention", given, {"num_heads": N}, opsets=OPSETS, within=NEAR, label="wide-values")
+    yield near("MultiHeadAttention", given, {"num_heads": N}, label="wide-values")
     packed = floats(B, S, N, 3, H)
-    yield Case(
-        "MultiHeadAttention", {"q": packed}, {"num_heads": N}, opsets=OPSETS, within=NEAR, label="packed", kernel=False,
+    yield near(
+        "MultiHeadAttention", {"q": packed}, {"num_heads": N}, label="packed", kernel=False,
         expected=[_by_numpy(*(np.moveaxis(packed[:, :, :, at], 1, 2) for at in range(3)))],
     )  # fmt: skip
     query, packed = floats(B, S, N, H), floats(B, 7, N, 2, H)
-    yield Case(
-        "MultiHeadAttention", {"q": query.reshape(B, S, hidden), "k": packed}, {"num_heads": N}, opsets=OPSETS, within=NEAR,
+    yield near(
+        "MultiHeadAttention", {"q": query.reshape(B, S, hidden), "k": packed}, {"num_heads": N},
         label="packed-keys", kernel=False,
         expected=[_by_numpy(np.moveaxis(query, 1, 2), *(np.moveaxis(packed[:, :, :, at], 1, 2) for at in range(2)))],
     )  # fmt: skip
@@ -194,7 +145,7 @@ def rotary() -> Iterator[Case]:
             {"rotary_embedding_dim": part, "num_heads": N} if part else {}
         )
         label = f"{interleaved}-{by_heads}-{offset}-{part}"
-        yield Case("RotaryEmbedding", given, attributes, ("c", "s"), opsets=OPSETS, within=NEAR, label=label)
+        yield near("RotaryEmbedding", given, attributes, ("c", "s"), label=label)
     for layout, sections, interleaved, by_heads in product(
         (0, 1), ([3, 3, 2], [2, 3, 3]), (0, 1), (False, True)
     ):
@@ -208,16 +159,8 @@ def rotary() -> Iterator[Case]:
         }
         attributes |= {"scale": 0.5} if interleaved else {}
         label = f"{layout}-{sections}-{interleaved}-{by_heads}"
-        opsets = (17, 23)
-        yield Case(
-            "MRotaryEmbedding",
-            given,
-            attributes,
-            ("c", "s"),
-            opsets=opsets,
-            within=NEAR,
-            fixed=True,
-            label=label,
+        yield near(
+            "MRotaryEmbedding", given, attributes, ("c", "s"), opsets=(17, 23), fixed=True, label=label
         )
 
 
@@ -235,9 +178,9 @@ def linear() -> Iterator[Case]:
         }  # fmt: skip
         attributes = {"q_num_heads": queries, "kv_num_heads": values, "update_rule": rule}
         label = f"{queries}-{values}-{keys}-{rule}-{past}"
-        yield Case(
-            "LinearAttention", given, attributes, (), ("y", "state"), opsets=(13, 21), within=NEAR, fixed=True, label=label
-        )  # fmt: skip
+        yield near(
+            "LinearAttention", given, attributes, (), ("y", "state"), opsets=(13, 21), fixed=True, label=label
+        )
     more = (
         {}, {"qk_l2_norm": 1}, {"gate_activation": "softplus"}, {"gate_activation": "sigmoid", "gate_lower_bound": -3.0},
         {"gate_activation": "kda"}, {"beta_activation": "sigmoid"}, {"scale": 0.3, "update_rule": "gated"},
@@ -254,9 +197,9 @@ def linear() -> Iterator[Case]:
             "a": floats(2 * N) if several else None, "b": floats(2 * N, *([H] if place == 4 else [])) if several else None,
         }  # fmt: skip
         label = f"{place}-{'-'.join(map(str, attributes.values()))}"
-        yield Case(
-            "GatedDeltaNet", given, attributes, (), ("y", "state"), opsets=(13, 21), within=NEAR, fixed=True, label=label
-        )  # fmt: skip
+        yield near(
+            "GatedDeltaNet", given, attributes, (), ("y", "state"), opsets=(13, 21), fixed=True, label=label
+        )
 
 
 GRIDS = (attentions, multi_head, rotary, linear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 from tests.passes.contrib.level_1 import floats, integers
 from tests.passes.contrib.one_node import Case
 
-OPSETS = (17, 23)
-NEAR = 1e-6
 B, N, K, H = 2, 4, 2, 16
+
+near = partial(Case, opsets=(17, 23), within=1e-6)
 
 
 def prompts() -> Iterator[Case]:
@@ -74,16 +75,8 @@ def _case(
     }  # fmt: skip
     attributes = {"num_heads": N, "kv_num_heads": kv, "do_rotary": rotary, **more}
     name = f"{label}-{steps}-{room}-{packed}-{rotary}-{'-'.join(more)}"
-    return Case(
-        "GroupQueryAttention",
-        given,
-        attributes,
-        ("cos", "sin"),
-        ("y", "pk", "pv"),
-        opsets=OPSETS,
-        within=NEAR,
-        label=name,
-        fixed=True,
+    return near(
+        "GroupQueryAttention", given, attributes, ("cos", "sin"), ("y", "pk", "pv"), label=name, fixed=True
     )
 
 
@@ -127,14 +120,12 @@ def buffer(
     else:
         attributes |= {"past_present_share_buffer": 1}
     label = f"{steps}-{past}-{masked}-{biased}-{added}-{beams}"
-    return Case(
+    return near(
         operator,
         given,
         attributes,
         (),
         ("y", "pk", "pv"),
-        opsets=OPSETS,
-        within=NEAR,
         label=f"buffer-{label}",
         fixed=biased or (beams and added),
     )

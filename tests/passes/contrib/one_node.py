@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,11 +104,10 @@ def _typed_like(proto: onnx.ModelProto, outputs: Sequence[Array]) -> onnx.ModelP
 def typed(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model with the types and shapes that ONNX Runtime infers for its outputs."""
     known = {item.name: item for item in session(proto).get_outputs()}
-    kinds = {"float": "float", "double": "double"}
     for value in proto.graph.output:
         item = known[value.name]
         name = item.type.removeprefix("tensor(").removesuffix(")")
-        dtype = onnx.TensorProto.DataType.Value(kinds.get(name, name).upper())
+        dtype = onnx.TensorProto.DataType.Value(name.upper())
         shape = [size if isinstance(size, (int, str)) else None for size in item.shape]
         value.CopyFrom(helper.make_tensor_value_info(value.name, dtype, shape or None))
         if not shape:
@@ -186,6 +185,3 @@ def check_case(case: Case, opset: int, variants: Sequence[str] = ("plain", "symb
             after = session(result, optimised=optimised).run(None, {**case.feeds, **more})
             gap = difference(before, after)
             assert within(case, before, after), f"{variant}, optimised {optimised}: {gap}"
-
-
-Grid = Callable[[], Iterable[Case]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -22,6 +24,10 @@ g (float[2,8] x) => (float[2,8] y) { t = com.microsoft.QuickGelu (x) y = com.mic
 
 def floats(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(shape).astype("float32")
+
+
+def migrated(text: str, **options: Any) -> onnx_migrate.Migration:
+    return onnx_migrate.migrate(parser.parse_model(text), verify=False, simplify=False, **options)
 
 
 def domains(proto: onnx.ModelProto) -> set[str]:
@@ -58,9 +64,7 @@ def test_types_behind_a_node_that_a_target_keeps_are_known() -> None:
         g (float[N,S,8] x, float[8] s, float[8,24] w) => (float[N,S,8] y)
         { t = com.microsoft.SkipLayerNormalization (x, x, s)
         y = com.microsoft.Attention <num_heads = 2> (t, w) }"""
-    result = onnx_migrate.migrate(
-        parser.parse_model(text), runtime="tract==0.23", verify=False, simplify=False
-    )
+    result = migrated(text, runtime="tract==0.23")
     assert [node.op_type for node in result.model.graph.node if node.domain] == ["SkipLayerNormalization"]
 
 
@@ -76,13 +80,11 @@ def test_types_behind_a_foreign_node_are_known_on_the_way_down(standard: bool) -
 def test_what_a_target_may_have_stays_where_it_cannot_be_written() -> None:
     text = GELU.replace("float[2,8] x", "float[a,b] x").replace("float[2,8] y", "float[a,b] y")
     text = text.replace("Gelu (x)", "Inverse (x)")
-    result = onnx_migrate.migrate(
-        parser.parse_model(text), runtime="openvino==2026.4", verify=False, simplify=False
-    )
+    result = migrated(text, runtime="openvino==2026.4")
     assert domains(result.model) == {"com.microsoft"}
     assert "not known to have com.microsoft.Inverse" in str(result.report)
     with pytest.raises(CannotMigrate):
-        onnx_migrate.migrate(parser.parse_model(text), runtime="tensorrt==10.7", verify=False, simplify=False)
+        migrated(text, runtime="tensorrt==10.7")
 
 
 def test_what_is_not_written_is_refused_with_the_way_out() -> None:
@@ -116,9 +118,7 @@ def test_inner_values_keep_no_symbols() -> None:
 
 
 def test_a_best_effort_leaves_what_is_not_written() -> None:
-    result = onnx_migrate.migrate(
-        parser.parse_model(MIXED), standard=True, best_effort=True, verify=False, simplify=False
-    )
+    result = migrated(MIXED, standard=True, best_effort=True)
     assert domains(result.model) == {"", "com.microsoft.nchwc"}
     assert [note.code for note in result.report.notes if note.severity == "warning"] == ["not-fitted"]
 
@@ -132,9 +132,7 @@ def test_a_search_is_refused_by_its_name_and_not_for_what_stands_in_it() -> None
 
 
 def test_one_domain_alone() -> None:
-    result = onnx_migrate.migrate(
-        parser.parse_model(MIXED), standard="com.microsoft", verify=False, simplify=False
-    )
+    result = migrated(MIXED, standard="com.microsoft")
     assert domains(result.model) == {"", "com.microsoft.nchwc"}
 
 

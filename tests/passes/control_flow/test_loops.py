@@ -19,17 +19,14 @@ LOOP = """{ y, s = Loop (m, t, x) <body = b (int64 i, bool c, float[2,3] a) => (
   d = Identity (c) }> }"""
 
 
+def looped(rounds: int) -> str:
+    constants = f"int64 m = {{{rounds}}}, bool t = {{1}}"
+    return header("float[2,3] x", "float[2,3] y, float[n,2,3] s", constants=constants) + LOOP
+
+
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_a_known_number_of_rounds(rounds: int) -> None:
-    source = (
-        header(
-            "float[2,3] x",
-            "float[2,3] y, float[n,2,3] s",
-            constants=f"int64 m = {{{rounds}}}, bool t = {{1}}",
-        )
-        + LOOP
-    )
-    found = plain(source)
+    found = plain(looped(rounds))
     assert found["Add"] == rounds
     assert found["Exp"] == 1, "what does not change from round to round is computed once"
 
@@ -50,10 +47,7 @@ def test_texts_of_a_counter_are_written_by_the_runtime() -> None:
 
 
 def test_no_round() -> None:
-    source = (
-        header("float[2,3] x", "float[2,3] y, float[n,2,3] s", constants="int64 m = {0}, bool t = {1}") + LOOP
-    )
-    assert set(plain(source)) == {"Identity"}
+    assert set(plain(looped(0))) == {"Identity"}
 
 
 def test_the_number_follows_from_fixed_dims_and_else_is_refused() -> None:
@@ -87,12 +81,8 @@ def test_a_condition_of_data_is_refused() -> None:
 
 
 def test_more_nodes_than_the_limit_are_refused() -> None:
-    source = (
-        header("float[2,3] x", "float[2,3] y, float[n,2,3] s", constants="int64 m = {40}, bool t = {1}")
-        + LOOP
-    )
     with pytest.raises(CannotMigrate, match="more than 100 nodes") as caught:
-        flattened(source, nodes=100)
+        flattened(looped(40), nodes=100)
     assert caught.value.code == "unroll-limit"
     assert "--unroll-limit" in caught.value.hint
 
@@ -167,13 +157,8 @@ def test_weights_of_a_body_are_there_once_and_names_are_unique() -> None:
 
 def test_the_cost_is_linear() -> None:
     def seconds(rounds: int) -> float:
-        source = header(
-            "float[2,3] x",
-            "float[2,3] y, float[n,2,3] s",
-            constants=f"int64 m = {{{rounds}}}, bool t = {{1}}",
-        )
         start = time.process_time()
-        flattened(source + LOOP, nodes=10**6)
+        flattened(looped(rounds), nodes=10**6)
         return time.process_time() - start
 
     seconds(10)

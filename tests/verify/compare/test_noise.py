@@ -87,7 +87,7 @@ def test_a_proved_run_allows_twice_its_difference_beyond_the_ceiling():
     noise = Noise([{"y": X}])
     off = X + np.float32(0.03)
     assert problems(noise, off)
-    noise.observe_proved(0, {"y": X + np.float32(0.02)})
+    noise.observe(0, {"y": X + np.float32(0.02)}, proved=True)
     assert problems(noise, off) == []
     assert problems(noise, X + np.float32(0.05))
 

@@ -227,15 +227,15 @@ def runs(monkeypatch):
 
 
 FOLDED = "(float[2,3] x) => (float[2,3] y) { a = Mul(x, w) b = Add(a, v) y = Relu(b) }"
+MODEL = net(FOLDED, w=[1.0, 2, 3], v=0.5)
+OTHER_NAMES = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
 
 
 def test_four_runs_prove_a_result_of_which_each_run_takes_long(runs):
-    model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
-    found = check(model, model, Kind.VERIFIED, exact=model)
+    found = check(MODEL, MODEL, Kind.VERIFIED, exact=MODEL)
     assert (found.exact, found.grade, len(runs)) == (True, "bit-identical", 4)
     assert "fewer runs were made" in found.notes[0]
-    renamed = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
-    assert check(model, renamed, Kind.VERIFIED, exact=model).exact is True
+    assert check(MODEL, OTHER_NAMES, Kind.VERIFIED, exact=MODEL).exact is True
     assert len(runs) == 4 + 6, "the simplified model is run with optimisation only, there on a second input"
 
 
@@ -278,9 +278,7 @@ def test_a_second_input_is_not_run_where_that_costs_much(runs, monkeypatch):
     monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run._LONG", 0.0)
     monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run.EXPENSIVE", 0.0)
     monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run._AFFORDABLE_LONG", 0.0)
-    model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
-    renamed = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
-    assert [feed.name for feed in check(model, renamed, Kind.VERIFIED, exact=model).feeds] == ["normal"]
+    assert [feed.name for feed in check(MODEL, OTHER_NAMES, Kind.VERIFIED, exact=MODEL).feeds] == ["normal"]
     assert len(runs) == 4
 
 
@@ -297,10 +295,9 @@ def test_as_few_runs_prove_it_where_the_outputs_do_not_vary_too(runs):
 
 
 def test_a_fault_is_found_by_few_runs(runs):
-    model = net(FOLDED, w=[1.0, 2, 3], v=0.5)
     hidden = net(FOLDED, w=[1.0, 2, 3], v=0.5 + ULP)
-    assert check(model, hidden, Kind.DIFFERS, "bit-identity is required", exact=hidden).exact is False
-    check(model, net(FOLDED, w=[1.0, 2, 4], v=0.5), Kind.DIFFERS, "'y'", exact=model)
+    assert check(MODEL, hidden, Kind.DIFFERS, "bit-identity is required", exact=hidden).exact is False
+    check(MODEL, net(FOLDED, w=[1.0, 2, 4], v=0.5), Kind.DIFFERS, "'y'", exact=MODEL)
 
 
 def test_where_few_runs_find_a_difference_that_rounding_may_explain_all_are_made(runs):

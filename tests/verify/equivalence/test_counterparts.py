@@ -84,7 +84,7 @@ def test_a_node_inside_of_the_changed_one_is_named(
 ) -> None:
     original, other = onnx.parser.parse_model(BODIES), onnx.parser.parse_model(BODIES.replace(old, new))
     if other_names:
-        rename_values(other, {name: f"{name}_" for name in "pkm"} | {"half": "h", "s": "s_"})
+        rename_values(other.graph, {name: f"{name}_" for name in "pkm"} | {"half": "h", "s": "s_"})
     first = compare(original, other, isolated=False).first_difference
 
     assert first is not None

@@ -14,7 +14,7 @@ from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import LEVELS, REFERENCE, UNOPTIMIZED, EvaluationError, open_model
 from tests.support.paths import FIXTURES
-from tests.verify.harness import CONSTANT, RELU, ULP, net, original_run, runnable, wrong_optimiser
+from tests.verify.harness import CONSTANT, RELU, RENAMED, ULP, net, original_run, runnable, wrong_optimiser
 
 
 def test_every_feed_runs_at_both_levels_of_optimisation():
@@ -69,7 +69,7 @@ def test_inner_values_of_a_constant_output_are_in_every_run():
     assert run.upstream.names == {"y": ("a",)}
     assert run.upstream.inner == ["a"]
     assert all(set(outputs) == {"y", "a"} for runs in run.runs.values() for outputs in runs)
-    assert run.inner_names(net(CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)"))) == []
+    assert run.inner_names(net(RENAMED)) == []
 
 
 def test_an_output_without_varying_inner_values_is_a_weak_proof():

@@ -16,7 +16,7 @@ from onnx_migrate.verify.equivalence.result_run import (
     run_unsimplified,
 )
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
-from tests.verify.harness import CONSTANT, RELU, ULP, net, original_run, runnable, verdict
+from tests.verify.harness import CONSTANT, RELU, RENAMED, ULP, net, original_run, runnable, verdict
 
 
 def run(before, after):
@@ -53,19 +53,17 @@ def test_bits_are_compared_before_the_outputs_are():
 
 
 def test_inner_values_are_paired_by_their_position_upstream():
-    renamed = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
-    findings, _ = run(CONSTANT, renamed)
+    findings, _ = run(CONSTANT, RENAMED)
     verdict = findings.verdict("")
     assert verdict.kind is Kind.VERIFIED
     assert {entry.output for entry in verdict.comparisons} == {"y", "a (inner)"}
-    findings, _ = run(CONSTANT, renamed.replace("Relu", "Abs"))
+    findings, _ = run(CONSTANT, RENAMED.replace("Relu", "Abs"))
     assert findings.verdict("").kind is Kind.UNVERIFIED
 
 
 def test_a_paired_value_that_the_claim_forgets_is_compared():
-    renamed = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
     findings = Findings(original_run(CONSTANT), Tolerance(), {})
-    ResultRun(runnable(renamed), findings).run(lambda runs: runs[0].pop("b"))
+    ResultRun(runnable(RENAMED), findings).run(lambda runs: runs[0].pop("b"))
     assert {entry.output for entry in findings.verdict("").comparisons} == {"y", "a (inner)"}
 
 

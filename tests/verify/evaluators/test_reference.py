@@ -12,16 +12,11 @@ from onnx_migrate.verify.evaluators.reference import Reference
 from tests.verify.harness import net, runnable
 
 
-def test_external_data_is_loaded(tmp_path):
+def test_external_data_is_loaded_and_an_error_of_loading_where_it_is_missing(tmp_path):
     model = net("(float[4] x) => (float[4] y) { y = Add(x, w) }", w=[1.0, 2, 3, 4])
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     y = Reference(Runnable(tmp_path / "m.onnx")).run({"x": np.zeros(4, np.float32)})["y"]
     assert y.tolist() == [1, 2, 3, 4]
-
-
-def test_missing_external_data_is_an_error_of_loading(tmp_path):
-    model = net("(float[4] x) => (float[4] y) { y = Add(x, w) }", w=[1.0, 2, 3, 4])
-    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     (tmp_path / "w.bin").unlink()
     with pytest.raises(EvaluationError) as caught:
         Reference(Runnable(tmp_path / "m.onnx"))

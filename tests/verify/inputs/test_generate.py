@@ -13,15 +13,12 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.inputs import generate, perturbed
 from onnx_migrate.verify.inputs.constraints.ranges import Range
-from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
-from onnx_migrate.verify.inputs.sizes import size_choices
-from tests.verify.harness import net, runnable
+from tests.verify.harness import net, random_inputs, runnable
 
 
 def generated(graph, distribution="normal", seed=0):
-    model = net(graph)
-    return RandomInputs(model, None, size_choices(model)[0], seed).feed(distribution)
+    return random_inputs(graph, seed=seed).feed(distribution)
 
 
 def test_floats_are_signed_and_repeatable():
@@ -46,14 +43,10 @@ def test_initializers_are_not_fed():
     assert set(generated(graph)) == {"x"}
 
 
-def test_what_does_not_fit_memory_is_not_generated():
-    assert generated("(float[100000,100000] x) => (float[100000,100000] y) { y = Relu (x) }") is None
-
-
-def test_many_inputs_that_do_not_fit_memory_together_are_not_generated():
-    inputs = ", ".join(f"float[1000,1000] x{i}" for i in range(200))
-
-    assert generated(f"({inputs}) => (float[1000,1000] y) {{ y = Relu(x0) }}") is None
+@pytest.mark.parametrize(("size", "count"), [(100000, 1), (1000, 200)], ids=["one", "many together"])
+def test_what_does_not_fit_memory_is_not_generated(size, count):
+    inputs = ", ".join(f"float[{size},{size}] x{i}" for i in range(count))
+    assert generated(f"({inputs}) => (float[{size},{size}] y) {{ y = Relu(x0) }}") is None
 
 
 def test_each_distribution_has_its_range():

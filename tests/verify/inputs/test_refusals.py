@@ -7,19 +7,12 @@ import itertools
 import pytest
 
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.refusals import candidates, corrected
-from onnx_migrate.verify.inputs.sizes import size_choices
-from tests.verify.harness import net, outputs
-
-
-def drawn(text):
-    model = net(text)
-    return RandomInputs(model, None, size_choices(model)[0])
+from tests.verify.harness import outputs, random_inputs
 
 
 def correct(text):
-    inputs = drawn(text)
+    inputs = random_inputs(text)
 
     def run(feed):
         return outputs(inputs.model, feed)
@@ -29,25 +22,25 @@ def correct(text):
     return corrected(inputs, run, refused.value)
 
 
-def test_two_lengths_that_must_agree():
-    found = correct("(float[1,A] a, float[1,B] b) => (float[1,C] y) { y = Add(a, b) }")
-    assert len(found.sizes) == 1
-
-
-def test_a_length_that_is_the_sum_of_two():
-    text = """(float[1,A] past, float[1,B] now, float[1,C] mask) => (float[1,D] y) {
-      all = Concat<axis=1>(past, now) y = Add(all, mask) }"""
-    assert set(correct(text).sizes.values()) in ({15}, {17}, {9})
-
-
-def test_a_length_that_only_a_constant_has():
-    text = "(float[N,T,K] x) => (float[N,T,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }"
-    assert correct(text).sizes == {"K": 3}
-
-
-def test_a_length_that_only_a_fixed_dim_of_another_input_has():
-    text = "(float[N,A,4] a, float[N,B,3] b) => (float[N,A,3] y) { y = MatMul(a, b) }"
-    assert correct(text).sizes == {"B": 4}
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("(float[1,A] a, float[1,B] b) => (float[1,C] y) { y = Add(a, b) }", [{7}, {8}, {1}]),
+        (
+            """(float[1,A] past, float[1,B] now, float[1,C] mask) => (float[1,D] y) {
+            all = Concat<axis=1>(past, now) y = Add(all, mask) }""",
+            [{15}, {17}, {9}],
+        ),
+        (
+            "(float[N,T,K] x) => (float[N,T,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }",
+            [{3}],
+        ),
+        ("(float[N,A,4] a, float[N,B,3] b) => (float[N,A,3] y) { y = MatMul(a, b) }", [{4}]),
+    ],
+    ids=["equal", "the sum of two", "only of a constant", "only of another input"],
+)
+def test_a_length_that_must_be_that_of_others(text, sizes):
+    assert set(correct(text).sizes.values()) in sizes
 
 
 def test_values_that_count_elements_of_another_input():
@@ -65,7 +58,7 @@ TEXT = "(float[2,A] a, float[2,B] b, int64[3] i) => (float[2,A] y) { s = Add(a, 
 
 
 def suggested(message, text=TEXT):
-    return list(candidates(drawn(text), EvaluationError(message)))
+    return list(candidates(random_inputs(text), EvaluationError(message)))
 
 
 def test_sizes_that_are_named_come_first():

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, input_shapes, open_dims, size_choices
-from tests.verify.harness import net
+from tests.verify.harness import net, random_inputs
 
 
 def shapes(text, index=0):
-    model = net(text)
-    return {
-        name: value.shape
-        for name, value in RandomInputs(model, None, size_choices(model)[index]).feed("normal").items()
-    }
+    return {name: value.shape for name, value in random_inputs(text, index).feed("normal").items()}
 
 
 def test_one_symbol_has_one_size_and_unknown_dims_have_their_own():
@@ -23,7 +18,7 @@ def test_one_symbol_has_one_size_and_unknown_dims_have_their_own():
     for dim, name in zip(model.graph.input[0].type.tensor_type.shape.dim, ("-1", "3", "?", "?"), strict=True):
         dim.dim_param = name
     model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 3
-    shape = RandomInputs(model, None, size_choices(model)[0]).feed("normal")["a"].shape
+    shape = random_inputs(model).feed("normal")["a"].shape
     assert shape[2] != shape[3]
 
 

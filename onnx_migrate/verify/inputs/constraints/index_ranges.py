@@ -40,12 +40,9 @@ def _up_to_length(axis: str) -> Rule:
     return lambda argument: Range(1, argument.length(0, argument.attribute(axis, 0)) or 1)
 
 
-def _along_axis(argument: Argument) -> Range:
-    return _below(argument.length(0, argument.attribute("axis", 0)))
-
-
-def _gathered(argument: Argument) -> Range:
-    return _below(argument.length(0, argument.attribute("gather_axis", 0)))
+def _along(axis: str) -> Rule:
+    """An index into an axis of the first input, which an attribute names."""
+    return lambda argument: _below(argument.length(0, argument.attribute(axis, 0)))
 
 
 def _tuples(argument: Argument) -> Range:
@@ -117,10 +114,10 @@ def _seen_keys(keys: int, past: int, axis: int) -> Rule:
 
 
 _RULES: dict[tuple[str, int], Rule] = {
-    ("Gather", 1): _along_axis,
-    ("GatherElements", 1): _along_axis,
-    ("Scatter", 1): _along_axis,
-    ("ScatterElements", 1): _along_axis,
+    ("Gather", 1): _along("axis"),
+    ("GatherElements", 1): _along("axis"),
+    ("Scatter", 1): _along("axis"),
+    ("ScatterElements", 1): _along("axis"),
     ("GatherND", 1): _tuples,
     ("ScatterND", 1): _tuples,
     ("OneHot", 0): _one_hot,
@@ -150,7 +147,7 @@ _BY_DOMAIN: dict[tuple[str, str, int], Rule] = {
     ("com.microsoft", "MultiHeadAttention", 4): _seen_keys(1, 6, 2),
     ("com.microsoft", "EmbedLayerNormalization", 7): fixed(0, 1),
     ("com.microsoft", "EmbedLayerNormalization", 8): _into(3, 0),
-    ("com.microsoft", "GatherBlockQuantized", 1): _gathered,
+    ("com.microsoft", "GatherBlockQuantized", 1): _along("gather_axis"),
     ("com.microsoft", "GroupQueryAttention", 5): _past_and_current(1),
     ("com.microsoft", "GroupQueryAttention", 6): _past_and_current(0),
     ("com.microsoft", "GroupQueryAttention", 9): _into(7, 0),

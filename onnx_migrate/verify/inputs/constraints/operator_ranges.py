@@ -11,22 +11,12 @@ from onnx_migrate.verify.inputs.constraints.shape_arguments import shape_argumen
 
 __all__ = ["accepted_range", "inputs_passed_through"]
 
-_PASSED_THROUGH = {
-    "Identity": (0,),
-    "Cast": (0,),
-    "CastLike": (0,),
-    "Unsqueeze": (0,),
-    "Squeeze": (0,),
-    "Reshape": (0,),
-    "Flatten": (0,),
-    "Transpose": (0,),
-    "Expand": (0,),
-    "Tile": (0,),
-    "Slice": (0,),
-    "Gather": (0,),
-    "Split": (0,),
+_PASSED_THROUGH: dict[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(
+        ("Identity", "Cast", "CastLike", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Transpose"), (0,)
+    ),
+    **dict.fromkeys(("Expand", "Tile", "Slice", "Gather", "Split", "Dropout"), (0,)),
     "Where": (1, 2),
-    "Dropout": (0,),
     "Concat": None,
 }
 """The positions of inputs whose elements the output consists of; None is all of them."""

@@ -43,11 +43,11 @@ def input_ranges(
     into local functions. `shapes` are those that the inputs will have.
     """
     flat = _without_functions(model)
-    trace = _Trace(flat, Facts(flat, shapes))
+    readers, facts = _readers(nested_nodes(flat.graph.node)), Facts(flat, shapes)
     found: dict[str, Range] = {}
     for value in model.graph.input:
         text = value.type.tensor_type.elem_type == TensorProto.STRING
-        for accepted in trace.accepted(value.name):
+        for accepted in _accepted(value.name, readers, facts, set()):
             if bool(accepted.words) != text:
                 continue
             known = found.get(value.name)
@@ -71,41 +71,29 @@ _Readers = Mapping[str, Sequence[tuple[NodeProto, int]]]
 """The nodes that read each value, with the position of the input they read it at."""
 
 
-class _Trace:
-    """Follows values of a model without functions to the nodes that restrict them."""
-
-    def __init__(self, model: onnx.ModelProto, facts: Facts) -> None:
-        self._facts = facts
-        self._readers = _readers(nested_nodes(model.graph.node))
-
-    def accepted(self, name: str) -> Iterator[Range]:
-        """Yield the ranges that nodes accept of a value."""
-        return self._follow(name, set(), 0)
-
-    def _follow(self, name: str, seen: set[str], depth: int) -> Iterator[Range]:
-        if name in seen or depth > _DEEPEST:
-            return
-        seen.add(name)
-        for node, index in self._readers.get(name, ()):
-            argument = Argument(node, index, self._facts)
-            accepted = accepted_range(argument)
-            if accepted is not None:
-                yield accepted
-            if index in inputs_passed_through(node):
-                for output in node.output:
-                    yield from self._follow(output, seen, depth + 1)
-            elif index >= 2 and node.op_type == "Loop":
-                for _, _, body in subgraphs(node):
-                    for inner in body.input[index : index + 1]:  # a body that is not valid has fewer
-                        yield from self._follow(inner.name, seen, depth + 1)
-            elif node.op_type in INVERTED and (
-                self._facts.element_type(name) in _INTEGERS or self._facts.shape(name) == ()
-            ):
-                for output in node.output[:1]:
-                    for behind in self._follow(output, seen, depth + 1):
-                        before = range_before(argument, behind)
-                        if before is not None:
-                            yield before
+def _accepted(name: str, readers: _Readers, facts: Facts, seen: set[str], depth: int = 0) -> Iterator[Range]:
+    """Yield the ranges that nodes accept of a value, which is followed to those that restrict it; `seen` gets each value."""
+    if name in seen or depth > _DEEPEST:
+        return
+    seen.add(name)
+    for node, index in readers.get(name, ()):
+        argument = Argument(node, index, facts)
+        accepted = accepted_range(argument)
+        if accepted is not None:
+            yield accepted
+        if index in inputs_passed_through(node):
+            for output in node.output:
+                yield from _accepted(output, readers, facts, seen, depth + 1)
+        elif index >= 2 and node.op_type == "Loop":
+            for _, _, body in subgraphs(node):
+                for inner in body.input[index : index + 1]:  # a body that is not valid has fewer
+                    yield from _accepted(inner.name, readers, facts, seen, depth + 1)
+        elif node.op_type in INVERTED and (facts.element_type(name) in _INTEGERS or facts.shape(name) == ()):
+            for output in node.output[:1]:
+                for behind in _accepted(output, readers, facts, seen, depth + 1):
+                    before = range_before(argument, behind)
+                    if before is not None:
+                        yield before
 
 
 def _readers(nodes: Iterable[NodeProto]) -> _Readers:

@@ -41,8 +41,7 @@ def _missing(name: str) -> str:
 def opened(name: str, model: Net | Runnable, **tensors: Any) -> Iterator[Foreign]:
     """Open a model in a runtime, or skip the test where that is not installed."""
     need(name)
-    given = model if isinstance(model, Runnable) else runnable(model, **tensors)
-    with Foreign(given, Place.here(name), Limits(120.0)) as evaluator:
+    with Foreign(runnable(model, **tensors), Place.here(name), Limits(120.0)) as evaluator:
         yield evaluator
 
 
@@ -59,7 +58,7 @@ def off(name: str, model: Net | Runnable, feed: Mapping[str, Any], **tensors: An
 
     Shapes must be those of ONNX Runtime, unless both have fewer than two axes.
     """
-    given = model if isinstance(model, Runnable) else runnable(model, **tensors)
+    given = runnable(model, **tensors)
     expected = open_model(given, UNOPTIMIZED).run(feed)
     with opened(name, given) as evaluator:
         found = evaluator.run(feed)

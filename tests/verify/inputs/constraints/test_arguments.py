@@ -7,9 +7,7 @@ import pytest
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
-from onnx_migrate.verify.inputs.generate import RandomInputs
-from onnx_migrate.verify.inputs.sizes import size_choices
-from tests.verify.harness import net, outputs
+from tests.verify.harness import net, outputs, random_inputs
 
 FACTS = Facts(
     net(
@@ -135,7 +133,7 @@ def test_elements_pass_through_some_inputs():
 
 def run(text, distribution="normal", **versions):
     model = net(text, **versions)
-    return outputs(model, RandomInputs(model, None, size_choices(model)[0]).feed(distribution))["y"]
+    return outputs(model, random_inputs(model).feed(distribution))["y"]
 
 
 CASES = [

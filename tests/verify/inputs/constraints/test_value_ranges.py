@@ -15,9 +15,7 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import (
     padded,
     padding_ids,
 )
-from onnx_migrate.verify.inputs.generate import RandomInputs
-from onnx_migrate.verify.inputs.sizes import size_choices
-from tests.verify.harness import check, net, outputs
+from tests.verify.harness import check, net, outputs, random_inputs
 
 EMBEDDING = (
     "(int64[N,T] ids) => (float[N,T,2] y) <float[3,2] w = {{1,2,3,4,5,6}}> {{ {0} y = Gather (w, i) }}"
@@ -38,7 +36,7 @@ def test_indices_stay_inside_their_table(nodes):
     model = net(EMBEDDING.format(nodes))
     assert (input_ranges(model)["ids"].low, input_ranges(model)["ids"].high) == (0, 2)
     for seed in range(20):
-        feed = RandomInputs(model, None, size_choices(model)[0], seed).feed("wide")
+        feed = random_inputs(model, seed=seed).feed("wide")
         assert set(np.unique(feed["ids"])) <= {0, 1, 2}
     assert outputs(model, feed)["y"].shape[-1] == 2
 
@@ -118,7 +116,7 @@ def test_the_index_is_inside(nodes, low, high):
     found = input_ranges(model, {"i": (2, 3)})["i"]
     assert (found.low, found.high) == (low, high)
     for seed in range(5):
-        outputs(model, RandomInputs(model, None, size_choices(model)[0], seed).feed("wide"))
+        outputs(model, random_inputs(model, seed=seed).feed("wide"))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ def test_a_number_of_steps_is_followed_through_floats():
       d = Sub(end, start) q = Div(d, step) c = Ceil(q) n = Cast<to=7>(c)
       y = Loop(n, "") <body = b (int64 i, bool c0) => (bool c1, float e) { c1 = Identity(c0) e = Cast<to=1>(i) }> }"""
     model = net(text)
-    feed = RandomInputs(model, None, size_choices(model)[0]).feed("normal")
+    feed = random_inputs(model).feed("normal")
     assert 1 <= len(outputs(model, feed)["y"]) <= 5
 
 
@@ -229,7 +227,7 @@ def test_a_branch_is_taken_for_its_number_and_not_for_others(dims: str) -> None:
     branches = "<then_branch = t () => (float[2] a) { a = Neg(x) }, else_branch = e () => (float[2] b) { b = Exp(x) }>"
     inputs = f"(float[2] x, int64{dims} rate) => (float[2] y) <int64 k = {{16000}}>"
     model = net(f"{inputs} {{ c = Equal(rate, k) y = If(c) {branches} }}")
-    source = RandomInputs(model, None, size_choices(model)[0])
+    source = random_inputs(model)
     assert source.feed("normal")["rate"] == 16000
     assert source.feed("wide")["rate"] != 16000
 
