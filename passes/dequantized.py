@@ -17,6 +17,7 @@ from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.formula import Array, Op, Result, Value, unregistered
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope
+from onnx_migrate.facts.value_facts import Producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx
@@ -176,16 +177,14 @@ class Dequantized(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
-        makers: dict[int, dict[str, onnx.NodeProto]] = {}
+        makers = Producers()
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
             if node.op_type == "DynamicQuantizeLSTM" and node.domain == MICROSOFT:
                 return "floats were asked for"
             if node.op_type != "DequantizeLinear" or not is_onnx(node.domain):
                 return None
-            if id(scope.body) not in makers:
-                makers[id(scope.body)] = {name: item for item in scope.body.node for name in item.output}
-            moves, source = _moves_behind(node.input[0], makers[id(scope.body)].get)
+            moves, source = _moves_behind(node.input[0], makers.of(scope).get)
             if source is not None and source.op_type == "QuantizeLinear":
                 return "floats were asked for" if _is_pair(source, moves, node, scope) else None
             if moves:

@@ -19,7 +19,7 @@ from onnx_migrate.facts.node_inference import is_unknown, record_outputs
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import Array, PartialArray, attributes_of, propagate
 from onnx_migrate.facts.value_types import MOST_AXES, ValueType
-from onnx_migrate.model.graphs import producers
+from onnx_migrate.model.graphs import Body, producers
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["Producers", "ValueFacts"]
@@ -56,11 +56,14 @@ class Producers:
     def __init__(self) -> None:
         self._tables: dict[int, dict[str, onnx.NodeProto]] = {}
         self._readers: dict[int, dict[str, list[onnx.NodeProto]]] = {}
+        self._bodies: list[Body] = []
+        """The bodies of the tables, which are kept so that none of a later scope gets the id of one of them."""
 
     def readers(self, scope: Scope, name: str) -> list[onnx.NodeProto]:
         """Return the nodes of a body that read `name`, without those of sub-graphs, as they were at the first query."""
         table = self._readers.get(id(scope.body))
         if table is None:
+            self._bodies.append(scope.body)
             table = self._readers[id(scope.body)] = {}
             for node in scope.body.node:
                 for value in set(node.input) - {""}:
@@ -71,7 +74,7 @@ class Producers:
         """Return the node that produces `name`, None for inputs and initializers."""
         at: Scope | None = scope
         while at is not None:
-            table = self._of(at)
+            table = self.of(at)
             if name in table:
                 return table[name]
             at = at.parent
@@ -79,11 +82,13 @@ class Producers:
 
     def is_made_in(self, scope: Scope, name: str) -> bool:
         """Return whether a node of this very body produced a value at the first query."""
-        return name in self._of(scope)
+        return name in self.of(scope)
 
-    def _of(self, scope: Scope) -> dict[str, onnx.NodeProto]:
+    def of(self, scope: Scope) -> dict[str, onnx.NodeProto]:
+        """Return the nodes of this very body by the values that they produced at the first query."""
         table = self._tables.get(id(scope.body))
         if table is None:
+            self._bodies.append(scope.body)
             table = self._tables[id(scope.body)] = producers(scope.body)
         return table
 

@@ -299,3 +299,21 @@ def test_a_shape_of_more_axes_than_any_tensor_has_is_not_kept() -> None:
 
     result = migrate(doubled_shapes(), simplify=False, verify="off")
     assert [note.code for note in result.report.notes].count("inference-limit") <= 1
+
+
+def test_nodes_are_those_of_the_body_that_is_asked_about_though_others_are_gone() -> None:
+    branch = "<then_branch = t () => (float[2] q) {{ q = {} (x) }}, else_branch = e () => (float[2] q) {{ q = {} (x) }}>"
+    operators = ["Sin", "Cos", "Tan", "Exp", "Abs", "Neg", "Ceil", "Floor"]
+    pairs = zip(operators[::2], operators[1::2], strict=True)
+    ifs = " ".join(f"y{i} = If (c) {branch.format(*pair)}" for i, pair in enumerate(pairs))
+    proto = model(f"17 (float[2] x, bool c) => (float[2] y0) {{ {ifs} }}")
+    (scope,) = scopes(proto, Weights(), result_ir_version=8)
+    known, found, readers = Producers(), [], []
+    for index, node in enumerate(proto.graph.node):
+        for attribute in node.attribute:
+            inner = scope.inner(node, index, attribute.name, 0, attribute.g)
+            maker = known.find(inner, "q")
+            found.append(maker and maker.op_type)
+            readers += [reader.op_type for reader in known.readers(inner, "x")]
+
+    assert found == readers == operators

@@ -129,3 +129,24 @@ def test_weights_of_few_bits_become_floats_where_a_block_is_not_whole() -> None:
     assert "DequantizeLinear" not in operators(migration.model)
     found = session(migration.model).run(None, case.feeds)[0]
     np.testing.assert_allclose(found, session(case.model(21)).run(None, case.feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_pairs_are_found_in_each_branch_though_all_use_one_name() -> None:
+    pair, other = "q = QuantizeLinear (x, s, z)", "q = Cast<to = 3> (x)"
+    ends = [pair, other, pair, other]
+    ifs = " ".join(
+        f"""y{i} = If (c) <then_branch = t () => (float[2] p) {{ {end}  p = DequantizeLinear (q, s, z) }},
+        else_branch = e () => (float[2] p) {{ {end}  p = DequantizeLinear (q, s, z) }}>"""
+        for i, end in enumerate(ends)
+    )
+    source = model(f"""13 (float[2] x, bool c) => (float[2] y)
+        <float s = {{0.1}}, int8 z = {{0}}> {{ {ifs}  y = Sum (y0, y1, y2, y3) }}""")
+    result = onnx_migrate.migrate(source, quantized="float", simplify=False, verify=False).model
+
+    found = [
+        [item.op_type for item in attribute.g.node]
+        for node in result.graph.node
+        for attribute in node.attribute
+    ]
+    kept = [["Identity"] if end is pair else ["Cast", "DequantizeLinear"] for end in ends]
+    assert found == [branch for branch in kept for _ in range(2)]

@@ -106,15 +106,12 @@ def callees_first(calls: Mapping[FunctionKey, Collection[FunctionKey]]) -> list[
 
 def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
     """Yield a fault for each import of an opset that does not exist, and each body that uses a domain not imported."""
-    imports: dict[int, set[str]] = {}
+    known: set[str] = set()
     for located in bodies(proto):
         owner = located.owner
-        if not located.key:
+        if not located.key:  # the bodies inside it follow
             yield from _impossible(owner, located.path)
-            imports[id(owner)] = {
-                "" if is_onnx(entry.domain) else entry.domain for entry in owner.opset_import
-            }
-        known = imports[id(owner)]
+            known = {"" if is_onnx(entry.domain) else entry.domain for entry in owner.opset_import}
         if owner is proto and proto.ir_version < _FIRST_WITH_IMPORTS:
             continue
         used = {domain for domain, _ in located.operators}
