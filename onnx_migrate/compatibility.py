@@ -236,8 +236,8 @@ class CompatibilityChecker:
         """Return the advice for a model that the target does not take as it is."""
         migrated = self._way(way)
         if migrated.error is None:
-            log = migrated.log
-            log = ChangeLog(list(log.changes), list(log.notes), dict(log.facts))
+            own = migrated.log
+            log = ChangeLog(list(own.changes), list(own.notes), dict(own.facts))
             migrated = _migrated(migrated.model.copy(), log, fittings)
         model, log, error = migrated.model, migrated.log, migrated.error
         if error is not None:
