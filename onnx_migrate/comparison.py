@@ -12,6 +12,7 @@ import onnx
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel, require_onnxruntime
+from onnx_migrate.messages import first_of
 from onnx_migrate.model.interface import Interface, Port, port_named
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
@@ -212,9 +213,8 @@ def _other_weights(segment: Segment[Model]) -> Iterator[str]:
     """Yield a note on weights that differ though the outputs agree."""
     names = [name for name, _ in other_weights(segment.original, segment.result)]
     if names:
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        which = ", ".join(map(repr, names[:_SHOWN]))
-        yield f"weights of the same name have other data in the second model, which no output shows: {which}{more}"
+        which = first_of([*map(repr, names)], _SHOWN)
+        yield f"weights of the same name have other data in the second model, which no output shows: {which}"
 
 
 def _ran_in_onnxruntime(verdict: Verdict) -> bool:

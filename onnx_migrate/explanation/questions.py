@@ -15,7 +15,7 @@ from onnx_migrate.errors import MigrateError, Where
 from onnx_migrate.explanation.operator_facts import canonical
 from onnx_migrate.inspection import LocatedNode, located_nodes
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import bodies, fed_inputs, initializer_names, weight_tensors
+from onnx_migrate.model.graphs import Body, bodies, fed_inputs, initializer_names, weight_tensors
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.node_types import type_faults
@@ -97,13 +97,17 @@ class Asked:
     @cached_property
     def _constants(self) -> dict[int, set[str]]:
         found = {}
-        for located in bodies(self.proto):
-            body = located.body
+        for body in self._bodies:
             known = {output for node in body.node if node.op_type == "Constant" for output in node.output}
             found[id(body)] = known | (
                 initializer_names(body) if isinstance(body, onnx.GraphProto) else set()
             )
         return found
+
+    @cached_property
+    def _bodies(self) -> list[Body]:
+        """The bodies of the model, which are kept so that none gets the id of another."""
+        return [located.body for located in bodies(self.proto)]
 
 
 def ask(question: str, model: Model, given: Mapping[str, tuple[str, ...]]) -> Finding:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.graphs import Body, function_key, function_path, subgraph_path, subgraphs
 from onnx_migrate.model.matching import match_nodes
 from onnx_migrate.report.diff_nodes import DiffEntry, WeightsOf, changed_lines, node_changes
@@ -103,11 +103,8 @@ def _body(
     yield from node_changes(old, new, path, found, weights)
     pairs = [(found.old(name), name) for node in new for name in node.output if name in found.renamed]
     if pairs:
-        listed = ", ".join(f"{old_name} → {name}" for old_name, name in pairs[:_RENAMED])
-        more = f" and {len(pairs) - _RENAMED} more" if len(pairs) > _RENAMED else ""
-        yield DiffEntry(
-            path, "renamed values", title=f"{count_of(len(pairs), 'value')} renamed: {listed}{more}"
-        )
+        listed = first_of([f"{old_name} → {name}" for old_name, name in pairs], _RENAMED)
+        yield DiffEntry(path, "renamed values", title=f"{count_of(len(pairs), 'value')} renamed: {listed}")
     for place, partner in found.partner.items():
         theirs = {(name, index): graph for name, index, graph in subgraphs(new[place])}
         for name, index, graph in subgraphs(old[partner]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.graphs import (
     initializer_names,
     initializer_types,
@@ -236,9 +236,8 @@ def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
     changed = [node for node in others if _bytes(node, named=False) not in unnamed]
     parts = []
     if changed:
-        names = ", ".join(f"{node.op_type} {node_label(node)!r}" for node in changed[:_SHOWN])
-        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-        parts.append(f"inputs, outputs or attributes changed at {names}{more}")
+        names = first_of([f"{node.op_type} {node_label(node)!r}" for node in changed], _SHOWN)
+        parts.append(f"inputs, outputs or attributes changed at {names}")
     if named:
         parts.append(f"{count_of(len(named), 'node')} without a name got one")
     weights, kept = set(initializer_types(before)), set(initializer_types(after))

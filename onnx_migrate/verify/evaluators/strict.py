@@ -143,7 +143,7 @@ class _Wrapping:
     def _is_wrapped(step: Step) -> bool:
         if step.is_a(*_AS_WRITTEN):
             return False
-        values = [value for value in (*step.inputs, *step.outputs) if value is not None]
+        values = [*step.read, *step.made]
         return any(value.dtype in NARROW for value in values) and not any(value.container for value in values)
 
     def _is_read_narrow(self, value: Value) -> bool:
@@ -164,9 +164,7 @@ class _Wrapping:
 
     def _wrap(self, step: Step) -> None:
         node = step.node
-        exact = is_exact(step) and all(
-            value is None or value.dtype != TensorProto.FLOAT for value in step.inputs
-        )
+        exact = is_exact(step) and all(value.dtype != TensorProto.FLOAT for value in step.read)
         for place, value in enumerate(step.inputs):
             if value is not None and value.dtype in NARROW:
                 node.input[place] = self._widened(value)

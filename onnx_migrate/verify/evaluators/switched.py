@@ -72,7 +72,7 @@ class _Rounding:
     def write(self) -> None:
         waiting: dict[str, list[Step]] = {}
         for step in self._frame.steps:
-            is_sequence = any(value is not None and value.container for value in step.outputs)
+            is_sequence = any(value.container for value in step.made)
             switch = None if is_sequence else self._switches[step]
             for maker in _makers(step, self._frame):
                 other = self._switches[maker]
@@ -93,9 +93,8 @@ class _Rounding:
         given = {
             value.name: self._names.fresh(f"{value.name}_inside")
             for step in steps
-            for value in step.outputs
-            if value is not None
-            and (value.is_output or any(reader not in inside for reader, _ in value.readers))
+            for value in step.made
+            if value.is_output or any(reader not in inside for reader, _ in value.readers)
         }
         kept = [_copy(step.node) for step in steps]
         rounding = self._rounding(steps, {})
@@ -111,7 +110,7 @@ class _Rounding:
         nodes: list[onnx.NodeProto] = []
         for step in steps:
             node = _copy(step.node)
-            computes = any(value is not None and value.name in self._narrow for value in step.outputs)
+            computes = any(value.name in self._narrow for value in step.made)
             for place, value in enumerate(step.inputs if computes else ()):
                 if value is not None and self._is_rounded(value, step):
                     if value not in read:
@@ -149,8 +148,8 @@ class _Rounding:
 
 def _makers(step: Step, frame: Frame) -> Iterator[Step]:
     """Yield the nodes of a body whose outputs a node of it reads, or one inside that."""
-    for value in step.inputs:
-        if value is not None and value.maker is not None and value.maker.frame is frame:
+    for value in step.read:
+        if value.maker is not None and value.maker.frame is frame:
             yield value.maker
     for _, inner in step.inner:
         for other in inner.steps:
