@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.errors import CannotMigrate
@@ -49,7 +49,7 @@ def lift(source: Source, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
     require_opset(to)
     copy = model(source)
     log = ChangeLog()
-    result = builtin_passes()["migrate_opset"](opset=to, unlist=False).run(Model(copy), log)  # type: ignore[call-arg]
+    result = make_pass("migrate_opset", opset=to, unlist=False).run(Model(copy), log)
     check_legal(result.proto)
     if to >= 9:  # Constant-1 is for floats alone by its schema, and held any type in practice.
         onnx.shape_inference.infer_shapes(result.proto, check_type=True)
@@ -61,8 +61,8 @@ def lower(source: Source, to: int) -> tuple[onnx.ModelProto, ChangeLog]:
     """Bring a copy of a model down to an opset, as convert_version does, and hold it valid there."""
     base = model(source)
     log = ChangeLog()
-    first = builtin_passes()["migrate_opset"](opset=to, unlist=False, newer="lower")  # type: ignore[call-arg]
-    second = builtin_passes()["lower_opset"](opset=to)  # type: ignore[call-arg]
+    first = make_pass("migrate_opset", opset=to, unlist=False, newer="lower")
+    second = make_pass("lower_opset", opset=to)
     result = second.run(first.run(Model(model(base)), log), log)
     check_result(result, Model(base))
     if to >= 9:

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import as_pass, builtin_passes
+from onnx_migrate.engine.pass_infra import as_pass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import PassError
 from onnx_migrate.facts.value_types import TypeTable, ValueType
@@ -73,7 +73,7 @@ def test_the_cleanup_drops_one_that_nothing_reads() -> None:
     source = net()
     source.graph.sparse_initializer.append(sparse("idle", DENSE))
 
-    result = builtin_passes()["cleanup"]().run(Model(source), ChangeLog()).proto
+    result = make_pass("cleanup").run(Model(source), ChangeLog()).proto
 
     assert [item.values.name for item in result.graph.sparse_initializer] == ["w"]
 
@@ -88,7 +88,7 @@ def test_one_that_lost_its_last_reader_is_removed() -> None:
 
 def test_simplify_refuses_one_that_a_caller_may_override() -> None:
     with pytest.raises(PassError, match="'w'"):
-        builtin_passes()["simplify"](isolated=False).run(load(net(listed=True, opset=17)), ChangeLog())  # type: ignore[call-arg]
+        make_pass("simplify", isolated=False).run(load(net(listed=True, opset=17)), ChangeLog())
 
 
 def test_a_graphsurgeon_pass_may_see_one_that_is_listed_as_an_input() -> None:
@@ -106,7 +106,7 @@ def test_its_dims_are_neither_named_nor_opened() -> None:
     source = net(listed=True)
     source.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "?"
 
-    named = builtin_passes()["open_dims"]().run(Model(model(source)), ChangeLog()).proto
+    named = make_pass("open_dims").run(Model(model(source)), ChangeLog()).proto
     opened = without_static_shapes(Runnable(structure=source.SerializeToString())).proto()
 
     for result in (named, opened):

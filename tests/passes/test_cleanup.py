@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model, random_feeds, run, same
@@ -20,7 +20,7 @@ TEXT = """17 (float[2,3] x) => (float[2,3] y) <float[1] w = {2.}, float[1] idle 
 
 def clean(source: onnx.ModelProto) -> tuple[onnx.ModelProto, set[str]]:
     log = ChangeLog()
-    result = builtin_passes()["cleanup"]().run(Model(model(source)), log)
+    result = make_pass("cleanup").run(Model(model(source)), log)
     feeds = random_feeds(source)
     same(run(source, feeds), run(result.proto, feeds), "cleanup")
     return result.proto, {note.code for note in log.notes}
@@ -62,7 +62,7 @@ def test_repeated_node_names_become_unique() -> None:
         node.name = "same"
 
     log = ChangeLog()
-    result = builtin_passes()["cleanup"]().run(Model(source), log).proto
+    result = make_pass("cleanup").run(Model(source), log).proto
 
     assert [node.name for node in result.graph.node] == ["same", "same_1"]
     same(expected, run(result, random_feeds(result)), "renamed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import model
@@ -15,7 +15,7 @@ TEXT = "17 (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAve
 
 def corrected(source: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
     log = ChangeLog()
-    result = builtin_passes()["declared_shapes"]().run(Model(source), log).proto
+    result = make_pass("declared_shapes").run(Model(source), log).proto
     return result, [note.code for note in log.notes]
 
 

@@ -10,7 +10,7 @@ import pytest
 from onnx_migrate.passes.input_dims import requested_dims
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import UsageError, VerificationFailed
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
@@ -103,7 +103,7 @@ def test_each_unknown_dim_gets_a_name_of_its_own(written: list[Any]) -> None:
     declare(source.graph.input[0], written)
     log = ChangeLog()
 
-    result = builtin_passes()["open_dims"]().run(Model(source), log).proto
+    result = make_pass("open_dims").run(Model(source), log).proto
 
     interface = Interface.of(result)
     assert interface.inputs[0].shape == ("x_dim_0", "x_dim_1")
@@ -117,7 +117,7 @@ def test_names_and_sizes_are_kept() -> None:
     declare(source.graph.input[0], ["N", 2])
     log = ChangeLog()
 
-    result = builtin_passes()["open_dims"]().run(Model(source), log).proto
+    result = make_pass("open_dims").run(Model(source), log).proto
 
     assert Interface.of(result).inputs[0].shape == ("N", 2)
     assert not log.notes
@@ -127,7 +127,7 @@ def test_an_empty_output_stays_empty() -> None:
     source = model(OPEN_NET)
     declare(source.graph.output[0], [0, 2])
 
-    result = builtin_passes()["open_dims"]().run(Model(source), ChangeLog()).proto
+    result = make_pass("open_dims").run(Model(source), ChangeLog()).proto
 
     assert Interface.of(result).outputs[0].shape == (0, 2)
 

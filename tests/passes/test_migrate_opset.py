@@ -7,7 +7,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -21,7 +21,7 @@ OLD = """8 ir3 (float[2,3] x, float[2,3] w) => (float[2,3] y) <float[2,3] w = {1
 
 def migrate(source, **options):  # type: ignore[no-untyped-def]
     log = ChangeLog()
-    return builtin_passes()["migrate_opset"](**options).run(Model(source), log).proto, log
+    return make_pass("migrate_opset", **options).run(Model(source), log).proto, log
 
 
 def test_the_ir_version_is_the_smallest_that_serves() -> None:

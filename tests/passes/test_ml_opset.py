@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, defs, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.errors import CannotMigrate, UsageError
@@ -28,7 +28,7 @@ FEEDS = {"x": np.array([0, 1, -1, 5])}
 
 def migrate_ml(source: onnx.ModelProto, **options: Any) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    return builtin_passes()["migrate_ml"](**options).run(Model(source), log).proto, log
+    return make_pass("migrate_ml", **options).run(Model(source), log).proto, log
 
 
 def imports(owner: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
@@ -176,7 +176,7 @@ IN_FUNCTION = """<ir_version: 8, opset_import: ["": 17, "local": 1]> g (int64[N]
 
 def lower_ml(source: onnx.ModelProto, **options: Any) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    return builtin_passes()["lower_ml"](**options).run(Model(model(source)), log).proto, log
+    return make_pass("lower_ml", **options).run(Model(model(source)), log).proto, log
 
 
 def test_every_step_is_registered_down() -> None:

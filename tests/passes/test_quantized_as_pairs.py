@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -56,7 +56,7 @@ def cases() -> list[Case]:
 def test_integer_operators_become_pairs_and_compute_the_same_steps(case: Case) -> None:
     proto = case.model(13)
     before = session(proto).run(None, case.feeds)[0]
-    result = builtin_passes()["quantized_as_pairs"]().run(Model(case.model(13)), ChangeLog()).proto
+    result = make_pass("quantized_as_pairs").run(Model(case.model(13)), ChangeLog()).proto
     assert "DequantizeLinear" in operators(result)
     assert case.operator not in operators(result)
     after = session(result).run(None, case.feeds)[0]

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -36,10 +36,10 @@ def apply_resize_passes(
     """Return a model after migrate_opset (if `to` is given), resize_intent (if `intent`) and resize_form, and the log."""
     carried, log = Model(model(source)), ChangeLog()
     if to is not None:
-        builtin_passes()["migrate_opset"](opset=to).run(carried, log)  # type: ignore[call-arg]
+        make_pass("migrate_opset", opset=to).run(carried, log)
     if intent:
-        builtin_passes()["resize_intent"](dynamic=options.get("dynamic")).run(carried, log)  # type: ignore[call-arg]
-    builtin_passes()["resize_form"](**options).run(carried, log)  # type: ignore[arg-type]
+        make_pass("resize_intent", dynamic=options.get("dynamic")).run(carried, log)
+    make_pass("resize_form", **options).run(carried, log)
     check_legal(carried.proto)
     return carried.proto, log
 

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import ONNX_NEWEST, ORT_NEWEST, model, run
@@ -102,8 +102,8 @@ def check_chains(count: int, seed: int) -> int:
             target = rng.choice([target for target in TARGETS if target >= opset])
             log = ChangeLog()
             result = Model(onnx.ModelProto.FromString(source.SerializeToString()))
-            builtin_passes()["migrate_opset"](opset=target).run(result, log)  # type: ignore[call-arg]
-            builtin_passes()["resize_form"](form=form).run(result, log)  # type: ignore[call-arg]
+            make_pass("migrate_opset", opset=target).run(result, log)
+            make_pass("resize_form", form=form).run(result, log)
             changed += any(change.pass_name == "resize_form" for change in log.changes)
             if any(note.code == "resize-length" for note in log.notes):
                 continue  # may not load, and the report says so

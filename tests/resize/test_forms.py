@@ -12,7 +12,7 @@ from onnx_migrate.passes.resize import forms
 from onnx_migrate.passes.resize.spec import ResizeSpec, read_resize
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.migration import migrate
@@ -491,7 +491,7 @@ def some_axes(shape: str, attributes: str, given: str, opset: int) -> str:
 
 def named(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    result = builtin_passes()["runtime_limits"](targets=OPENCV).run(files.load(proto), log).proto  # type: ignore[call-arg]
+    result = make_pass("runtime_limits", targets=OPENCV).run(files.load(proto), log).proto
     check_legal(result)
     onnx.shape_inference.infer_shapes(result, check_type=True, strict_mode=True)
     return result, log

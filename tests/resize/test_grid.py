@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -183,7 +183,7 @@ def check_forms(count: int, seed: int) -> int:
         for form in ("auto", "sizes", "scales"):
             copy = onnx.ModelProto.FromString(source.SerializeToString())
             log = ChangeLog()
-            builtin_passes()["resize_form"](form=form).run(Model(copy), log)  # type: ignore[call-arg]
+            make_pass("resize_form", form=form).run(Model(copy), log)
             changed += len(log.changes)
             if copy != source:
                 np.testing.assert_array_equal(

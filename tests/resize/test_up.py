@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, run, same
@@ -310,7 +310,7 @@ def test_11_tf_half_pixel_for_nn_of_unknown_lengths(nearest: str, given: str, re
 @pytest.mark.parametrize("nearest", ROUNDINGS)
 def test_11_tf_half_pixel_for_nn_kept_on_request(nearest: str) -> None:
     source = model(half_pixel_for_nn(nearest, "s 1.1,0.6", "N,C,H,W"))
-    migrate = builtin_passes()["migrate_opset"](opset=18, keep=frozenset({"tf_half_pixel_for_nn"}))  # type: ignore[call-arg]
+    migrate = make_pass("migrate_opset", opset=18, keep=frozenset({"tf_half_pixel_for_nn"}))
 
     result = migrate.run(Model(model(source)), ChangeLog()).proto
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
@@ -27,7 +27,7 @@ def header(inputs: str, outputs: str, opset: int = 17, constants: str = "") -> s
 def flattened(source: str | onnx.ModelProto, **options: Any) -> tuple[onnx.ModelProto, ChangeLog]:
     """Return a model after the pass, which is valid, and what was changed; a second run changes nothing."""
     base, log = model(source), ChangeLog()
-    run_pass = builtin_passes()["control_flow"](**options).run
+    run_pass = make_pass("control_flow", **options).run
     result = run_pass(Model(model(base)), log)
     check_result(result, Model(base))
     onnx.checker.check_model(result.proto, full_check=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
@@ -18,7 +18,7 @@ from tests.harness import model, random_feeds, run
 def repaired(source: onnx.ModelProto | str, dynamic: Any) -> tuple[onnx.ModelProto, ChangeLog]:
     """Return the model with dims made dynamic, and what was changed."""
     log = ChangeLog()
-    result = builtin_passes()["dynamic_dims"](dynamic=dynamic).run(Model(model(source)), log).proto  # type: ignore[call-arg]
+    result = make_pass("dynamic_dims", dynamic=dynamic).run(Model(model(source)), log).proto
     check_legal(result)
     onnx.checker.check_model(result, full_check=True)
     assert all(change.exactness is Exactness.EXACT and change.reason for change in log.changes)

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
@@ -130,7 +130,7 @@ def written(proto: onnx.ModelProto, *domains: str) -> onnx.ModelProto:
     """Return a model without nodes of these domains, by default all that are known, which is held valid."""
     base = onnx.ModelProto.FromString(proto.SerializeToString())
     log = ChangeLog()
-    result = builtin_passes()["standard"](domains=domains).run(Model(base), log)  # type: ignore[call-arg]
+    result = make_pass("standard", domains=domains).run(Model(base), log)
     left = {node.domain for node in all_nodes(result.proto)} - {"", "local"}
     assert not left, left
     check_result(result, Model(proto))

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
@@ -26,7 +26,7 @@ NET = """17 (float[1,3,8,8] x) => (float[1,3,16,16] y, float[1,3,1,1] z, int64[4
 
 
 def name(source: onnx.ModelProto, dynamic: Any) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    result = builtin_passes()["dynamic_dims"](dynamic=dynamic).run(Model(source), ChangeLog()).proto  # type: ignore[call-arg]
+    result = make_pass("dynamic_dims", dynamic=dynamic).run(Model(source), ChangeLog()).proto
     return result, {port.name: port.shape for port in Interface.of(result).outputs}
 
 

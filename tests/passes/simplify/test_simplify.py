@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes, make_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
 from onnx_migrate.model.model import Model
@@ -29,7 +29,7 @@ g (float[N,3] x) => (float[N,3] y) <float[1] w = {2.}, float[1] v = {3.}> {
 
 
 def simplify(source: onnx.ModelProto, **options: object) -> onnx.ModelProto:
-    item = builtin_passes()["simplify"](isolated=False, **options)  # type: ignore[call-arg]
+    item = make_pass("simplify", isolated=False, **options)
     return inline(item.run(load(source), ChangeLog()))
 
 
@@ -141,7 +141,7 @@ def test_what_is_brought_to_float16_is_fused() -> None:
 def test_where_there_is_nothing_to_do_nothing_is_done() -> None:
     once = load(simplify(model(TEXT)))
     log = ChangeLog()
-    assert builtin_passes()["simplify"](isolated=False).run(once, log) is once  # type: ignore[call-arg]
+    assert make_pass("simplify", isolated=False).run(once, log) is once
     assert log.notes == []
 
 
@@ -179,7 +179,7 @@ def test_an_overridable_initializer_is_not_folded() -> None:
 
 
 def test_a_hang_ends(tmp_path: Path) -> None:
-    item = builtin_passes()["simplify"](limits=Limits(seconds=0.01))  # type: ignore[call-arg]
+    item = make_pass("simplify", limits=Limits(seconds=0.01))
 
     with pytest.raises(PassError, match="not done after"):
         item.run(load(model(TEXT)), ChangeLog())
@@ -209,7 +209,7 @@ def test_large_weights_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.data").unlink()
     log = ChangeLog()
 
-    result = builtin_passes()["simplify"](values_limit=1 << 16).run(source, log)  # type: ignore[call-arg]
+    result = make_pass("simplify", values_limit=1 << 16).run(source, log)
 
     assert operators(result.proto) == ["Conv", "Relu", "Flatten", "MatMul", "Add", "Mul"]
     assert [note.message for note in log.notes] == [
@@ -227,7 +227,7 @@ def test_a_model_of_which_some_weights_were_hidden_computes_the_same(tmp_path: P
     source = onnx.load(path)
 
     results = [
-        inline(builtin_passes()["simplify"](values_limit=limit, isolated=False).run(load(given), ChangeLog()))  # type: ignore[call-arg]
+        inline(make_pass("simplify", values_limit=limit, isolated=False).run(load(given), ChangeLog()))
         for limit in (0, 1 << 12, 1 << 16)
         for given in (path, source, source.SerializeToString())
     ]
@@ -242,7 +242,7 @@ def test_what_did_not_fit_is_said(tmp_path: Path) -> None:
     source = onnx.load(big(tmp_path))
     source.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones((800, 3, 3, 3), np.float32), "w"))
 
-    builtin_passes()["simplify"](values_limit=1 << 12, isolated=False).run(load(source), log)  # type: ignore[call-arg]
+    make_pass("simplify", values_limit=1 << 12, isolated=False).run(load(source), log)
 
     note = next(note for note in log.notes if note.code == "not-folded")
     assert note.subject == "w"
@@ -259,7 +259,7 @@ def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:
     given = load(tmp_path / "a.onnx")
     (tmp_path / "a.data").unlink()
 
-    result = builtin_passes()["simplify"](isolated=False).run(given, ChangeLog())  # type: ignore[call-arg]
+    result = make_pass("simplify", isolated=False).run(given, ChangeLog())
 
     assert operators(result.proto) == ["MatMul"]
     assert result.proto.graph.initializer[0] == given.proto.graph.initializer[0]

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import builtin_passes, make_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
@@ -33,7 +33,7 @@ def test_a_rank_that_a_folded_branch_had_hidden_is_corrected() -> None:
     source = model(TEXT)
     log = ChangeLog()
 
-    result = builtin_passes()["simplify"](isolated=False).run(load(source), log).proto  # type: ignore[call-arg]
+    result = make_pass("simplify", isolated=False).run(load(source), log).proto
 
     assert operators(result) == ["Relu", "Reshape"]
     assert [dim.dim_value for dim in result.graph.output[0].type.tensor_type.shape.dim] == [6]

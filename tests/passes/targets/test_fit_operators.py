@@ -8,7 +8,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.targets import Targets
@@ -19,7 +19,7 @@ from tests.support.targets import targets_of
 
 def fit(source: onnx.ModelProto, targets: Targets, *tolerances: float) -> tuple[onnx.ModelProto, ChangeLog]:
     """Return what the pass makes of a model, which must compute the same, and the log."""
-    item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
+    item, log = make_pass("fit_operators", targets=targets), ChangeLog()
     result = item.run(files.load(model(source)), log).proto
     feeds = random_feeds(source)
     same(run(source, feeds), run(result, feeds), "fitted", *tolerances)
@@ -65,7 +65,7 @@ def test_what_cannot_be_decomposed_is_refused_with_its_source_and_the_release_th
 def test_a_value_that_is_not_taken_is_written_otherwise_where_a_step_down_does() -> None:
     targets = targets_of(LACKING + '[[operator]]\nnames = ["Reshape"]\nattributes = { allowzero = [0] }\n')
     text = "17 (float[2,3] x) => (float[a,b] y) <int64[2] s = {%s}> { y = Reshape <allowzero = 1> (x, s) }"
-    item, log = builtin_passes()["fit_operators"](targets=targets), ChangeLog()  # type: ignore[call-arg]
+    item, log = make_pass("fit_operators", targets=targets), ChangeLog()
     result = item.run(files.load(model(text % "3, 2")), log).proto
 
     assert [attribute.i for attribute in result.graph.node[0].attribute] in ([], [0])
@@ -149,7 +149,7 @@ PARTLY = """17 (float[2,3,4] x, float[4] s) => (float[2,3,4] y, float[1,1,1] z) 
 def test_a_best_effort_writes_what_can_be_done_and_names_what_is_left() -> None:
     source, log = model(PARTLY), ChangeLog()
     feeds = random_feeds(source)
-    item = builtin_passes()["fit_operators"](targets=targets_of(LACKING), best_effort=True)  # type: ignore[call-arg]
+    item = make_pass("fit_operators", targets=targets_of(LACKING), best_effort=True)
     result = item.run(files.load(model(PARTLY)), log)
     again = item.run(result.copy(), log)
 

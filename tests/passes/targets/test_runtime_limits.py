@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate import files, migrate
 from onnx_migrate.compatibility import CompatibilityChecker
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -22,7 +22,7 @@ TRIES_17 = targets_of('newer = "tried"\noperators = "any"\n[[release]]\nopset = 
 
 def fitted(proto: onnx.ModelProto, targets: Targets) -> tuple[onnx.ModelProto, ChangeLog]:
     log = ChangeLog()
-    return builtin_passes()["runtime_limits"](targets=targets).run(files.load(proto), log).proto, log  # type: ignore[call-arg]
+    return make_pass("runtime_limits", targets=targets).run(files.load(proto), log).proto, log
 
 
 @pytest.mark.parametrize(("ir_version", "lowered"), [(7, 7), (8, 8), (9, 8), (13, 8)])

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
@@ -215,7 +215,7 @@ def test_a_pool_over_the_whole_image_before_weights_becomes_global(operator: str
         )
     )
     log = ChangeLog()
-    result = builtin_passes()["dynamic_dims"](dynamic="x:N,2,H,W").run(Model(model(source)), log).proto  # type: ignore[call-arg]
+    result = make_pass("dynamic_dims", dynamic="x:N,2,H,W").run(Model(model(source)), log).proto
 
     (change,) = log.changes
     assert change.after is not None
