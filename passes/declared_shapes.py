@@ -11,7 +11,15 @@ import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.facts.shapes import Dims, contradict, dims_of, dims_text, inferred_graph, set_dims
+from onnx_migrate.facts.shapes import (
+    Dims,
+    InferredOutputs,
+    contradict,
+    dims_of,
+    dims_text,
+    inferred_graph,
+    set_dims,
+)
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.resize import lengths_differ
@@ -36,7 +44,9 @@ class DeclaredShapes(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
-        graph = model.proto.graph
+        graph, known = model.proto.graph, log.fact(InferredOutputs, "", "")
+        if known is not None and known.confirms(graph):
+            return model
         try:
             inferred = inferred_graph(model.proto)
         except CannotMigrate as error:

@@ -12,6 +12,7 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import scopes
+from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies as bodies_of
 from onnx_migrate.model.graphs import function_path, nested_nodes, node_label, operator_of
@@ -113,14 +114,17 @@ class MigrateOpset(Pass):
         if newest is not None and newest < target:
             ir_version = ir_version if self.keep_ir else max(ir_version, minimal_ir_version(target))
         driver = Driver(Lift(proto, target, log, keep=self.keep))
+        types = TypeTable(proto)
         for scope, (owner, version) in zip(
-            scopes(proto, model.weights, result_ir_version=ir_version), bodies, strict=True
+            scopes(proto, model.weights, result_ir_version=ir_version, types=types), bodies, strict=True
         ):
             if version is not None:
                 # At the target too: a node may have the form of an older version than its body imports.
                 driver.body(scope, version)
                 if version < target:
                     set_onnx_opset(owner, target)
+        if types.outputs is not None:
+            log.record_fact("", "", types.outputs)
         set_ir_version(proto, ir_version, log, self.name)
         if self.unlist and overridable:
             log.note(

@@ -18,6 +18,7 @@ from onnx_migrate.engine.validity import (
 )
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.facts.onnx_inference import remembering
+from onnx_migrate.facts.shapes import InferredOutputs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.change_log import Attempt, ChangeLog, Exactness
@@ -185,6 +186,7 @@ class PipelineRun:
             self._before_optional = before
 
     def _start_segment(self) -> None:
+        self._log.facts.pop((InferredOutputs, "", ""), None)  # other numbers may come in other shapes
         self._start, self._first_change = self._model.copy(), len(self._log.changes)
 
     def _segment(self, unsimplified: Model, result: Model, ended_by: str = "") -> Segment[Model]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import onnx
 
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
-from onnx_migrate.model.graphs import Body, bodies, directly_inside
+from onnx_migrate.model.graphs import Body, bodies, directly_inside, fed_inputs
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = [
     "Dims",
+    "InferredOutputs",
     "contradict",
     "dims_of",
     "dims_text",
     "drop_value_info",
+    "forget_output_shapes",
     "forget_symbols",
     "inferred_graph",
     "inferred_outputs",
@@ -24,6 +27,36 @@ __all__ = [
 ]
 
 Dims = tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True)
+class InferredOutputs:
+    """The fact that the dims of a main graph's outputs were inferred from these inputs, and from no other declaration."""
+
+    inputs: tuple[bytes, ...]
+    dims: dict[str, Dims | None]
+
+    @classmethod
+    def of(cls, inferred: onnx.GraphProto) -> InferredOutputs:
+        """Return the fact for a graph that onnx has inferred."""
+        return cls(_inputs(inferred), {value.name: dims_of(value) for value in inferred.output})
+
+    def confirms(self, graph: onnx.GraphProto) -> bool:
+        """Return whether each number that a graph declares of its inputs, outputs and inner values is one of these."""
+        if graph.value_info or _inputs(graph) != self.inputs:
+            return False
+        return all(map(self.includes, graph.output))
+
+    def includes(self, output: onnx.ValueInfoProto) -> bool:
+        """Return whether inference found the rank and each number that an output declares."""
+        declared, found = dims_of(output), self.dims.get(output.name)
+        if declared is None or found is None or len(found) != len(declared):
+            return declared is None
+        return all(own == dim for own, dim in zip(declared, found, strict=True) if isinstance(own, int))
+
+
+def _inputs(graph: onnx.GraphProto) -> tuple[bytes, ...]:
+    return tuple(value.SerializeToString(deterministic=True) for value in fed_inputs(graph))
 
 
 def forget_symbols(proto: onnx.ModelProto) -> int:
@@ -85,19 +118,26 @@ def inferred_graph(proto: onnx.ModelProto, sizes: Mapping[str, int] | None = Non
         for dim in value.type.tensor_type.shape.dim:
             if sizes and dim.dim_param in sizes:
                 dim.dim_value = sizes[dim.dim_param]
-    # Of an initializer that is an output too, inference takes the output's type: without a shape, a Slice has default axes.
-    stored = {tensor.name: tensor.dims for tensor in copy.graph.initializer}
-    for value in copy.graph.output:
-        if value.name in stored:
-            set_dims(value, tuple(stored[value.name]))
-        elif value.type.WhichOneof("value") == "tensor_type":
-            value.type.tensor_type.ClearField("shape")
+    forget_output_shapes(copy.graph)
     try:
         return infer_shapes(copy).graph
     except InferenceError as error:
         raise CannotMigrate(
             f"onnx cannot infer shapes from the model's inputs: {error}", code="not-inferred"
         ) from error
+
+
+def forget_output_shapes(graph: onnx.GraphProto) -> None:
+    """Remove the declared shapes of a graph's outputs, in place, but for those of initializers.
+
+    Of an initializer that is an output too, inference takes the output's type: without a shape, a Slice has default axes.
+    """
+    stored = {tensor.name: tensor.dims for tensor in graph.initializer}
+    for value in graph.output:
+        if value.name in stored:
+            set_dims(value, tuple(stored[value.name]))
+        elif value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
 
 
 def dims_of(value: onnx.ValueInfoProto) -> Dims | None:

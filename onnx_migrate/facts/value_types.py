@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import onnx
 from onnx import AttributeProto
 
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
+from onnx_migrate.facts.shapes import InferredOutputs, contradict, dims_of, forget_output_shapes, set_dims
 from onnx_migrate.model.graphs import (
     BodyKey,
     FunctionKey,
@@ -18,6 +20,7 @@ from onnx_migrate.model.graphs import (
     called,
     function_key,
     initializer_types,
+    inputs_of_each,
     nested_bodies,
     nested_nodes,
 )
@@ -82,8 +85,12 @@ class TypeTable:
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self._proto: onnx.ModelProto | None = skeleton(proto)
+        self.outputs: InferredOutputs | None = None
+        """The dims of the outputs, where inference has run, and nothing but inputs and outputs is declared."""
+        self._declares_inner = False
         # Operators that onnx has removed are replaced, so that it infers the types of what reads their outputs.
         for located in bodies(self._proto):
+            self._declares_inner |= bool(located.key or located.body.value_info)
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
             if opset is not None:
                 substitute_for_inference(located.body.node, opset)
@@ -109,7 +116,7 @@ class TypeTable:
     def _infer(self, proto: onnx.ModelProto) -> None:
         self._functions = {function_key(function): function for function in proto.functions}
         self._ir_version = proto.ir_version
-        inferred = _infer_shapes(proto)
+        inferred = _infer_shapes(proto) if self._declares_inner else self._infer_outputs(proto)
         self._collect(None, inferred.graph)
         seen: set[tuple[FunctionKey, bytes]] = set()
         queue = list(self._calls(inferred.graph))
@@ -125,6 +132,25 @@ class TypeTable:
             graph = _infer_shapes(self._instance(key, given, attributes)).graph
             self._collect(key, graph)
             queue.extend(self._calls(graph))
+
+    def _infer_outputs(self, proto: onnx.ModelProto) -> onnx.ModelProto:
+        """Infer a model of one graph, first without the shapes that its outputs declare."""
+        declared = onnx.GraphProto(output=proto.graph.output)
+        forget_output_shapes(proto.graph)
+        try:
+            inferred = infer_shapes(proto)
+        except InferenceError:
+            return proto
+        finally:
+            del proto.graph.output[:]
+            proto.graph.output.extend(declared.output)
+        self.outputs = InferredOutputs.of(inferred.graph)
+        unknown = {value.name for value in declared.output if not self.outputs.includes(value)}
+        if unknown and not unknown.isdisjoint(chain.from_iterable(inputs_of_each(proto.graph.node))):
+            return _infer_shapes(proto)  # what reads them is inferred from the declaration
+        for value, given in zip(inferred.graph.output, declared.output, strict=True):
+            _believe(value, given)
+        return inferred
 
     def _collect(self, function: FunctionKey | None, main: onnx.GraphProto) -> None:
         seen: dict[bytes, ValueType] = {}
@@ -187,6 +213,16 @@ class TypeTable:
                     found[callee] = self._functions[callee]
                     queue.append(callee)
         return list(found.values())
+
+
+def _believe(value: onnx.ValueInfoProto, declared: onnx.ValueInfoProto) -> None:
+    """Complete the inferred dims of an output by those declared, as onnx does: it believes these where the two contradict."""
+    own, found = dims_of(declared), dims_of(value)
+    if own is not None and (found is None or contradict(own, found)):
+        value.CopyFrom(declared)
+    elif own is not None and found is not None:
+        numbers = [a if isinstance(a, int) else b for a, b in zip(own, found, strict=True)]
+        set_dims(value, tuple(b if isinstance(b, int) else a or b for a, b in zip(own, numbers, strict=True)))
 
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:

@@ -11,6 +11,7 @@ from onnx import helper
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.shapes import (
     Dims,
+    InferredOutputs,
     contradict,
     dims_of,
     dims_text,
@@ -128,3 +129,23 @@ def test_a_contradiction_is_of_ranks_or_numbers(
     declared: Dims | None, found: Dims | None, expected: bool
 ) -> None:
     assert contradict(declared, found) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(float[N,3] x) => (float[N,3] y) { y = Relu(x) }", True),
+        ("(float[N,3] x) => (float[M,3] y) { y = Relu(x) }", True),  # a symbol contradicts nothing
+        ("(float[N,3] x) => (float y) { y = Relu(x) }", False),  # declared as a scalar
+        ("(float[N,3] x) => (y) { y = Relu(x) }", True),
+        ("(float[N,3] x) => (float[5,3] y) { y = Relu(x) }", False),
+        ("(float[N,3] x) => (float[N,3] z) { z = Relu(x) }", False),
+        ("(float[5,3] x) => (float[5,3] y) { y = Relu(x) }", False),
+        ("(float[N,3] x) => (float[N,3] y) <float[N,3] a> { a = Relu(x) y = Relu(a) }", False),
+    ],
+)
+def test_dims_that_were_inferred_confirm_a_graph(text: str, expected: bool) -> None:
+    header = '<ir_version: 8, opset_import: ["": 17]> g '
+    inferred = inferred_graph(model(f"{header} (float[N,3] x) => (float[N,3] y) {{ y = Relu(x) }}"))
+
+    assert InferredOutputs.of(inferred).confirms(model(header + text).graph) is expected

@@ -111,3 +111,36 @@ def test_names_of_dims_that_two_calls_disagree_on_are_unknown() -> None:
 
     assert one.meet(other) == ValueType(TensorProto.FLOAT, (None, None), symbols=("N", ""))
     assert one.meet(ValueType(TensorProto.FLOAT, (2, 3))).symbols == ()
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("[N,6]", ValueType(F, (None, 6), symbols=("N", ""))),
+        ("[M,6]", ValueType(F, (None, 6), symbols=("M", ""))),
+        ("[4,6]", ValueType(F, (4, 6))),
+        ("[4,7]", ValueType(F, (4, 7))),  # onnx believes a declaration that contradicts what it infers
+        ("[6]", ValueType(F, (6,))),
+    ],
+)
+def test_an_output_has_the_declared_dims_and_the_inferred_ones_where_none_are(
+    declared: str, expected: ValueType
+) -> None:
+    table = TypeTable(model(HEAD + f"(float[N,2,3] x) => (float{declared} y) {{ y = Flatten(x) }}"))
+
+    assert table.lookup(None, (), "y") == expected
+    assert table.outputs is not None
+    assert table.outputs.dims == {"y": ("N", 6)}
+
+
+def test_what_reads_an_output_is_inferred_from_its_declaration() -> None:
+    table = TypeTable(model(HEAD + "(float[N] x) => (int64[1,7] y, z) { y = NonZero(x) z = Transpose(y) }"))
+
+    assert table.lookup(None, (), "z").shape == (7, 1)
+
+
+def test_outputs_that_a_declaration_inside_may_decide_are_not_known_from_the_inputs() -> None:
+    table = TypeTable(model(HEAD + "(float[2] x) => (float[2] y) <float[2] a> { a = Neg(x) y = Neg(a) }"))
+
+    assert table.lookup(None, (), "y").shape == (2,)
+    assert table.outputs is None

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import onnx
+import pytest
 from onnx import helper
 
+from onnx_migrate import migrate
 from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.facts import onnx_inference
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from tests.engine.passes import Own
 from tests.harness import model
 
 TEXT = "17 (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAveragePool(a) }"
@@ -71,3 +76,42 @@ def test_nothing_is_corrected_where_onnx_infers_another_length_than_runs() -> No
 
     assert result.SerializeToString() == before
     assert codes in (["shapes-in-doubt"], [])
+
+
+@pytest.mark.parametrize(("declared", "inferences"), [("[N,3,1,1]", 1), ("[N,3,7,7]", 2)])
+def test_what_was_inferred_for_the_migration_is_inferred_again_only_where_it_contradicts_the_model(
+    declared: str, inferences: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    real = onnx_inference._inferred
+    monkeypatch.setattr(onnx_inference, "_inferred", lambda model: asked.append(model) or real(model))
+    source = model(
+        f"9 (float[N,3,4,4] x) => (float{declared} y) {{ a = Softmax<axis = 3>(x)  y = GlobalAveragePool(a) }}"
+    )
+
+    result = migrate(source, opset=13, simplify=False, verify="off")
+
+    assert len(asked) == inferences
+    assert [dim.dim_value for dim in result.model.graph.output[0].type.tensor_type.shape.dim] == [0, 3, 1, 1]
+
+
+class Reshapes(Own):
+    """Makes the pool at the end a Relu, which keeps the lengths of its input."""
+
+    name = "reshapes"
+    changes_numbers = True
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        model.proto.graph.node[-1].op_type = "Relu"
+        return model
+
+
+def test_a_pass_that_changes_numbers_may_change_dims() -> None:
+    source = model(
+        "9 (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Softmax<axis = 3>(x)  y = GlobalAveragePool(a) }"
+    )
+    passes = (make_pass("migrate_opset", opset=13), Reshapes(), make_pass("declared_shapes"))
+
+    result = Pipeline(passes).run(Model(source), ChangeLog()).model.proto
+
+    assert [dim.dim_value for dim in result.graph.output[0].type.tensor_type.shape.dim] == [0, 3, 4, 4]
