@@ -172,7 +172,7 @@ def inspect(
     found = Counter(map(_operator, located_nodes(proto)))
     operators = tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name))
     own = {function.domain for function in proto.functions}
-    stored = list(stored_weights(proto))
+    stored = list(stored_weights(bodies(proto)))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
     plan = _plan(

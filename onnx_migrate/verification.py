@@ -15,7 +15,7 @@ from onnx_migrate.errors import CannotMigrate, MigrateError, PassError, Verifica
 from onnx_migrate.messages import listed
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.fixed_values import ValuesFixed
-from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.graphs import all_nodes, bodies
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, tell_distance
@@ -239,7 +239,7 @@ class Verifying:
             if kind.helps_to_load:
                 first, before = len(self.log.changes), model
                 model = kind().run(before.copy(), self.log)
-                counts = operator_counts(before.proto), operator_counts(model.proto)
+                counts = operator_counts(bodies(before.proto)), operator_counts(bodies(model.proto))
                 if model.proto != before.proto:
                     record_effect(self.log, name, *counts, first)
         return model

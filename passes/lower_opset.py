@@ -18,9 +18,6 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import newest_onnx_opset
 from onnx_migrate.standard.targets import Targets
 
-from .ir_version import fit_ir_version
-from .targets.runtime_faults import bound_opset, fault_bound
-
 __all__ = ["LowerOpset"]
 
 
@@ -59,10 +56,14 @@ class LowerOpset(Pass):
                 break  # the nearest that can be reached
         newest = wished = newest_onnx_opset(model.proto)
         if self.targets is not None:  # the opset at which none computes a node wrongly need not be reached
+            from .targets.runtime_faults import fault_bound
+
             wished = fault_bound(model, self.targets, newest, log, self.name)
         if wished < newest:
             model, lowered = self._lower(model, wished, log, nearest=True).model, True
         if lowered and not self.keep_ir:
+            from .ir_version import fit_ir_version
+
             fit_ir_version(model, log, self.name)
         return model
 
@@ -70,6 +71,8 @@ class LowerOpset(Pass):
         """Return the opset to reach, which what a lowering writes may bound further."""
         if self.targets is None:
             return self.opset
+        from .targets.runtime_faults import bound_opset
+
         return bound_opset(
             model.proto, self.targets, min(self.opset, newest_onnx_opset(model.proto)), log, self.name
         )

@@ -15,7 +15,7 @@ from onnx_migrate.facts.scope import scopes
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import bodies as bodies_of
-from onnx_migrate.model.graphs import function_path, nested_nodes, node_label, operator_of
+from onnx_migrate.model.graphs import function_path, nested_nodes, node_label
 from onnx_migrate.model.interface import lists_some_initializers, unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -150,10 +150,9 @@ class MigrateOpset(Pass):
         found: dict[str, int] = {}
         for located in bodies_of(proto):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
-            for domain, operator in located.operators:
+            for (domain, operator), count in located.operators.items():
                 node = onnx.NodeProto(domain=domain, op_type=operator)
                 if opset is not None and is_runtime_operator(node, opset):
-                    count = list(map(operator_of, located.body.node)).count((domain, operator))
                     found[operator] = found.get(operator, 0) + count
         for operator, count in sorted(found.items()):
             log.note(

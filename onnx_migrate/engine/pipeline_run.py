@@ -19,6 +19,7 @@ from onnx_migrate.engine.validity import (
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.facts.shapes import InferredOutputs
+from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.rewrite.change_log import Attempt, ChangeLog, Exactness
@@ -112,7 +113,7 @@ class PipelineRun:
         self._after = after
         self._own = all(map(is_builtin, self._passes))
         self._model = original.copy()
-        self._counts = operator_counts(original.proto)
+        self._counts = operator_counts(bodies(original.proto))
         self._start = self._original = original
         self._first_change = len(log.changes)
         self._segments: list[Segment[Model]] = []
@@ -226,7 +227,7 @@ class PipelineRun:
         self._model = result
         said = logged != (len(self._log.changes), len(self._log.notes))
         if said or not self._own or nodes <= CHECKED_NODES or nodes != len(result.proto.graph.node):
-            counts = operator_counts(result.proto)
+            counts = operator_counts(bodies(result.proto))
             record_effect(self._log, item.name, self._counts, counts, logged[0])
             self._counts = counts
         if self._after is not None:

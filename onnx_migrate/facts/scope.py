@@ -67,6 +67,8 @@ class Scope:
         default_factory=dict, repr=False
     )
     _reads: set[str] = field(default_factory=set, repr=False)
+    _written: list[onnx.NodeProto] = field(default_factory=list, repr=False)
+    """Nodes that were written since the names in `_reads` were collected."""
     _reads_body: bool = field(default=False, repr=False)
     constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
     """Cached summaries of constants, by name (see `rewrite.constant_summary`)."""
@@ -213,7 +215,7 @@ class Scope:
         """Include a node that was written after the scope was created in the lookups of constants and of names read."""
         if _is_constant(node):
             self._table()[node.output[0]] = node
-        self._reads.update(node.input[:])
+        self._written.append(node)
 
     @cached_property
     def makers(self) -> dict[str, onnx.NodeProto]:
@@ -230,6 +232,8 @@ class Scope:
                 self._reads.update(output_names(body))
                 self._reads.update(chain.from_iterable(inputs_of_each(body.node)))
             self._reads_body = True
+        self._reads.update(chain.from_iterable(inputs_of_each(self._written)))
+        self._written.clear()
         return name in self._reads
 
     def _table(self) -> dict[str, TensorProto | onnx.NodeProto]:

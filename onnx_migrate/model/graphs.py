@@ -7,6 +7,7 @@ or sparse initializers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -75,9 +76,9 @@ class LocatedBody:
     """Whose opset imports hold in the body: the model's, or those of the function that it is or that contains it."""
 
     @cached_property
-    def operators(self) -> set[tuple[str, str]]:
-        """The domain and operator of each node when this is first asked, which is before nodes with sub-graphs are added."""
-        return operators_of(self.body.node)
+    def operators(self) -> Counter[tuple[str, str]]:
+        """How many nodes are of a domain and operator, when first asked, which is before nodes with sub-graphs are added."""
+        return Counter(map(operator_of, self.body.node))
 
 
 operator_of = attrgetter("domain", "op_type")
@@ -300,12 +301,12 @@ def initializer_types(graph: onnx.GraphProto) -> Iterator[tuple[str, int, tuple[
         yield sparse.values.name, sparse.values.data_type, tuple(sparse.dims)
 
 
-def stored_weights(proto: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, ...]]:
-    """Yield what a model stores as constants, in all its bodies: initializers and the values of Constants.
+def stored_weights(found: Iterable[LocatedBody]) -> Iterator[tuple[onnx.TensorProto, ...]]:
+    """Yield what these bodies store as constants: initializers and the values of Constants.
 
     A sparse one is its values and its indices.
     """
-    for located in bodies(proto):
+    for located in found:
         body = located.body
         if isinstance(body, onnx.GraphProto):
             yield from ((tensor,) for tensor in body.initializer)
@@ -320,8 +321,8 @@ def stored_weights(proto: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, .
 
 
 def weight_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yield the tensors of `stored_weights`."""
-    return chain.from_iterable(stored_weights(proto))
+    """Yield the tensors of `stored_weights` of all bodies of a model."""
+    return chain.from_iterable(stored_weights(bodies(proto)))
 
 
 def initializer_names(graph: onnx.GraphProto) -> set[str]:

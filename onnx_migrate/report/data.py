@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Literal, NamedTuple, TypeVar
 
 import onnx
 
 from onnx_migrate.model.dims.plan import DimPlan
-from onnx_migrate.model.graphs import weight_tensors
+from onnx_migrate.model.graphs import bodies, stored_weights
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.report.json_form import Seconds
@@ -58,7 +59,8 @@ class ModelSummary:
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> ModelSummary:
         """Summarise a model."""
-        interface, operators = Interface.of(proto), operator_counts(proto)
+        interface, found = Interface.of(proto), list(bodies(proto))
+        operators = operator_counts(found)
         return cls(
             onnx_opset(proto.opset_import, ir_version=proto.ir_version),
             proto.ir_version,
@@ -67,7 +69,7 @@ class ModelSummary:
             interface.inputs,
             interface.outputs,
             tuple(operators.items()),
-            sum(map(_bytes, weight_tensors(proto))),
+            sum(map(_bytes, chain.from_iterable(stored_weights(found)))),
         )
 
 

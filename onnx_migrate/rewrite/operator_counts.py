@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnx_migrate.model.graphs import function_key, may_hold_graphs, operator_of, subgraphs
+from onnx_migrate.model.graphs import LocatedBody, bodies, function_key
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx
 
@@ -30,10 +30,10 @@ def operator_name(domain: str, op_type: str) -> str:
     return op_type if is_onnx(domain) else f"{domain}.{op_type}"
 
 
-def operator_counts(proto: onnx.ModelProto) -> dict[str, int]:
-    """Return the number of nodes by operator in all bodies of a model, in the order of their names."""
+def operator_counts(found: Iterable[LocatedBody]) -> dict[str, int]:
+    """Return the number of nodes by operator in all these bodies, in the order of their names."""
     named: Counter[str] = Counter()
-    for key, number in _counted(proto).items():
+    for key, number in _counted(found).items():
         named[operator_name(*key)] += number
     return dict(sorted(named.items()))
 
@@ -41,27 +41,13 @@ def operator_counts(proto: onnx.ModelProto) -> dict[str, int]:
 def nodes_by_operator(proto: onnx.ModelProto) -> dict[tuple[str, str], int]:
     """Return the number of nodes by domain and operator in all bodies of a model, without calls of local functions."""
     functions = {function_key(function)[:2] for function in proto.functions}
-    return {key: number for key, number in _counted(proto).items() if key not in functions}
+    return {key: number for key, number in _counted(bodies(proto)).items() if key not in functions}
 
 
-def _counted(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
+def _counted(found: Iterable[LocatedBody]) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
-    pending: list[Iterable[onnx.NodeProto]] = [
-        proto.graph.node,
-        *(function.node for function in proto.functions),
-    ]
-    while pending:
-        nodes = pending.pop()
-        found = Counter(map(operator_of, nodes))
-        counts.update(found)
-        holders = {key for key in found if may_hold_graphs(*key)}
-        if holders:
-            pending.extend(
-                graph.node
-                for node in nodes
-                if (node.domain, node.op_type) in holders
-                for _, _, graph in subgraphs(node)
-            )
+    for located in found:
+        counts.update(located.operators)
     return counts
 
 

@@ -95,9 +95,9 @@ class Rewriter(NodeView):
     def drop(self, *names: str) -> None:
         """Remove attributes, whatever they hold."""
         attributes = self.node.attribute
-        found = [index for index, attribute in enumerate(attributes[:]) if attribute.name in names]
-        for index in reversed(found):
-            del attributes[index]
+        for index in range(len(attributes) - 1, -1, -1):
+            if attributes[index].name in names:
+                del attributes[index]
 
     def set(self, name: str, value: Any) -> None:
         """Set an attribute; its type follows from the Python value, as in onnx.helper.make_attribute."""
