@@ -37,8 +37,10 @@ def from_path(path: Path, name: str) -> tuple[onnx.ModelProto, Weights]:
         target, folder = real_path(path), real_path(path.parent)
     except OSError as error:
         raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
+    if os.path.dirname(target) == folder:
+        return proto, weights
     external = (tensor for tensor in tensors(proto) if tensor.data_location == TensorProto.EXTERNAL)
-    if os.path.dirname(target) == folder or any(location_of(tensor) != path.name for tensor in external):
+    if any(location_of(tensor) != path.name for tensor in external):
         return proto, weights
     weights = Weights(Path(target).parent, source=Path(target))
     return from_file(Path(target), name, weights), weights

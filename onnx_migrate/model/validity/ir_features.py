@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 import onnx
 from onnx import AttributeProto, NodeProto
@@ -33,6 +35,8 @@ _RELEASED = ("ai.onnx", "ai.onnx.ml", "ai.onnx.training")
 """The domains whose opsets are released together with IR versions."""
 
 _HAS_DEVICES = "device_configurations" in NodeProto.DESCRIPTOR.fields_by_name
+_rare = attrgetter("metadata_props", "overload", *(["device_configurations"] if _HAS_DEVICES else []))
+"""Returns the fields of a node that few models have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class _Finder:
         if isinstance(body, onnx.GraphProto):
             self._graph(body, path)
         types = any(_may_hold_types(*operator) for operator in located.operators)
+        if not types and not any(chain.from_iterable(map(_rare, body.node))):
+            return
         for node in body.node:
             if node.metadata_props:
                 self._add(IrFeature.METADATA, _where(path, node))
