@@ -221,8 +221,8 @@ def _believe(value: onnx.ValueInfoProto, declared: onnx.ValueInfoProto) -> None:
     if own is not None and (found is None or contradict(own, found)):
         value.CopyFrom(declared)
     elif own is not None and found is not None:
-        numbers = [a if isinstance(a, int) else b for a, b in zip(own, found, strict=True)]
-        set_dims(value, tuple(b if isinstance(b, int) else a or b for a, b in zip(own, numbers, strict=True)))
+        pairs = zip(own, found, strict=True)
+        set_dims(value, tuple(b if isinstance(b, int) or a is None else a for a, b in pairs))
 
 
 def _infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:

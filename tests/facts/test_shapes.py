@@ -140,7 +140,8 @@ def test_a_contradiction_is_of_ranks_or_numbers(
         ("(float[N,3] x) => (y) { y = Relu(x) }", True),
         ("(float[N,3] x) => (float[5,3] y) { y = Relu(x) }", False),
         ("(float[N,3] x) => (float[N,3] z) { z = Relu(x) }", False),
-        ("(float[5,3] x) => (float[5,3] y) { y = Relu(x) }", False),
+        ("(float[5,3] x) => (float[N,3] y) { y = Relu(x) }", False),
+        ("(float[N,3] x, float[1] w) => (float[N,3] y) <float[1] w = {1}> { y = Add(x, w) }", True),
         ("(float[N,3] x) => (float[N,3] y) <float[N,3] a> { a = Relu(x) y = Relu(a) }", False),
     ],
 )

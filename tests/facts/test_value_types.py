@@ -139,8 +139,16 @@ def test_what_reads_an_output_is_inferred_from_its_declaration() -> None:
     assert table.lookup(None, (), "z").shape == (7, 1)
 
 
-def test_outputs_that_a_declaration_inside_may_decide_are_not_known_from_the_inputs() -> None:
-    table = TypeTable(model(HEAD + "(float[2] x) => (float[2] y) <float[2] a> { a = Neg(x) y = Neg(a) }"))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2] x) => (float[2] y) <float[2] a> { a = Neg(x) y = Neg(a) }",
+        """(bool c, float[2] x) => (float[2] y) {
+            y = If(c) <then_branch = t () => (float[2] p) { p = Neg(x) }, else_branch = e () => (float[2] q) { q = Abs(x) }> }""",
+    ],
+)
+def test_outputs_that_a_declaration_inside_may_decide_are_not_known_from_the_inputs(text: str) -> None:
+    table = TypeTable(model(HEAD + text))
 
     assert table.lookup(None, (), "y").shape == (2,)
     assert table.outputs is None
