@@ -118,6 +118,7 @@ def test_names_of_dims_that_two_calls_disagree_on_are_unknown() -> None:
     [
         ("[N,6]", ValueType(F, (None, 6), symbols=("N", ""))),
         ("[M,6]", ValueType(F, (None, 6), symbols=("M", ""))),
+        ("[N,M]", ValueType(F, (None, 6), symbols=("N", ""))),
         ("[4,6]", ValueType(F, (4, 6))),
         ("[4,7]", ValueType(F, (4, 7))),  # onnx believes a declaration that contradicts what it infers
         ("[6]", ValueType(F, (6,))),
