@@ -65,15 +65,15 @@ class Cleanup(Pass):
         each = names_read_by_each(body.node, located.operators)
         read = {*output_names(body), *filter(None, chain.from_iterable(each))}
         live: list[onnx.NodeProto] = []
-        all_read = read.issuperset(filter(None, chain.from_iterable(outputs_of_each(body.node))))
-        if not all_read:
+        dead = 0
+        if not read.issuperset(filter(None, chain.from_iterable(outputs_of_each(body.node)))):
             read = set(output_names(body))
             for node in reversed(body.node):
                 made = list(node.output)
                 if not read.isdisjoint(made) or not any(made):
                     live.append(node)
                     read.update(names_read(node))
-        dead = 0 if all_read else len(body.node) - len(live)
+            dead = len(body.node) - len(live)
         if dead:
             _replace(body.node, live[::-1])
             log.note(

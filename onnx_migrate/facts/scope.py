@@ -66,10 +66,9 @@ class Scope:
     _shared: dict[tuple[str | np.dtype[Any], tuple[int, ...], bytes], str] = field(
         default_factory=dict, repr=False
     )
-    _reads: set[str] = field(default_factory=set, repr=False)
+    _reads: set[str] | None = field(default=None, repr=False)
     _written: list[onnx.NodeProto] = field(default_factory=list, repr=False)
     """Nodes that were written since the names in `_reads` were collected."""
-    _reads_body: bool = field(default=False, repr=False)
     constant_summaries: dict[str, bytes] = field(default_factory=dict, repr=False)
     """Cached summaries of constants, by name (see `rewrite.constant_summary`)."""
     leading_constants: list[onnx.NodeProto] = field(default_factory=list, repr=False)
@@ -227,11 +226,11 @@ class Scope:
 
         The answer may be outdated for a value that nodes read before the rewrite.
         """
-        if not self._reads_body:
+        if self._reads is None:
+            self._reads = set()
             for _, body in nested_bodies(self.body):
                 self._reads.update(output_names(body))
                 self._reads.update(chain.from_iterable(inputs_of_each(body.node)))
-            self._reads_body = True
         self._reads.update(chain.from_iterable(inputs_of_each(self._written)))
         self._written.clear()
         return name in self._reads
