@@ -25,7 +25,6 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets.read import find
 from onnx_migrate.verdicts import DynamicProof, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
-from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.prover import Proof, Prover, first_difference
 from onnx_migrate.verify.settings import Settings
 
@@ -352,6 +351,8 @@ class ProvingInRuntimes:
         self, original: Model, result: PipelineResult
     ) -> tuple[tuple[RuntimeProof, ...], list[RuntimeProof]]:
         """Return what came of the result in each runtime, and those in which it fails."""
+        from onnx_migrate.verify.other_runtimes.proof import prove_models
+
         settings, intended = self.verifying.prover.settings, result.segments[-1].original
         if intended.as_given is original.proto:
             intended = original

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lower_model import Lowered, lower_model
-from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import newest_onnx_opset
 from onnx_migrate.standard.targets import Targets
+
+if TYPE_CHECKING:
+    from onnx_migrate.engine.steps.lower_model import Lowered
+    from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 
 __all__ = ["LowerOpset"]
 
@@ -79,6 +80,9 @@ class LowerOpset(Pass):
 
     def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
         """Lower to an opset, or to the nearest one where that will do."""
+        from onnx_migrate.engine.steps.lower import OLDEST
+        from onnx_migrate.engine.steps.lower_model import lower_model
+
         nearest = nearest or self.nearest
         if opset < OLDEST:
             raise UsageError(

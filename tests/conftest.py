@@ -60,13 +60,20 @@ def _skipping_new_notation() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--every`."""
+    """Add `--every` and `--few`."""
     parser.addoption(
         "--every",
         type=int,
         default=1,
         metavar="N",
-        help=f"of a test of more than {grids.FEW} rows, run one row of N, chosen by a hash; the others are left out",
+        help="of a test of many rows, run one row of N, chosen by a hash; the others are left out",
+    )
+    parser.addoption(
+        "--few",
+        type=int,
+        default=grids.FEW,
+        metavar="ROWS",
+        help="up to how many rows of a test all run, whatever --every says (default: %(default)s)",
     )
 
 
@@ -75,7 +82,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Number the rows of a test, and make none of those that `--every` does not choose: each would take 0.2 ms."""
     yield
     rows = [f"{metafunc.definition.nodeid}[{call.id}]" for call in metafunc._calls]
-    grids.number(rows)
+    grids.number(rows, metafunc.config.getoption("--few"))
     every = metafunc.config.getoption("--every")
     if every > 1:
         chosen = zip(metafunc._calls, rows, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 __all__ = ["main"]
@@ -15,6 +16,8 @@ def main() -> None:
     it on again.
     """
     gc.disable()
+    # OpenBLAS's threads, which the import of NumPy starts, sleep at once; else each spins for 0.1 s. The least it takes is 4.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         from onnx_migrate.cli.stop_signals import end_on_signals, ignore_interrupts
 

@@ -24,13 +24,9 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
-from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART
-from onnx_migrate.verify.equivalence.parts import PARTS, Chain
-from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.evaluators.external_data import can_read_in_place
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.load_check import check_loads
-from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.settings import interruption
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
@@ -88,6 +84,8 @@ class Prover:
         inputs of the whole, but for those that are `fed`: then the result only says which inputs are likely. Raises
         VerificationFailed where one does not.
         """
+        from onnx_migrate.verify.equivalence.parts import PARTS, Chain
+
         models = (whole, *parts, *([] if result is None else [result]))
         with _requires_unchanged(*models):
             runnables = list(map(self.runnable, models))
@@ -169,6 +167,8 @@ class Prover:
         original, result = segment.original, segment.result
         if not is_narrow(original.model):
             return verdict
+        from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
+
         start = time.perf_counter()
         kind, settings = narrowest(original.model), self.settings.for_child
         ending = self.settings.call(CLOSENESS, original, result, kind, settings, 1, True)
@@ -186,12 +186,16 @@ class Prover:
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently, as far as one is found."""
+        from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
+
         runnables = map(self.runnable, (original, result))
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
 
     def first_counterpart(self, original: Model, other: Model) -> FirstDifference | None:
         """Return the first value of any other model that differs from its counterpart in the original; None if none is found."""
+        from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART
+
         runnables = map(self.runnable, (original, other))
         ending = self.settings.alone.call(FIRST_COUNTERPART, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) and ending.value.value else None

@@ -267,6 +267,19 @@ def test_signals_are_blocked_while_native_modules_load(
     assert ended.err.startswith("loaded, ")
 
 
+@pytest.mark.parametrize(("given", "seen"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")])
+def test_threads_of_numpy_sleep_unless_the_user_says_otherwise(
+    process: Run, environment: dict[str, str], tmp_path: Path, given: dict[str, str], seen: str
+) -> None:
+    """OpenBLAS reads the variable as it is loaded."""
+    (tmp_path / "fake").mkdir()
+    code = "import os, sys; sys.exit(os.environ.get('OPENBLAS_THREAD_TIMEOUT'))"
+    (tmp_path / "fake" / "onnx.py").write_text(code, encoding="utf-8")
+    path = f"{tmp_path / 'fake'}:{environment['PYTHONPATH']}"
+
+    assert process("inspect", "small.onnx", PYTHONPATH=path, **given).err == f"{seen}\n"
+
+
 @pytest.mark.parametrize("module", ["rich_click", "onnx"])
 @pytest.mark.parametrize(
     "error",

@@ -9,7 +9,7 @@ from collections.abc import Collection
 __all__ = ["FEW", "is_chosen", "number", "row_of_grid"]
 
 FEW = 4
-"""The rows of a test up to which it is no grid."""
+"""The rows of a test up to which it is no grid: all of them run, unless `--few` says otherwise."""
 
 _CHEAP = tuple(f"tests/{room}/" for room in ("facts", "model", "rewrite"))
 """Where rows take some milliseconds each, so that leaving some out would save nothing."""
@@ -21,10 +21,11 @@ _shares: dict[str, float] = {}
 """Of each row of a grid the share of the grid's rows that come before it in the order of a hash."""
 
 
-def number(grid: Collection[str]) -> None:
-    """Number the rows of a test, of which these are the ids."""
+def number(grid: Collection[str], few: int = FEW) -> None:
+    """Number the rows of a test, of which these are the ids; a run may take a part of them where they are more than `few`."""
     if len(grid) > FEW:
         _rows.update({test: row for row, test in enumerate(grid)})
+    if len(grid) > few:
         _shares.update({test: place / len(grid) for place, test in enumerate(sorted(grid, key=_hash))})
 
 
