@@ -84,6 +84,7 @@ class Prover:
         inputs of the whole, but for those that are `fed`: then the result only says which inputs are likely. Raises
         VerificationFailed where one does not.
         """
+        # Here as below, what few migrations call is imported where it is called.
         from onnx_migrate.verify.equivalence.parts import PARTS, Chain
 
         models = (whole, *parts, *([] if result is None else [result]))
