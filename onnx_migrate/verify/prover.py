@@ -24,6 +24,7 @@ from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
+from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.evaluators.external_data import can_read_in_place
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.load_check import check_loads
@@ -187,8 +188,6 @@ class Prover:
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently, as far as one is found."""
-        from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
-
         runnables = map(self.runnable, (original, result))
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
