@@ -80,7 +80,7 @@ class LowerOpset(Pass):
 
     def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
         """Lower to an opset, or to the nearest one where that will do."""
-        # Not above: a migration that only lifts does without.
+        # Imported here, as a migration that only lifts needs neither.
         from onnx_migrate.engine.steps.lower import OLDEST
         from onnx_migrate.engine.steps.lower_model import lower_model
 

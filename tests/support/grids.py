@@ -21,7 +21,7 @@ _shares: dict[str, float] = {}
 """Of each row of a grid the share of the grid's rows that come before it in the order of a hash."""
 
 
-def number(grid: Collection[str], few: int = FEW) -> None:
+def number(grid: Collection[str], few: int) -> None:
     """Number the rows of a test, of which these are the ids; a run may take a part of them where they are more than `few`."""
     if len(grid) > FEW:
         _rows.update({test: row for row, test in enumerate(grid)})

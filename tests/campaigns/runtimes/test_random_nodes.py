@@ -59,7 +59,7 @@ def test_what_is_said_to_run_runs(runtime: str, package: str, tmp_path: Path) ->
         release = version(package)
     except PackageNotFoundError:
         pytest.skip(f"{runtime} is not installed")
-    write(tmp_path, 75, seed=20)
+    write(tmp_path, 150, seed=20)
     names = sorted(path.stem for path in tmp_path.glob("*.onnx"))
     (target,) = resolve([f"{runtime}=={release}"])
     said = {
@@ -69,7 +69,7 @@ def test_what_is_said_to_run_runs(runtime: str, package: str, tmp_path: Path) ->
     found = releases.run(runtime, release, tmp_path, names, python=sys.executable)
 
     run_there = [name for name, standing in said.items() if standing is Support.AS_IS]
-    assert len(run_there) > 40
+    assert len(run_there) > 80
     assert {name: found.why[name] for name in run_there if found.ended[name] != "right"} == {}
     assert [
         name for name, standing in said.items() if standing is Support.NO and found.ended[name] == "right"

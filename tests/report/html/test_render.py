@@ -71,7 +71,8 @@ WRONG = """(() => {
 
 @pytest.mark.long
 @needs_browser
-@pytest.mark.parametrize(("width", "dark"), [(DESK, False), (PHONE, True)], ids=["desk-light", "phone-dark"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("name", ["report", "many", "refused", "table"])
 def test_a_page_is_readable_on_desk_and_phone_light_and_dark(
     request: pytest.FixtureRequest,
