@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -310,5 +311,5 @@ def test_6_time_grows_with_the_nodes() -> None:
 
     short, long = chain(1000), chain(4000)
     seconds(short)
-    # In pairs, as the speed of a machine changes.
-    assert min(seconds(long) / seconds(short) for _ in range(3)) < 4 * 1.6
+    # In pairs, as the speed of a machine changes; the median, as it may change within one.
+    assert median(seconds(long) / seconds(short) for _ in range(3)) < 4 * 1.6
