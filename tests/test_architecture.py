@@ -53,12 +53,13 @@ ARROWS = """
 
     model/mending -> validity
 
-    verify/other_runtimes -> equivalence evaluators compare
-    verify/precision -> equivalence evaluators inputs compare
-    verify/equivalence -> inputs evaluators compare
-    verify/dynamic -> inputs evaluators compare
-    verify/inputs -> evaluators compare
-    verify/evaluators -> compare
+    verify/other_runtimes -> equivalence evaluators compare kernel
+    verify/precision -> equivalence evaluators inputs compare kernel
+    verify/equivalence -> inputs evaluators compare kernel
+    verify/dynamic -> inputs evaluators compare kernel
+    verify/inputs -> evaluators compare kernel
+    verify/evaluators -> kernel
+    verify/compare -> kernel
 
     files/remote -> wire
     files/reading -> wire

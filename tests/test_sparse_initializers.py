@@ -22,7 +22,7 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
-from onnx_migrate.verify.compare.comparison import coarsest_eps
+from onnx_migrate.verify.compare.model_precision import coarsest_eps
 from onnx_migrate.verify.dynamic.fault_localization import constant_text
 from onnx_migrate.verify.evaluators import Runnable, without_static_shapes
 

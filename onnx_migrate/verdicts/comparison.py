@@ -69,7 +69,9 @@ class Comparison:
     `differing` of `elements` are not bit-identical, and are counted where most are. `problem` is "" where the output
     agrees, else how it differs. `histogram` is how many elements differ by how much, and `largest_at` the element that
     differs most, or the first that is finite in one of the two only; None where every element is equal or none was compared,
-    and for over a million elements that differ by no more than is allowed.
+    and for over a million elements that differ by no more than is allowed. `left_out` elements are not compared: the standard
+    leaves them undefined, or runs of the original disagree. `doubt` says why a difference cannot be told from rounding, ""
+    if it can.
     """
 
     output: str
@@ -85,11 +87,13 @@ class Comparison:
     problem: str = ""
     histogram: Histogram | None = None
     largest_at: Element | None = None
+    left_out: int = 0
+    doubt: str = ""
 
     @property
     def identical(self) -> bool:
         """Whether every element had the same bits."""
-        return not self.problem and self.differing == 0
+        return not self.problem and not self.doubt and self.differing == 0
 
     @property
     def agrees(self) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from onnx_migrate.verify.equivalence.check import ready_worker, verify
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, InputData
+from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [

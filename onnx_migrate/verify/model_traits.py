@@ -1,13 +1,13 @@
 """What a verifier must know of a model before it trusts a comparison: what depends on what, and what is random.
 
 Random operators are replaced in two models by fixed ones, so that everything else in them can be compared: each by the same
-function of its inputs and attributes in both, whose result has the type, shape and range of the random one. Only operators
-that every opset has are used.
+function of its inputs and attributes in both. So two random nodes are the same if operator, element type, shape and distribution
+are; a Dropout that is not in training mode is an Identity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from onnx_migrate.model.graphs import (
     all_nodes,
     bodies,
     called,
+    fed_inputs,
     function_key,
     names_read,
     nested_nodes,
@@ -79,11 +80,12 @@ def needed_nodes(nodes: Sequence[NodeProto], values: Iterable[str]) -> list[Node
 
 def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     """Return the graph outputs that depend on a random operator, each with those operators, separated by commas."""
-    functions = _random_functions(model)
+    inference = _inference_flags(model)
+    functions = _random_functions(model, inference)
     producers: dict[int, str] = {}
     for index, node in enumerate(model.graph.node):
         for inner in nested_nodes([node]):
-            if is_random_node(inner) or (functions and called(inner) in functions):
+            if is_random_node(inner, inference) or (functions and called(inner) in functions):
                 producers[index] = functions.get(called(inner), inner.op_type)
     if not producers:
         return {}
@@ -92,14 +94,14 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     return {output.name: operators for output in model.graph.output if output.name in reached}
 
 
-def _random_functions(model: onnx.ModelProto) -> dict[FunctionKey, str]:
+def _random_functions(model: onnx.ModelProto, inference: Set[str]) -> dict[FunctionKey, str]:
     """Return the local functions with a random operator, in them or in one that they call, each with that operator."""
     found: dict[FunctionKey, str] = {}
     callers: dict[FunctionKey, list[FunctionKey]] = {}
     for function in model.functions:
         key = function_key(function)
         for node in nested_nodes(function.node):
-            if is_random_node(node):
+            if is_random_node(node, inference):
                 found.setdefault(key, node.op_type)
             else:
                 callers.setdefault(called(node), []).append(key)
@@ -115,7 +117,40 @@ def _random_functions(model: onnx.ModelProto) -> dict[FunctionKey, str]:
 
 def is_random(model: onnx.ModelProto) -> bool:
     """Whether any node of the model, its sub-graphs and functions is a random operator."""
-    return any(map(is_random_node, all_nodes(model)))
+    inference = _inference_flags(model)
+    return any(is_random_node(node, inference) for node in all_nodes(model))
+
+
+def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the constants by which a Dropout is not in training mode: a single false boolean, under a name of its own.
+
+    A name that stands for another constant in another body, or for a computed value, is left out.
+    """
+    modes = {node.input[2] for node in all_nodes(model) if node.op_type == "Dropout" and len(node.input) > 2}
+    if not modes:
+        return frozenset()
+    values: dict[str, list[bool]] = {name: [] for name in modes}
+    for located in bodies(model):
+        tensors = {tensor.name: tensor for tensor in getattr(located.body, "initializer", ())}
+        for node in located.body.node:
+            constant = (
+                node.op_type == "Constant" and is_onnx(node.domain) and node.attribute[0].name == "value"
+            )
+            for name in modes.intersection(node.output):
+                if constant:
+                    tensors[name] = node.attribute[0].t
+                else:
+                    values[name].append(True)
+        for name in modes & tensors.keys():
+            values[name].append(_may_be_true(tensors[name]))
+    fed = {value.name for value in fed_inputs(model.graph)}
+    return frozenset(name for name, found in values.items() if found and not any(found) and name not in fed)
+
+
+def _may_be_true(tensor: TensorProto) -> bool:
+    if tensor.data_type != TensorProto.BOOL or tensor.data_location == TensorProto.EXTERNAL:
+        return True
+    return bool(numpy_helper.to_array(tensor).any())
 
 
 def miscomputed_in_reference(model: onnx.ModelProto) -> str:
@@ -137,12 +172,15 @@ def miscomputed_in_reference(model: onnx.ModelProto) -> str:
     return ""
 
 
-def is_random_node(node: NodeProto) -> bool:
-    """Whether a node is a random operator; a Dropout is one in training mode."""
+def is_random_node(node: NodeProto, inference: Set[str] = frozenset()) -> bool:
+    """Whether a node is a random operator; a Dropout is one in training mode.
+
+    `inference` are constants that say that a Dropout is not.
+    """
     if node.domain not in ("", "ai.onnx"):
         return False
     if node.op_type == "Dropout":
-        return len(node.input) > 2 and node.input[2] != ""
+        return len(node.input) > 2 and node.input[2] not in ("", *inference)
     return node.op_type in _RANDOM
 
 
@@ -154,19 +192,26 @@ def without_draws(*runnables: Runnable) -> tuple[Runnable, ...]:
 def with_fixed_numbers(runnable: Runnable) -> Runnable:
     """Return the model with every random operator replaced, in sub-graphs and functions too."""
     model = runnable.proto()
+    inference = _inference_flags(model)
     for located in bodies(model):
         nodes = located.body.node
-        if not any(map(is_random_node, nodes)):
+        random = [is_random_node(node, inference) for node in nodes]
+        if not any(random):
             continue
-        replaced = [new for node in nodes for new in (_fixed(node) if is_random_node(node) else [node])]
+        opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version) or 0
+        replaced = [
+            new
+            for node, draws in zip(nodes, random, strict=True)
+            for new in (_fixed(node, opset) if draws else [node])
+        ]
         del nodes[:]
         nodes.extend(replaced)
     return runnable.with_structure(model)
 
 
-def _fixed(node: NodeProto) -> Iterator[NodeProto]:
+def _fixed(node: NodeProto, opset: int) -> Iterator[NodeProto]:
     """Return nodes that write the same outputs; the last has the name of the random one."""
-    *before, last = _BY_OPERATOR[node.op_type](node, attributes_of(node))
+    *before, last = _BY_OPERATOR[node.op_type](node, attributes_of(node), opset)
     last.name = node.name
     yield from (*before, last)
 
@@ -174,14 +219,32 @@ def _fixed(node: NodeProto) -> Iterator[NodeProto]:
 Attributes = Mapping[str, Any]
 
 
-def _dropout(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
-    """Not in training mode it is the identity, and its mask is true throughout."""
-    inference = NodeProto.FromString(node.SerializeToString())
-    del inference.input[2:]
-    return [inference]
+def _dropout(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
+    """In training mode it drops the elements of which the cosine is small beside the ratio; else it is the identity."""
+    data, ratio, training = node.input[:3]
+    name = node.output[0]
+    mask = node.output[1] if len(node.output) > 1 and node.output[1] else f"{name}.fixed.mask"
+    values = [f"{name}.fixed.{index}" for index in range(9)]
+    half = helper.make_node("Constant", [], values[:1], value=_float(0.5))
+    return [
+        *([] if ratio else [half]),
+        helper.make_node("Cast", [ratio or values[0]], [values[1]], to=TensorProto.FLOAT),
+        helper.make_node("Cast", [data], [values[2]], to=TensorProto.FLOAT),
+        helper.make_node("Cos", [values[2]], [values[3]]),
+        helper.make_node("Abs", [values[3]], [values[4]]),
+        helper.make_node("Less", [values[1], values[4]], [values[5]]),
+        helper.make_node("Not", [training], [values[6]]),
+        helper.make_node("Or", [values[5], values[6]], [mask]),
+        helper.make_node("Sub", [data, data], [values[7]]),
+        helper.make_node("Where", [mask, data, values[7]], [name]),
+    ]
 
 
-def _drawn(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
+def _float(number: float) -> TensorProto:
+    return numpy_helper.from_array(np.array(number, np.float32))
+
+
+def _drawn(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """RandomNormal and RandomUniform: a constant, drawn with the node's mean and scale, or low and high."""
     rng = np.random.default_rng(0)
     shape = attributes.get("shape", [])
@@ -196,34 +259,80 @@ def _drawn(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
     return [helper.make_node("Constant", [], [node.output[0]], value=tensor)]
 
 
-def _like(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
-    """RandomNormalLike and RandomUniformLike: the cosine of the input, which is finite and nowhere the same."""
+def _like(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
+    """RandomNormalLike and RandomUniformLike: the cosine of the input, or its magnitude, moved as the distribution says.
+
+    It is finite and nowhere the same. The numbers of another mean, scale or range are others.
+    """
     source, output = node.input[0], node.output[0]
+    normal = node.op_type == "RandomNormalLike"
+    if normal:
+        offset, factor = attributes.get("mean", 0.0), attributes.get("scale", 1.0)
+    else:
+        offset = attributes.get("low", 0.0)
+        factor = attributes.get("high", 1.0) - offset
+    write = _Chain(source, output)
     dtype = attributes.get("dtype", 0)
-    if not dtype:
-        return [helper.make_node("Cos", [source], [output])]
-    number, cosine = f"{output}.fixed.0", f"{output}.fixed.1"
-    return [
-        helper.make_node("Cast", [source], [number], to=TensorProto.FLOAT),
-        helper.make_node("Cos", [number], [cosine]),
-        helper.make_node("Cast", [cosine], [output], to=dtype),
-    ]
+    if dtype or (offset, factor) != (0.0, 1.0):
+        write.add("Cast", to=TensorProto.FLOAT)
+    write.add("Cos")
+    if not normal:
+        write.add("Abs")
+    if (offset, factor) != (0.0, 1.0):
+        write.add("Mul", constant=factor)
+        write.add("Add", constant=offset)
+        if not dtype and opset >= _CASTS_LIKE:
+            write.add("CastLike", [source])
+    if dtype:
+        write.add("Cast", to=dtype)
+    return write.nodes()
 
 
-def _bernoulli(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
+_CASTS_LIKE = 15
+"""The opset in which CastLike begins. Below it, a random tensor of another type than float and other attributes is not fixed."""
+
+
+class _Chain:
+    """Nodes one after the other, each of which reads the output of the one before; the last writes `output`."""
+
+    def __init__(self, source: str, output: str) -> None:
+        self._last, self._output = source, output
+        self._nodes: list[NodeProto] = []
+
+    def add(
+        self, operator: str, others: Sequence[str] = (), constant: float | None = None, **attributes: Any
+    ) -> None:
+        """Add a node that reads the last output and `others`, or a float constant."""
+        names = list(others)
+        if constant is not None:
+            names = [f"{self._output}.fixed.{len(self._nodes)}"]
+            value = _float(constant)
+            self._nodes.append(helper.make_node("Constant", [], names, value=value))
+        result = f"{self._output}.fixed.{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, [self._last, *names], [result], **attributes))
+        self._last = result
+
+    def nodes(self) -> list[NodeProto]:
+        """Return the nodes."""
+        self._nodes[-1].output[0] = self._output
+        return self._nodes
+
+
+def _bernoulli(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """Whether the fixed number of RandomUniformLike is less than the probability, as below opset 15 it is written."""
     source, output = node.input[0], node.output[0]
-    drawn, less = f"{output}.fixed.0", f"{output}.fixed.1"
+    drawn, uniform, less = (f"{output}.fixed.{index}" for index in range(3))
     dtype = attributes.get("dtype", 0)
     return [
         helper.make_node("Cos", [source], [drawn]),
-        helper.make_node("Less", [drawn, source], [less]),
+        helper.make_node("Abs", [drawn], [uniform]),
+        helper.make_node("Less", [uniform, source], [less]),
         helper.make_node("Cast", [less], [output], to=dtype) if dtype
         else helper.make_node("CastLike", [less, source], [output]),
     ]  # fmt: skip
 
 
-def _multinomial(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
+def _multinomial(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """The likeliest class, in place of every sample."""
     output = node.output[0]
     likeliest, samples = f"{output}.fixed.0", f"{output}.fixed.1"
@@ -234,7 +343,7 @@ def _multinomial(node: NodeProto, attributes: Attributes) -> list[NodeProto]:
     ]
 
 
-_BY_OPERATOR: Mapping[str, Callable[[NodeProto, Attributes], list[NodeProto]]] = {
+_BY_OPERATOR: Mapping[str, Callable[[NodeProto, Attributes, int], list[NodeProto]]] = {
     "Dropout": _dropout,
     "RandomNormal": _drawn,
     "RandomUniform": _drawn,

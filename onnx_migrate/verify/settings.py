@@ -11,8 +11,8 @@ from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Ending, Limits, Listener, Worker
 from onnx_migrate.process.endings import what_helps
-from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
+from onnx_migrate.verify.kernel import Tolerance
 
 __all__ = ["Libraries", "Settings", "interruption", "is_crash_of_result", "libraries_of"]
 

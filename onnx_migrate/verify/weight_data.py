@@ -23,8 +23,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import MEMORY, Weights, location_of
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.verify.compare.arrays import Array
-from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.compare.bits import bit_difference
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["other_folded_weights", "other_weights"]
 

@@ -41,7 +41,11 @@ def test_random_operators_inside_branches_and_functions_count():
 def test_dropout_is_random_only_in_training_mode():
     text = "(float[4] x) => (float[4] y) <float r = {0.5}, bool t = {1}> { y = Dropout(x, r ARGUMENT) }"
     assert not is_random(net(text.replace("ARGUMENT", "")))
-    assert is_random(net(text.replace("ARGUMENT", ", t")))
+    training = text.replace("ARGUMENT", ", t")
+    assert is_random(net(training))
+    assert not is_random(net(training.replace("bool t = {1}", "bool t = {0}")))
+    computed = training.replace("{ y =", "{ n = Not(t) y =").replace("r, t)", "r, n)")
+    assert is_random(net(computed)), "the mode is computed"
 
 
 def test_values_read_by_a_branch_make_its_node_dependent():
@@ -146,6 +150,43 @@ def test_dropout_in_training_mode(old, new):
     assert "(Dropout), on which these outputs depend: 'y', 'm'" in found.notes[-1]
     assert found.exact is True
     check(DROPOUT, DROPOUT.replace(old, new), Kind.DIFFERS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("RandomNormalLike(x)", "RandomNormalLike<scale=30.0>(x)"),
+        ("RandomNormalLike(x)", "RandomNormalLike<mean=1.0>(x)"),
+        ("RandomNormalLike(x)", "RandomUniformLike(x)"),
+        ("RandomNormalLike(x)", "Dropout(x, r, t)"),
+        ("Dropout(x, r, t)", "Dropout(x, s, t)"),
+        ("Dropout(x, r, t)", "Dropout(x, r, f)"),
+        ("Dropout(x, r, t)", "Dropout(x, r)"),
+        ("Dropout(x, r, t)", "Dropout(x, , t)"),
+        ("RandomUniformLike<high=2.0>(x)", "RandomUniformLike(x)"),
+        ("RandomUniform<shape=[3,8]>()", "RandomUniform<shape=[3,8], low=-1.0>()"),
+        ("RandomUniform<shape=[3,8]>()", "RandomNormal<shape=[3,8]>()"),
+    ],
+)
+def test_random_operators_of_another_distribution_differ(old, new):
+    text = """(float[3,8] x) => (float[3,8] y) <float r = {0.9}, float s = {0.1}, bool t = {1}, bool f = {0}> {
+        d = NODE y = Add(d, x) }"""
+    same = check(text.replace("NODE", old), text.replace("NODE", old), Kind.VERIFIED)
+    assert "in place of random ones" in same.notes[-1]
+    one, other = net(text.replace("NODE", old)), net(text.replace("NODE", new))
+    assert verdict(runnable(one), runnable(other)).kind is not Kind.VERIFIED
+
+
+@pytest.mark.parametrize("opset", [12, 17])
+def test_fixed_numbers_of_other_types_have_their_type(opset):
+    text = "(double[3,8] x) => (double[3,8] y) { d = RandomNormalLike<scale=3.0, dtype=11>(x) y = Add(d, x) }"
+    check(net(text, opset=opset), net(text, opset=opset), Kind.VERIFIED)
+
+
+def test_a_dropout_that_is_not_in_training_mode_is_an_identity():
+    text = """(float[3,8] x) => (float[3,8] y) <float r = {0.5}, bool f = {0}> {
+        d = Dropout(x, r, f) y = Relu(d) }"""
+    check(text, text.replace("Dropout(x, r, f)", "Identity(x)"), Kind.VERIFIED)
 
 
 def test_a_result_that_is_no_longer_random_is_not_verified():

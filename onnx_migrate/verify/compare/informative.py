@@ -13,7 +13,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.model.graphs import producers
-from onnx_migrate.verify.compare.arrays import Array, extremes, flatten, in_blocks, is_float, widened
+from onnx_migrate.verify.compare.values import extremes, flatten
+from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, widened
 
 __all__ = ["VARYING_INPUTS", "bounded_outputs", "is_informative", "masked_outputs", "uninformative_outputs"]
 

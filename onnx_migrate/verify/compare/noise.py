@@ -8,82 +8,66 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.messages import count_of
 from onnx_migrate.verdicts import Comparison
-from onnx_migrate.verify.compare.arrays import Array, differing_bits, flatten, is_float, paired, scale_of
-from onnx_migrate.verify.compare.comparison import (
-    NOTHING_OBSERVED,
-    OTHER_ELEMENTS,
-    Difference,
-    Observed,
-    Rounding,
-    Tolerance,
-    compare,
-    finite_parts,
-)
+from onnx_migrate.verify.compare.bits import OTHER_ELEMENTS
 from onnx_migrate.verify.compare.spread import with_spread
+from onnx_migrate.verify.compare.values import flatten, paired, scale_of
+from onnx_migrate.verify.kernel import Explanation, Measurement, Observation, Tolerance, judge
+from onnx_migrate.verify.kernel.arrays import Array, differing_bits, is_float
+from onnx_migrate.verify.kernel.decision import Coverage, coverage
+from onnx_migrate.verify.kernel.difference import Difference
+from onnx_migrate.verify.kernel.limits import DECISIONS
 
-__all__ = ["Noise", "beyond_rounding", "rounding_between", "share_of_noise"]
-
-
-_RARE = 100
-"""Of so many elements one may be rounded to the neighbouring number: of a type as coarse as float16, of a quantised model."""
-
-
-def rounding_between(original: Array, result: Array) -> Rounding:
-    """Return what rounding changed between two runs, whose values have the same shape."""
-    if is_float(original) and original.dtype == result.dtype:
-        return Rounding(Difference.between(original, result).largest, differing_bits(original, result))
-    elements = int(np.count_nonzero(original != result))
-    steps = (
-        np.abs(original.astype(np.float64) - result.astype(np.float64))
-        if original.dtype.kind in "iu"
-        else 0.0
-    )
-    return Rounding(float(np.max(steps, initial=0.0)), elements)
+__all__ = ["Noise", "share_of_noise", "with_run"]
 
 
-def share_of_noise(original: Array, result: Array) -> float:
-    """Return the share of a discrete value's elements that changed, 0 where it is small enough to be ties.
+def share_of_noise(original: Array, again: Array) -> float:
+    """Return the share of a discrete value's elements that changed, 0 if they are few enough to be ties.
 
-    A byte of a quantised model that moves by one step is no change.
+    A byte of a quantised model that moves by one step does not count.
     """
     if is_float(original):
         return 0.0
-    unequal = np.asarray(original != result)
+    unequal = np.asarray(original != again)
     if original.dtype in (np.int8, np.uint8):
-        unequal = np.abs(original.astype(np.int16) - result.astype(np.int16)) > 1
+        unequal = np.abs(original.astype(np.int16) - again.astype(np.int16)) > 1
     changed = int(np.count_nonzero(unequal))
-    return changed / original.size if changed > max(1, original.size // _RARE) else 0.0
+    return changed / original.size if changed > max(1, original.size * DECISIONS) else 0.0
 
 
-def beyond_rounding(original: Array, result: Array, ulps: float) -> str:
-    """Describe how a value differs by more than a kernel may round differently; "" where it does not.
+def _unstable(original: Array, again: Array) -> Array | None:
+    """Return the elements that no run of the original decides; None if there are none.
 
-    Sums in another order move an element by a few units in the last place of the largest: `ulps` of them are allowed.
-    In float16 kernels compute in float32 and round once, so that an element is at most one unit off, and rarely.
-    Integers must be equal.
+    These are discrete elements that change, and floats that are NaN or infinite in one of two runs only.
     """
-    if original.shape != result.shape or original.dtype != result.dtype:
-        return f"{original.dtype}{list(original.shape)} became {result.dtype}{list(result.shape)}"
     if not is_float(original):
-        differing = int(np.count_nonzero(original != result))
-        return f"{differing} of {count_of(original.size, 'element')} are not equal" if differing else ""
-    found, differing = Difference.between(original, result), differing_bits(original, result)
-    largest, scale = found.largest, found.scale
-    if found.problem:
-        return "NaN or infinities are at different positions"
-    eps, tiny = float(np.finfo(original.dtype).eps), float(np.finfo(original.dtype).tiny)
-    if original.dtype.itemsize < 4:
-        parts = finite_parts(original, result)
-        neighbours = all(np.all(error <= eps * np.maximum(magnitude, tiny)) for magnitude, error in parts)
-        explained = neighbours and differing <= max(1, original.size // _RARE)
-    else:
-        explained = largest <= ulps * eps * scale
-    if explained or not differing:
-        return ""
-    relative = f" ({largest / scale:.3g} of the largest magnitude)" if scale else ""
-    return f"{differing} of {count_of(original.size, 'element')} differ, by up to {largest:.3g}{relative}"
+        unequal = np.asarray(original != again)
+        return unequal if unequal.any() else None
+    if not Difference.between(original, again).problem:
+        return None
+    a, b = original.astype(np.float64), again.astype(np.float64)
+    same = (np.isfinite(a) & np.isfinite(b)) | (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.asarray(~same)
+
+
+def with_run(known: Measurement, original: Array, again: Array) -> Measurement:
+    """Return a measurement with one more run of the original, of the same shape."""
+    gap = Difference.between(original, again)
+    if original.shape != again.shape:
+        return replace(known, largest=gap.largest)
+    return replace(
+        known,
+        largest=max(known.largest, gap.largest),
+        typical=gap.typical if np.isinf(known.typical) else max(known.typical, gap.typical),
+        unstable=_joined(known.unstable, _unstable(original, again)),
+    )
+
+
+def _joined(one: Array | None, other: Array | None) -> Array | None:
+    """Return the union of two masks of the same shape."""
+    if one is None or other is None or one.shape != other.shape:
+        return other if one is None else one
+    return one | other
 
 
 class Noise:
@@ -96,21 +80,22 @@ class Noise:
 
     def __init__(self, runs: Sequence[Mapping[str, Any]]) -> None:
         self._runs = runs
-        self._observed: dict[tuple[str, int], Observed] = {}
+        self._measured: dict[tuple[str, int], Measurement] = {}
         """What rounding changes in each tensor, by the position of the feed."""
         self._scales: dict[str, float] = {}
+        self._changed: dict[tuple[str, int], float] = {}
+        """The largest share of discrete elements that one run changed, by tensor and feed."""
         for run in runs:
             for name, value in run.items():
                 for part, array in flatten(name, value):
                     self._scales[part] = max(self._scales.get(part, 0.0), scale_of(array))
         self.unstable_shapes: set[str] = set()
 
-    def observe(self, index: int, again: Mapping[str, Any], *, proved: bool = False) -> None:
+    def observe(self, index: int, again: Mapping[str, Any]) -> None:
         """Record how far another run of the original is from the first on feed `index`.
 
         The run is one that may differ by rounding only: on inputs perturbed by an ulp, at another optimisation level,
-        or in another runtime. A `proved` one is of another model whose differences are proved to be rounding only: values may
-        differ by twice as much again, also where no run of the original shows that much.
+        or in another runtime.
         """
         for name, value in self._runs[index].items():
             if name not in again:
@@ -122,14 +107,33 @@ class Noise:
                     if array is not None or other is not None:
                         self.unstable_shapes.add(name)
                     continue
-                known = self._observed.get((part, index), Observed(typical=0.0))
-                found = Difference.between(array, other)
-                self._observed[part, index] = replace(
-                    known,
-                    largest=max(known.largest, found.largest),
-                    typical=max(known.typical, found.typical),
-                    changed=max(known.changed, share_of_noise(array, other)),
-                    proved=rounding_between(array, other) if proved else known.proved,
+                self._observe_tensor(part, index, array, other)
+
+    def _observe_tensor(self, part: str, index: int, array: Array, other: Array) -> None:
+        known = self._measured.get((part, index), Measurement())
+        self._measured[part, index] = with_run(known, array, other)
+        self._changed[part, index] = max(self._changed.get((part, index), 0.0), share_of_noise(array, other))
+
+    def explain(self, index: int, output: str, result: Any) -> None:
+        """Record that rounding of single nodes explains how a result differs in an output on feed `index`.
+
+        The result's nodes compute this output again from the original's own inner values.
+        """
+        for part, a, b in paired(output, self._runs[index][output], result) or ():
+            if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
+                continue
+            differing = differing_bits(a, b) if is_float(a) else int(np.count_nonzero(a != b))
+            explanation = Explanation(Difference.between(a, b).largest if is_float(a) else 0.0, differing)
+            known = self._measured.get((part, index), Measurement())
+            self._measured[part, index] = replace(known, explanation=explanation)
+
+    def leave_out(self, index: int, output: str, undefined: Mapping[str, Array]) -> None:
+        """Record the elements of an output's tensors that depend on what the standard leaves undefined."""
+        for part, _ in flatten(output, self._runs[index][output]):
+            if part in undefined:
+                known = self._measured.get((part, index), Measurement())
+                self._measured[part, index] = replace(
+                    known, undefined=_joined(known.undefined, undefined[part])
                 )
 
     def assume(self, run: Mapping[str, Any]) -> None:
@@ -142,9 +146,9 @@ class Noise:
             for part, array in flatten(name, value):
                 scale, known = scale_of(array), self._scales.get(part, 0.0)
                 ratio = scale / known if known else 1.0
-                if noise := self._observed.get((part, index - 1)):
+                if noise := self._measured.get((part, index - 1)):
                     largest, typical = noise.largest * ratio, noise.typical * ratio
-                    self._observed[part, index] = Observed(largest, typical)
+                    self._measured[part, index] = Measurement(largest, typical)
                 self._scales[part] = max(known, scale)
 
     def undetermined(self) -> dict[str, float]:
@@ -152,27 +156,45 @@ class Noise:
 
         More than a hundredth of the elements, and more than one, then change in the original itself.
         """
-        found: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for name in {name for run in self._runs for name in run}:
             parts = [
-                min((self._known(part, index).changed for part, _ in flatten(name, run[name])), default=0.0)
+                min(
+                    (self._changed.get((part, index), 0.0) for part, _ in flatten(name, run[name])),
+                    default=0.0,
+                )
                 for index, run in enumerate(self._runs)
             ]
             if min(parts) > 0:
-                found[name] = min(parts)
-        return found
+                shares[name] = min(parts)
+        return shares
 
     def outputs_beyond(self, share: float, index: int, again: Mapping[str, Any]) -> set[str]:
-        """Return the outputs of which another run on feed `index` differs by more than a share of the output's scale.
-
-        No rounding explains more than a hundredth, the largest noise that a tolerance accepts (`Tolerance.ceiling`).
-        """
+        """Return the outputs of which another run on feed `index` differs by more than a share of the output's scale."""
         return {
             name
             for name, value in self._runs[index].items()
             for (part, a), (_, b) in zip(flatten(name, value), flatten(name, again[name]), strict=False)
-            if compare(part, a, b, Tolerance(ceiling=share), self._anything(part)).problem
+            if self._is_beyond(share, part, a, b)
         }
+
+    def _is_beyond(self, share: float, part: str, one: Array | None, other: Array | None) -> bool:
+        """Whether two runs of one tensor differ by more than a share of its scale, or in more than a few discrete elements."""
+        if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
+            return one is not other
+        if not is_float(one):
+            return int(np.count_nonzero(one != other)) > max(1, one.size * DECISIONS)
+        gap = Difference.between(one, other)
+        return bool(gap.problem) or gap.largest > share * (gap.scale or self._scales[part])
+
+    def observations(
+        self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
+    ) -> list[Observation] | None:
+        """Return the evidence for each tensor of an output on feed `index`; None if the values have other elements or keys."""
+        parts = paired(output, original, result)
+        if parts is None:
+            return None
+        return [Observation(part, a, b, tolerance, self._measurement(part, index)) for part, a, b in parts]
 
     def compare(
         self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
@@ -181,14 +203,21 @@ class Noise:
 
         Returns nothing for an output whose shape is unstable.
         """
+        return [entry for entry, _ in self.judged(output, original, result, index, tolerance)]
+
+    def judged(
+        self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
+    ) -> list[tuple[Comparison, Coverage]]:
+        """Return what `compare` does, each entry with how much of the tensor was compared."""
         if output in self.unstable_shapes:
             return []
-        parts = paired(output, original, result)
-        if parts is None:
-            return [Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)]
+        observations = self.observations(output, original, result, index, tolerance)
+        if observations is None:
+            other = Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)
+            return [(other, Coverage())]
+        judged = [(judge(seen), seen) for seen in observations]
         return [
-            with_spread(compare(part, a, b, tolerance, self._known(part, index)), a, b)
-            for part, a, b in parts
+            (with_spread(entry, seen.original, seen.result), coverage(seen, entry)) for entry, seen in judged
         ]
 
     def are_rare_steps(self, entries: Sequence[Comparison], output: str, original: Any, result: Any) -> bool:
@@ -199,22 +228,21 @@ class Noise:
         parts = paired(output, original, result)
         if parts is None:
             return False
-        for entry, (part, a, b) in zip(entries, parts, strict=True):
-            found = compare(part, a, b, Tolerance(), self._anything(part))
-            if found.problem:
-                return False
-            if a is not None and b is not None and is_float(a):
-                beyond = sum(int(np.count_nonzero(error > entry.allowed)) for _, error in finite_parts(a, b))
-            else:
-                beyond = found.differing
-            if beyond > max(1, found.elements // _RARE):
-                return False
-        return True
+        return all(
+            self._rare_steps(entry, part, a, b) for entry, (part, a, b) in zip(entries, parts, strict=True)
+        )
 
-    def _known(self, part: str, index: int) -> Observed:
+    def _rare_steps(self, entry: Comparison, part: str, one: Array | None, other: Array | None) -> bool:
+        if one is None or other is None or self._is_beyond(DECISIONS, part, one, other):
+            return False
+        return entry.agrees or _elements_beyond(entry.allowed, one, other) <= max(1, one.size * DECISIONS)
+
+    def _measurement(self, part: str, index: int) -> Measurement:
         """Return what rounding changes in a tensor on a feed, with the scale of all feeds."""
-        return replace(self._observed.get((part, index), NOTHING_OBSERVED), scale=self._scales[part])
+        return replace(self._measured.get((part, index), Measurement()), scale=self._scales[part])
 
-    def _anything(self, part: str) -> Observed:
-        """Return what is known of a tensor in which rounding may change as much as a tolerance accepts at most."""
-        return Observed(float("inf"), scale=self._scales[part])
+
+def _elements_beyond(allowed: float, one: Array, other: Array) -> int:
+    if not is_float(one):
+        return int(np.count_nonzero(one != other))
+    return int(np.count_nonzero(np.abs(one.astype(np.float64) - other.astype(np.float64)) > allowed))

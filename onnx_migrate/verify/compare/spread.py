@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from onnx_migrate.verdicts import Comparison, Element, Histogram
-from onnx_migrate.verify.compare.arrays import Array, in_blocks, is_float, widened
+from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, widened
 
 __all__ = ["with_spread"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.dynamic.declared_shapes import axes_with_symbol, batch_axes_of, copies_of, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.value_ranges import padding_ids
+from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.model_traits import dependents
 
 __all__ = ["independent_batches", "require_independent_items"]

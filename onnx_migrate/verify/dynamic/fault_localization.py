@@ -14,12 +14,12 @@ from onnx import AttributeProto, numpy_helper
 from onnx_migrate.model.graphs import all_nodes, initializer_types, nested_nodes
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Blocker
-from onnx_migrate.verify.compare.arrays import Array
-from onnx_migrate.verify.compare.comparison import compare
 from onnx_migrate.verify.compare.noise import share_of_noise
 from onnx_migrate.verify.dynamic.declared_shapes import batch_axes_of, common_first_axis, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, open_model
+from onnx_migrate.verify.kernel import Observation, judge
+from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.model_traits import needed_nodes
 
 __all__ = ["constant_text", "find_blocker", "named_blocker"]
@@ -132,7 +132,7 @@ class _Search:
         if alone.dtype.kind != "f":
             return False
         loose = replace(self._tolerance, rtol=1e-2, atol=1e-2 * float(np.max(np.abs(alone), initial=0.0)))
-        return bool(compare("", alone, part, loose).problem)
+        return bool(judge(Observation("", alone, part, loose)).problem)
 
     def _merges(self, name: str) -> bool:
         """Whether the batch axis of a value has another length when the other dim is larger."""

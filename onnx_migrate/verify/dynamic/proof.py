@@ -13,12 +13,13 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Blocker, DynamicProof
-from onnx_migrate.verify.compare.comparison import Tolerance, coarsest_eps
+from onnx_migrate.verify.compare.model_precision import coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
 from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis
 from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_blocker
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
+from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.run_count import start_count
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 

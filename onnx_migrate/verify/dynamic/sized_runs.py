@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import captured_output, mark
 from onnx_migrate.verdicts import Trial
-from onnx_migrate.verify.compare.comparison import Difference, Observed, Tolerance, compare
 from onnx_migrate.verify.compare.informative import bounded_outputs, masked_outputs
+from onnx_migrate.verify.compare.noise import with_run
 from onnx_migrate.verify.dynamic.declared_shapes import (
     axes_with_symbol,
     inputs_with_sizes,
@@ -34,6 +34,8 @@ from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import size_choices
+from onnx_migrate.verify.kernel import Measurement, Observation, Tolerance, judge
+from onnx_migrate.verify.kernel.difference import Difference
 from onnx_migrate.verify.model_traits import random_outputs
 from onnx_migrate.verify.run_count import begin_run
 
@@ -223,15 +225,17 @@ class SizedRunner:
             return ""
         inner = name in self.masked.values()
         tolerance = replace(self.tolerance, floor=_INNER_FLOOR) if inner else self.tolerance
-        entry = compare(name, a, b, tolerance, self._observed(name))
-        if entry.problem:  # noise is measured only where it decides: it costs a run
-            noise = max(known, Difference.between(a, self._moved(feed)[name]).largest)
-            entry = compare(name, a, b, tolerance, self._observed(name, noise))
+        entry = judge(Observation(name, a, b, tolerance, self._measurement(name)))
+        if entry.problem or entry.doubt:  # a run that measures the noise is made only if it decides
+            measured = self._measurement(name, a, self._moved(feed)[name])
+            measured = replace(measured, largest=max(known, measured.largest), typical=float("inf"))
+            entry = judge(Observation(name, a, b, tolerance, measured))
         return entry.problem
 
-    def _observed(self, name: str, noise: float = 0.0) -> Observed:
-        """Return what is known of a value: runtimes round what is bounded relative to 1."""
-        return Observed(noise, scale=1.0 if name in self._bounded else 0.0)
+    def _measurement(self, name: str, value: Any = None, *runs: Any) -> Measurement:
+        """Return how far other runs are from a value; runtimes round a bounded value relative to 1."""
+        scale = Measurement(scale=1.0 if name in self._bounded else 0.0)
+        return reduce(lambda known, run: with_run(known, value, run), runs, scale)
 
     def _moved(self, feed: Values) -> Values:
         """Return the outputs where inputs are moved by one unit in the last place."""
@@ -244,11 +248,12 @@ class SizedRunner:
         have no part in it, and what it is alone, on the inputs `feed`, but for what rounding changes in the item itself:
         that is how far it moves where inputs or weights move by one unit in the last place.
         """
-        if compare(name, among_copies, part, self.tolerance, self._observed(name)).problem:
+        same = Observation(name, among_copies, part, self.tolerance, self._measurement(name))
+        if judge(same).problem:
             return False
         moved = self._moved(feed), self._with_moved_weights.run(feed)
-        noise = max(Difference.between(alone, values[name]).largest for values in moved)
-        return not compare(name, alone, among_copies, self.tolerance, self._observed(name, noise)).problem
+        measured = self._measurement(name, alone, *(values[name] for values in moved))
+        return not judge(Observation(name, alone, among_copies, self.tolerance, measured)).problem
 
     @cached_property
     def _with_moved_weights(self) -> Evaluator:

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verdicts import Comparison, Kind, Verdict
-from onnx_migrate.verify.compare.comparison import Tolerance, compare
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.spread import with_spread
+from onnx_migrate.verify.compare.values import paired
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.kernel import Observation, Tolerance, decide, judge
+from onnx_migrate.verify.kernel.decision import Coverage
+from onnx_migrate.verify.kernel.rules import worse_than
 
 __all__ = ["OTHER_RUNTIME", "Findings"]
 
@@ -36,6 +39,9 @@ class Findings:
         self.exact: bool | None = None
         self.own_rounding = False
         self.differing: set[int] = set()
+        self.simplified = False
+        """Whether the result is simplified; then `moved` collects the outputs that are not the original's within rounding."""
+        self.moved: list[tuple[int, str, Any]] = []
         self._identical: set[tuple[int, str]] = set()
         """Positions of feeds and outputs that are bit for bit the original's without optimisation."""
         self._tolerance = tolerance
@@ -43,36 +49,48 @@ class Findings:
         self._found: dict[str, Comparison] = {}
         self._inner: dict[str, tuple[str, str, str]] = {}
         """By entry of an inner value: the output downstream, and the value's name in the original and in the result."""
+        self._covered: dict[str, Coverage] = {}
+        """How much of each output was compared, itself or an inner value in its place."""
         self._unpaired: tuple[str, ...] = ()
         self._bit_difference = ""
         self._value_difference = ""
+        self._worse = ""
 
     def compare(
         self, configuration: str, index: int, values: Mapping[str, Any], pairs: Sequence[tuple[str, str]] = ()
     ) -> None:
         """Compare the result's outputs on feed `index`, and inner values by pairs of the original's name and the result's."""
-        noise, expected = self.original.noise, self.original.runs[configuration][index]
+        expected = self.original.runs[configuration][index]
         left_out = {*self.original.upstream.inner, *self._random}
         for output, before in expected.items():
             if output not in left_out:
                 after = values[output]
-                entries = noise.compare(output, before, after, index, self._tolerance)
+                entries = self._judged(output, output, before, after, index)
                 if configuration != self.original.first:
                     entries = self._without_rare_steps(entries, output, before, after, index)
                 elif all(entry.identical for entry in entries):
                     self._identical.add((index, output))
                 else:
                     self.differing.add(index)
+                    if self.simplified and _has_moved(before, after):
+                        self.moved.append((index, output, after))
                 self._enter(entries)
-        for inner, paired in pairs:
+        for inner, counterpart in pairs:
             if inner not in expected:
                 continue
-            value, names = _reshaped_like(values[paired], expected[inner]), self.original.upstream.names
-            for entry in noise.compare(inner, expected[inner], value, index, self._tolerance):
+            value, names = _reshaped_like(values[counterpart], expected[inner]), self.original.upstream.names
+            downstream = next(output for output, above in names.items() if inner in above)
+            for entry in self._judged(downstream, inner, expected[inner], value, index):
                 name = f"{entry.output} (inner)"
-                downstream = next(output for output, above in names.items() if inner in above)
-                self._inner[name] = downstream, inner, paired
+                self._inner[name] = downstream, inner, counterpart
                 self._enter([replace(entry, output=name)])
+
+    def _judged(self, output: str, value: str, original: Any, result: Any, index: int) -> list[Comparison]:
+        """Compare a value, an output or an inner value in its place, and count how much of it was compared."""
+        judged = self.original.noise.judged(value, original, result, index, self._tolerance)
+        for _, part in judged:
+            self._covered[output] = self._covered.get(output, Coverage()) + part
+        return [entry for entry, _ in judged]
 
     def _without_rare_steps(
         self, entries: list[Comparison], output: str, expected: Any, value: Any, index: int
@@ -84,14 +102,14 @@ class Findings:
         """
         if self._tolerance.is_given or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
-        agree = all(entry.agrees for entry in entries)
+        agree = all(entry.agrees and not entry.doubt for entry in entries)
         if agree or not self.original.noise.are_rare_steps(entries, output, expected, value):
             return entries
         self.notes.append(
             f"with optimisation {output!r} differs by quantisation steps, in a hundredth of its elements at most; without, it"
             " is bit for bit the same"
         )
-        return [replace(entry, allowed=entry.largest_absolute, problem="") for entry in entries]
+        return [replace(entry, allowed=entry.largest_absolute, problem="", doubt="") for entry in entries]
 
     def compare_expected(self, index: int, values: Mapping[str, Any]) -> None:
         """Compare with the outputs that the user recorded, unless the original itself differs from them."""
@@ -102,13 +120,14 @@ class Findings:
             recorded = np.asarray(value)
             if output in self._random:
                 continue
-            if compare(output, recorded, computed[output], allowed).problem:
+            if judge(Observation(output, recorded, computed[output], allowed)).problem:
                 self.notes.append(
                     f"{feed.name}: the recorded output {output!r} is not compared, because the original itself"
                     " computes other values"
                 )
                 continue
-            entry = with_spread(compare(output, recorded, values[output], allowed), recorded, values[output])
+            entry = judge(Observation(output, recorded, values[output], allowed))
+            entry = with_spread(entry, recorded, values[output])
             self._enter([replace(entry, output=f"{output} (recorded)")])
 
     def add_bits(self, difference: str) -> None:
@@ -132,6 +151,10 @@ class Findings:
     def add_value_difference(self, difference: str) -> None:
         """Record that a value that the result computes from the original's inputs differs by more than rounding, "" if none."""
         self._value_difference = difference
+
+    def add_worse(self, reason: str) -> None:
+        """Record that simplification moves an output farther than rounding of its type does, "" if it does not."""
+        self._worse = self._worse or reason
 
     def add_unpaired(self, outputs: Sequence[str]) -> None:
         """Record outputs that do not vary, upstream of which original and result have different numbers of values."""
@@ -162,9 +185,9 @@ class Findings:
     def verdict(self, evaluator: str) -> Verdict:
         """Return the verdict that follows from all comparisons.
 
-        An output that differs decides; then a difference in bits where identity is claimed; then a weakness of the proof
-        that leaves it open. A difference in an inner value counts as one of the models only where both have it by the
-        same name; otherwise the pairing may be wrong.
+        An output that differs decides; then a difference in bits where identity is claimed; then an output that
+        simplification makes worse; then a weakness of the proof that leaves it open. A difference in an inner value counts
+        as one of the models only where both have it by the same name; otherwise the pairing may be wrong.
         """
         wrong = [entry for entry in self._found.values() if not entry.agrees]
         noise = self._undetermined()
@@ -184,8 +207,20 @@ class Findings:
         if self._value_difference:
             reason = f"by more than a kernel's rounding: {self._value_difference}"
             return self._verdict(Kind.DIFFERS, reason, evaluator)
+        if self._worse:
+            return self._verdict(Kind.DIFFERS, self._worse, evaluator)
         reason = self._weakness(wrong)
+        if not reason:
+            _, reason = decide(
+                (entry for entry in self._found.values() if entry not in wrong), self._needed()
+            )
         return self._verdict(Kind.UNVERIFIED if reason else Kind.VERIFIED, reason, evaluator)
+
+    def _needed(self) -> dict[str, Coverage]:
+        """Return how much was compared of each output that can have elements."""
+        left_out = {*self.original.upstream.inner, *self._random, *self.original.empty}
+        outputs = self.original.runs[self.original.first][0].keys() - left_out
+        return {name: self._covered.get(name, Coverage()) for name in sorted(outputs)}
 
     def _is_renamed(self, entry: str) -> bool:
         _, inner, paired = self._inner.get(entry, ("", "", ""))
@@ -255,6 +290,12 @@ class Findings:
 def _worse(one: Comparison, other: Comparison) -> Comparison:
     first = (bool(one.problem), one.largest_relative) >= (bool(other.problem), other.largest_relative)
     return replace(one if first else other, differing=max(one.differing, other.differing))
+
+
+def _has_moved(original: Any, result: Any) -> bool:
+    """Whether an output differs by more than a few units in the last place of its type."""
+    parts = paired("", original, result) or ()
+    return any(a is not None and b is not None and bool(worse_than(a, a, b)) for _, a, b in parts)
 
 
 def _reshaped_like(value: Any, like: Any) -> Any:

@@ -16,12 +16,12 @@ import onnx
 
 from onnx_migrate.model.graphs import fed_inputs, names_read, producers
 from onnx_migrate.process import mark
-from onnx_migrate.verify.compare.arrays import Array, is_float
-from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.compare.bits import bit_difference, tells_zeros_apart
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, masked_values, shapes_of, spread
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.kernel.arrays import Array, is_float
 from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import begin_run
 
@@ -112,11 +112,12 @@ def computed_by_both(
     parts: Sequence[Sequence[str]],
     feeds: Sequence[Mapping[str, Any]],
     cuts: Collection[str] = (),
+    outputs: Collection[str] = (),
 ) -> Iterator[Pair]:
     """Run both models, without optimisation, for the values of each part in turn, on each feed.
 
     `cuts` are those at which both are cut, as far as they are floats or bytes when they are computed; only these are then
-    yielded. Raises EvaluationError.
+    yielded, and the `outputs`, of whatever type. Raises EvaluationError.
     """
     what = "value by value" if cuts else "inner values"
     cut_models = (original, result) if cuts else (result,)
@@ -137,7 +138,7 @@ def computed_by_both(
                 name: run[name] for name in (*boundary, *part) if name in cut and _is_cut(run.get(name))
             }
             known[index] = {name: value for name, value in run.items() if name in later and _is_cut(value)}
-            wanted = [name for name in part if name in values] if cuts else part
+            wanted = [name for name in part if name in values or name in outputs] if cuts else part
             models = models or [CutModel(model, values, wanted) for model in cut_models]
             inputs = {**feed, **values}
             ours = models[0].run(inputs) if cuts else run
@@ -164,7 +165,7 @@ def masked_difference(
     Those in `known` were compared before. Returns the first difference and a note, each "" if there is none. Values are taken in
     several runs, each spread over the whole model, as memory allows; in none where one run takes long.
     """
-    start, difference = time.perf_counter(), ""
+    start, difference, zeros = time.perf_counter(), "", tells_zeros_apart(original.model)
     names = masked_values(original.model, result.model)
     left = [name for name in names if name not in known]
     feed = run.feeds[0].inputs
@@ -174,7 +175,8 @@ def masked_difference(
         return "", _limit_note(done, len(names))
     for index, part in enumerate(parts):
         try:
-            difference = _first_bit_difference(computed_by_both(original, result, [part], [feed]))
+            pairs = computed_by_both(original, result, [part], [feed])
+            difference = _first_bit_difference(pairs, zeros=zeros)
         except (EvaluationError, MemoryError) as error:
             text = f"bit-identity of inner values was not checked, because with them as outputs a model fails: {error}"
             return "", text
@@ -201,10 +203,14 @@ def recorded_difference(
     names = [
         name for name in masked_values(original.model, result.model) if name in recorded and name in values
     ]
-    return _first_bit_difference((name, recorded[name], values[name]) for name in names), set(names)
+    pairs = ((name, recorded[name], values[name]) for name in names)
+    return _first_bit_difference(pairs, zeros=tells_zeros_apart(original.model)), set(names)
 
 
-def _first_bit_difference(pairs: Iterable[Pair]) -> str:
-    """Describe the first value, of those that are floats, that is not bit for bit the same; "" if all are."""
+def _first_bit_difference(pairs: Iterable[Pair], *, zeros: bool) -> str:
+    """Describe the first value, of those that are floats, that has other bits; "" if none has.
+
+    With `zeros` unset, 0 and -0 count as the same.
+    """
     floats = (pair for pair in pairs if isinstance(pair[1], np.ndarray) and is_float(pair[1]))
-    return next(filter(None, (bit_difference(*pair) for pair in floats)), "")
+    return next(filter(None, (bit_difference(*pair, zeros=zeros) for pair in floats)), "")

@@ -13,10 +13,9 @@ import onnx
 
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FeedNote
-from onnx_migrate.verify.compare.arrays import flatten, is_float
-from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
 from onnx_migrate.verify.compare.noise import Noise
+from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE, not_executed
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
@@ -33,6 +32,8 @@ from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.kernel.arrays import is_float
+from onnx_migrate.verify.kernel.limits import PRECISIONS
 from onnx_migrate.verify.model_traits import miscomputed_in_reference
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
@@ -46,6 +47,8 @@ _LONG = 1.0
 """Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
 _AFFORDABLE, _AFFORDABLE_LONG = 3.5, 1.5
 """How many such runs the first run, without optimisation, may have taken for a second input to be run."""
+_REPLACED = PRECISIONS["float32"].ceiling
+"""The share of an output's largest magnitude by which optimisation computes something else than rounding."""
 _MUCH = 1e-3
 """The share of an output's largest magnitude by which rounding rarely changes it."""
 
@@ -60,7 +63,7 @@ class OriginalRun:
     only. `noise` is how far the outputs move by rounding. `upstream` has the nearest inner values that vary, for each
     output that does not; `runs` holds those too. `notes` are weaknesses of the proof, for the report. `recorded` are
     further inner values, without optimisation, on the first feed. `expensive` is whether less was run because one run
-    takes long.
+    takes long. `empty` are outputs that are declared to have no elements.
     """
 
     feeds: list[Feed]
@@ -71,6 +74,7 @@ class OriginalRun:
     notes: tuple[str, ...]
     recorded: Values = field(default_factory=dict)
     expensive: bool = False
+    empty: frozenset[str] = frozenset()
 
     @property
     def first(self) -> str:
@@ -150,7 +154,24 @@ def run_original(
     search.notes.extend(not_executed(original, search.inputs, configurations[0], ended))
     seed = None if settings.feeds is not None else settings.seed
     return OriginalRun(
-        search.feeds, seed, runs, noise, upstream, tuple(search.notes), search.recorded, search.expensive
+        search.feeds,
+        seed,
+        runs,
+        noise,
+        upstream,
+        tuple(search.notes),
+        search.recorded,
+        search.expensive,
+        _empty_outputs(original.model),
+    )
+
+
+def _empty_outputs(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the outputs with a declared length of 0, so that they have no elements to compare."""
+    return frozenset(
+        output.name
+        for output in model.graph.output
+        if any(dim.HasField("dim_value") and not dim.dim_value for dim in output.type.tensor_type.shape.dim)
     )
 
 
@@ -239,7 +260,7 @@ def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more:
     affordable = search.seconds <= max(
         EXPENSIVE, (_AFFORDABLE if seconds <= _LONG else _AFFORDABLE_LONG) * seconds
     )
-    beyond = _outputs_beyond(noise, again, Tolerance.ceiling)
+    beyond = _outputs_beyond(noise, again, _REPLACED)
     for output in sorted(beyond):
         search.notes.append(
             f"ONNX Runtime's optimisation changes {output!r} of the original itself; it is compared without optimisation"

@@ -10,7 +10,8 @@ from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
-from onnx_migrate.verify.compare.comparison import bit_difference, coarsest_eps, is_quantized
+from onnx_migrate.verify.compare.bits import bit_difference
+from onnx_migrate.verify.compare.model_precision import is_quantized
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
@@ -94,7 +95,7 @@ def _joined(chain: Chain, result: Runnable, run: OriginalRun, settings: Settings
     joined = (result, *chain.parts[1:])
     models = [open_model(part, UNOPTIMIZED) for part in joined]
     original = chain.whole.model
-    tolerance = replace(settings.tolerance, eps=coarsest_eps(original), quantum=is_quantized(original))
+    tolerance = replace(settings.tolerance, quantum=is_quantized(original))
     findings = Findings(run, tolerance, {})
     for index, feed in enumerate(run.inputs(run.first)):
         values = _run(models, joined, feed)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Distance
-from onnx_migrate.verify.compare.arrays import paired, scale_of
-from onnx_migrate.verify.compare.comparison import Difference, bit_difference
+from onnx_migrate.verify.compare.bits import bit_difference
+from onnx_migrate.verify.compare.values import paired, scale_of
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
@@ -23,9 +24,10 @@ from onnx_migrate.verify.evaluators import (
     Runnable,
     open_model,
 )
+from onnx_migrate.verify.kernel.difference import Difference
 from onnx_migrate.verify.run_count import run_each
 
-__all__ = ["DISTANCE_STAGE", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
+__all__ = ["DISTANCE_STAGE", "BitDifferences", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
 
 DISTANCE_STAGE = "another model: running"
 """The stage in which the distance of another model is measured; what fails in it says nothing of the result."""
@@ -41,20 +43,29 @@ def run_unsimplified(unsimplified: Runnable, original: OriginalRun) -> list[Valu
     return list(_run_recorded(unsimplified, names, original.recorded, original.inputs(original.first))[1])
 
 
+@dataclass(frozen=True)
+class BitDifferences:
+    """The outputs of one feed that are not bit for bit the original's, and how the first of them differs."""
+
+    outputs: frozenset[str]
+    first: str
+
+
 def bit_differences(
     original: OriginalRun, runs: Sequence[Values], left_out: Collection[str] = ()
-) -> dict[int, str]:
+) -> dict[int, BitDifferences]:
     """Compare bit for bit, without optimisation, every value of the runs that the original has by that name.
 
-    Returns the first difference by the position of the feed, of those feeds on which there is one.
+    0 and -0 count as the same: no node reads an output. Returns the differences by the position of the feed.
     """
-    found = {}
+    differences = {}
     for index, (expected, values) in enumerate(zip(original.runs[original.first], runs, strict=False)):
         compared = (name for name in expected if name in values and name not in left_out)
-        differences = (bit_difference(name, expected[name], values[name]) for name in compared)
-        if difference := next(filter(None, differences), ""):
-            found[index] = difference
-    return found
+        texts = {name: bit_difference(name, expected[name], values[name], zeros=False) for name in compared}
+        texts = {name: text for name, text in texts.items() if text}
+        if texts:
+            differences[index] = BitDifferences(frozenset(texts), next(iter(texts.values())))
+    return differences
 
 
 def _run_recorded(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import onnx
 
@@ -12,16 +13,24 @@ from onnx_migrate.facts.onnx_inference import without_fragile_ops
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
-from onnx_migrate.verify.compare.arrays import flatten
-from onnx_migrate.verify.compare.comparison import Tolerance, coarsest_eps, compare, is_quantized
+from onnx_migrate.verify.compare.model_precision import is_quantized
+from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.common_values import keeps_all_names
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import OTHER_RUNTIME, Findings
 from onnx_migrate.verify.equivalence.inner_values import masked_difference, recorded_difference
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
-from onnx_migrate.verify.equivalence.result_run import ResultRun, bit_differences, distance, run_unsimplified
+from onnx_migrate.verify.equivalence.result_run import (
+    BitDifferences,
+    ResultRun,
+    bit_differences,
+    distance,
+    run_unsimplified,
+)
 from onnx_migrate.verify.equivalence.value_by_value import explained, first_difference
 from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.kernel import Observation, Tolerance, judge
+from onnx_migrate.verify.kernel.rules import worse_than
 from onnx_migrate.verify.load_check import load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.run_count import begin_run, expect_runs
@@ -46,10 +55,14 @@ class SegmentCheck:
     ) -> None:
         original = segment.original.model
         self._segment, self._run = segment, run
-        self._tolerance = replace(tolerance, eps=coarsest_eps(original), quantum=is_quantized(original))
+        self._tolerance = replace(tolerance, quantum=is_quantized(original))
         self._seconds = max(_PATIENCE, seconds)
         self._random = random_outputs(original)
         self.findings = Findings(run, self._tolerance, self._random)
+        unsimplified = segment.unsimplified
+        self.findings.simplified = unsimplified is not None and unsimplified != segment.result
+        self._unsimplified: dict[int, Values] | None = None
+        """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
         self._only_reference = run.first == REFERENCE
         self._exact = segment.exact and not self._only_reference
         self._strict = False
@@ -88,6 +101,7 @@ class SegmentCheck:
             self._compare_inner_bits()
         elif by_value:
             self._compare_by_value()
+        self._judge_simplification()
         verdict = findings.verdict(running.evaluator + _levels(self._run))
         if self._segment.other is not None:
             verdict = replace(verdict, distance=distance(self._run, self._segment.other))
@@ -147,36 +161,68 @@ class SegmentCheck:
             runs[0].pop(name, None)
         run.recorded.clear()
         self._differs_inside = bool(inner) and not outputs
-        difference = next(iter(outputs.values()), inner)
+        self._unsimplified = {index: runs[index] for index in outputs}
+        difference = next((item.first for item in outputs.values()), inner)
         if self._exact:
             self.findings.add_bits(difference)
         if outputs or (self._exact and inner):
-            self._explain(claimed, difference, {index: runs[index] for index in outputs or [0]})
+            self._explain(claimed, difference, outputs, runs)
 
-    def _explain(self, claimed: Runnable, difference: str, runs: dict[int, Values]) -> None:
-        """Find out whether a difference in bits on these feeds is the runtime's own rounding, unless that does not matter."""
+    def _explain(
+        self,
+        claimed: Runnable,
+        difference: str,
+        differences: Mapping[int, BitDifferences],
+        runs: Sequence[Values],
+    ) -> None:
+        """Find out whether a difference in bits is the runtime's own rounding, unless that does not matter.
+
+        `differences` are those of outputs, by the position of the feed; if there are none, inner values of the first differ.
+        """
         if self._strict:
             return
-        feeds = [self._run.feeds[index].inputs for index in runs]
-        explanation = explained(self._segment.original, claimed, feeds)
+        feeds = [self._run.feeds[index].inputs for index in differences or [0]]
+        outputs = {name for item in differences.values() for name in item.outputs}
+        computed = outputs - set(self._run.upstream.inner)
+        explanation = explained(self._segment.original, claimed, feeds, computed)
         if explanation.cause and self._exact:
             self.findings.add_cause(explanation.cause)
+        elif explanation.fault:
+            self.findings.add_fault(explanation.cause)
         elif explanation.note:
             self.findings.explain_bits(difference, explanation.note)
         if explanation.proved:
-            for index, values in runs.items():
-                self._run.noise.observe(index, values, proved=True)
+            for index, item in differences.items():
+                for name in item.outputs:
+                    self._run.noise.explain(index, name, runs[index][name])
+
+    def _judge_simplification(self) -> None:
+        """Record which output simplification moves farther from the original than the result without it is (rule 8)."""
+        findings, unsimplified, run = self.findings, self._segment.unsimplified, self._run
+        if not findings.moved or unsimplified is None or self._tolerance.is_given:
+            return
+        if self._unsimplified is None:
+            try:
+                self._unsimplified = dict(enumerate(run_unsimplified(unsimplified, run)))
+            except EvaluationError as error:
+                findings.notes.append(f"the result before simplification does not {error.failed_to}: {error}")
+                return
+        for index, name, simplified in findings.moved:
+            original = run.runs[run.first][index][name]
+            plain = self._unsimplified.get(index, {}).get(name, original)
+            if worse := _worse_in_a_tensor(original, plain, simplified):
+                findings.add_worse(f"simplification moves output {name!r}: {worse}")
 
     def _compare_inner_bits(self) -> None:
         """Compare the inner values that were not recorded, where all that was compared is bit for bit the same."""
-        claimed, run = self._segment.unsimplified, self._run
+        claimed = self._segment.unsimplified
         assert claimed is not None
         if not self.findings.exact:
             return
         difference = self._masked_difference(claimed)
         self.findings.add_bits(difference)
         if difference:
-            self._explain(claimed, difference, {0: run.runs[run.first][0]})
+            self._explain(claimed, difference, {}, ())
 
     def _compare_by_value(self) -> None:
         """Compare value by value a result whose outputs agree but for rounding, where it keeps the names of all values.
@@ -194,7 +240,7 @@ class SegmentCheck:
             return
         feeds = [self._run.feeds[index].inputs for index in differing or [0]]
         try:
-            findings.add_value_difference(first_difference(original, result, feeds, claimed=False)[1])
+            findings.add_value_difference(first_difference(original, result, feeds, claimed=False).problem)
         except (EvaluationError, MemoryError) as error:
             findings.notes.append(
                 f"the models were not compared value by value, because then one fails: {error}"
@@ -206,6 +252,19 @@ class SegmentCheck:
         )
         self.findings.notes.extend(filter(None, [note]))
         return difference
+
+
+def _worse_in_a_tensor(original: Any, unsimplified: Any, simplified: Any) -> str:
+    """Describe the first tensor of an output that simplification moves too far; "" if none is."""
+    plain = dict(flatten("", unsimplified))
+    moved = dict(flatten("", simplified))
+    for part, array in flatten("", original):
+        before, after = plain.get(part), moved.get(part)
+        if array is None or before is None or after is None:
+            continue
+        if worse := worse_than(array, before, after):
+            return worse
+    return ""
 
 
 def _levels(run: OriginalRun) -> str:
@@ -273,7 +332,10 @@ def _observe_original(original: Runnable, findings: Findings, index: int) -> boo
         return False
     for name, value in expected.items():
         here, there = flatten(name, value), dict(flatten(name, again[name]))
-        if any(part not in there or compare(part, a, there[part], OTHER_RUNTIME).problem for part, a in here):
+        if any(
+            part not in there or judge(Observation(part, a, there[part], OTHER_RUNTIME)).problem
+            for part, a in here
+        ):
             return False
     findings.original.noise.observe(index, again)
     return True

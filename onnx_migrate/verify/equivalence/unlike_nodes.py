@@ -12,7 +12,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.model.graphs import Body, called, function_key, names_read, node_label, subgraphs
 from onnx_migrate.model.matching import attribute_key, match_changed
-from onnx_migrate.verify.compare.comparison import bit_difference
+from onnx_migrate.verify.compare.bits import bit_difference
 from onnx_migrate.verify.equivalence.value_by_value import stored
 from onnx_migrate.verify.evaluators import Runnable
 

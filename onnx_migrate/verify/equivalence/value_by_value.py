@@ -20,13 +20,14 @@ from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verdicts import FirstDifference
-from onnx_migrate.verify.compare.comparison import bit_difference
-from onnx_migrate.verify.compare.noise import beyond_rounding
+from onnx_migrate.verify.compare.bits import bit_difference
+from onnx_migrate.verify.compare.recomputed import beyond_one_node
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, common_cuts, shapes_of
 from onnx_migrate.verify.equivalence.inner_values import Reads, computed_by_both
 from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
 from onnx_migrate.verify.evaluators.kernels import computed_by_body
+from onnx_migrate.verify.kernel.limits import KERNEL_ULPS, UNCLAIMED_ULPS
 from onnx_migrate.verify.model_traits import is_random
 from onnx_migrate.verify.settings import Settings
 
@@ -34,6 +35,7 @@ __all__ = [
     "FIRST_VALUE",
     "BitDifference",
     "NodeSettings",
+    "ValueDifference",
     "explained",
     "first_difference",
     "first_value",
@@ -46,11 +48,6 @@ FIRST_VALUE = "onnx_migrate.verify.equivalence.value_by_value:first_value"
 
 _MEMORY = 1 << 27
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
-
-_CLAIMED = 8.0
-"""Units in the last place of a value's largest magnitude that a kernel may round differently, where bits are claimed."""
-_UNCLAIMED = 64.0
-"""The same where nothing is claimed: another tool may have written a node as another that rounds differently."""
 
 _Feeds = Sequence[Mapping[str, Any]]
 
@@ -122,27 +119,45 @@ def _tensors(model: onnx.ModelProto) -> dict[str, TensorProto]:
 class BitDifference:
     """Why bits differ: by the runtime's own rounding, then `note` says so; or because of a fault, the `cause`.
 
-    `proved` is whether the difference of the outputs is shown to be rounding, so that others may differ by as much.
+    `proved` is whether the difference of the outputs is shown to be rounding, so that others may differ by as much. `fault`
+    is whether a node computes another value from the same inputs; without it, the cause is that nothing could be compared.
     """
 
     note: str = ""
     cause: str = ""
     proved: bool = False
+    fault: bool = False
 
 
-def explained(original: Runnable, result: Runnable, feeds: _Feeds) -> BitDifference:
-    """Explain a difference in bits: it is rounding if, from the same inputs, no value of `result` differs by more.
+@dataclass(frozen=True)
+class ValueDifference:
+    """The first value of two models that differs by more than rounding, and how; both "" if none does.
 
-    A value of an operator that has a kernel in one model and a function body in the other may round differently by more:
-    the outputs decide on it.
+    `compared` are the values that were computed again from the original's own values. After a difference they are fewer.
+    """
+
+    name: str = ""
+    problem: str = ""
+    compared: frozenset[str] = frozenset()
+
+
+def explained(original: Runnable, result: Runnable, feeds: _Feeds, outputs: Collection[str]) -> BitDifference:
+    """Explain a difference in bits of these outputs: it is rounding if, from the same inputs, no value differs by more.
+
+    Each of the outputs must be among the values that are computed again. A value of an operator that has a kernel in one
+    model and a function body in the other may round differently by more: the outputs decide on it.
     """
     unlike = computed_by_body(original.model) ^ computed_by_body(result.model)
     try:
-        _, problem = first_difference(original, result, feeds, claimed=True, unlike=unlike)
+        difference = first_difference(original, result, feeds, claimed=True, unlike=unlike)
     except EvaluationError as error:
-        problem = f"the models cannot be compared value by value: {error}"
-    if problem:
-        return BitDifference(cause=problem)
+        return BitDifference(cause=f"the models cannot be compared value by value: {error}")
+    if difference.problem:
+        return BitDifference(cause=difference.problem, fault=bool(difference.name))
+    if missing := sorted(set(outputs) - difference.compared):
+        return BitDifference(
+            cause=f"output {missing[0]!r} cannot be computed again from inner values of the original"
+        )
     if unlike:
         return BitDifference(
             f"the runtime has a kernel for {listed(sorted(unlike))} at one of the"
@@ -155,27 +170,32 @@ def explained(original: Runnable, result: Runnable, feeds: _Feeds) -> BitDiffere
 
 def first_difference(
     original: Runnable, result: Runnable, feeds: _Feeds, *, claimed: bool, unlike: Collection[str] = ()
-) -> tuple[str, str]:
-    """Return the first value of `result` that differs by more than rounding from the original's, and how; "" if none does.
+) -> ValueDifference:
+    """Return the first value of `result` that differs by more than rounding from the original's.
 
-    Rounding is some units of the value's type at its largest magnitude (compare/noise.py). If identity is `claimed`,
+    Rounding is some units of the value's type at its largest magnitude (kernel/rules.py). If identity is `claimed`,
     only where constants and attributes are the same. If it is not, a name may stand for another value, which the nodes
     that read it make up for: then only the last value of those that differ one after the other counts, computed from
     those before the first. Values of operators in `unlike`, which the runtime computes otherwise in the two models, may
     differ. Raises EvaluationError.
     """
     if is_random(original.model) or is_random(result.model):
-        return "", "the model contains random operators"
+        return ValueDifference(problem="the model contains random operators")
     types = ValueTypes(original.model, shapes_of(feeds[0]))
-    cuts = common_cuts(original.model, result.model, types)
     settings, made = NodeSettings(original.model, result.model), producers(result.model.graph)
+    computed = made.keys() & producers(original.model.graph).keys()
+    outputs = [output.name for output in original.model.graph.output if output.name in computed]
+    cuts = list(dict.fromkeys([*common_cuts(original.model, result.model, types), *outputs]))
+    ulps = KERNEL_ULPS if claimed else UNCLAIMED_ULPS
+    compared: set[str] = set()
 
     def differences(cuts: Sequence[str]) -> Iterator[tuple[str, str]]:
         reads, parts = Reads(result.model, cuts), chunks(cuts, types, _MEMORY)
-        for name, ours, theirs in computed_by_both(original, result, parts, feeds, cuts):
+        for name, ours, theirs in computed_by_both(original, result, parts, feeds, cuts, outputs):
             problem = ""
+            compared.add(name)
             if made[name].op_type not in unlike:
-                problem = beyond_rounding(ours, theirs, _CLAIMED if claimed else _UNCLAIMED)
+                problem = beyond_one_node(ours, theirs, ulps)
             if claimed and not problem and bit_difference(name, ours, theirs):
                 problem = settings.difference(name, reads.all_by([name]))
             if problem:
@@ -183,13 +203,14 @@ def first_difference(
                 yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
 
     if claimed:
-        return next(differences(cuts), ("", ""))
+        name, problem = next(differences(cuts), ("", ""))
+        return ValueDifference(name, problem, frozenset(compared))
     problems = dict(differences(cuts))
     both = Reads(original.model, cuts), Reads(result.model, cuts)
     followed = {read for name in problems for reads in both for read in reads.by([name])} & problems.keys()
     if followed:
         problems = dict(differences([name for name in cuts if name not in followed]))
-    return next(iter(problems.items()), ("", ""))
+    return ValueDifference(*next(iter(problems.items()), ("", "")), frozenset(compared))
 
 
 def first_value(original: Runnable, result: Runnable, settings: Settings) -> FirstDifference:
@@ -199,10 +220,10 @@ def first_value(original: Runnable, result: Runnable, settings: Settings) -> Fir
     """
     try:
         feeds = [feed.inputs for feed in run_original(original, result, settings).feeds]
-        name, problem = first_difference(original, result, feeds, claimed=False)
+        difference = first_difference(original, result, feeds, claimed=False)
     except (EvaluationError, MigrateError):
         return FirstDifference(())
-    node = producers(result.model.graph).get(name)
+    node = producers(result.model.graph).get(difference.name)
     if node is None:
         return FirstDifference(())
-    return FirstDifference((), node_label(node), node.op_type, name, problem)
+    return FirstDifference((), node_label(node), node.op_type, difference.name, difference.problem)

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["from_ort_value", "is_foreign", "to_ort_value"]
 

@@ -13,7 +13,6 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import (
     chosen_numbers,
@@ -22,6 +21,7 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import (
     padding_ids,
 )
 from onnx_migrate.verify.inputs.sizes import SizeChoice, input_shapes, tensor_in
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["RandomInputs"]
 

@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, initializer_types, names_read, nested_nodes, producers
-from onnx_migrate.verify.compare.arrays import flatten
+from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import input_ranges

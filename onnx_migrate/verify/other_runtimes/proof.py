@@ -22,11 +22,12 @@ from onnx_migrate.process import Limits
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof, Side, outcome_of
-from onnx_migrate.verify.compare.comparison import Tolerance, coarsest_eps, is_quantized
+from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantized
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, without_static_shapes
 from onnx_migrate.verify.evaluators.foreign import Foreign, NotInstalled
+from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.settings import Settings, interruption

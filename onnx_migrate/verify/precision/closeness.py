@@ -18,8 +18,7 @@ from onnx_migrate.facts.typed_graph import Step
 from onnx_migrate.process import mark
 from onnx_migrate.standard.schema import RECURRENT
 from onnx_migrate.verdicts import RoundedOutput
-from onnx_migrate.verify.compare.arrays import paired
-from onnx_migrate.verify.compare.comparison import compare
+from onnx_migrate.verify.compare.values import paired
 from onnx_migrate.verify.evaluators import (
     OPTIMIZED,
     STRICT,
@@ -30,6 +29,7 @@ from onnx_migrate.verify.evaluators import (
     open_model,
 )
 from onnx_migrate.verify.evaluators.strict import is_narrow, rounded_weights
+from onnx_migrate.verify.kernel import Observation, judge
 from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.causes import causes_of, originals
 from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
@@ -383,5 +383,5 @@ def _tolerated(
     for name in reference.outputs[0]:
         pairs = [(reference.outputs[place][name], run[name]) for place, run in runs.items()]
         parts = [part for one, other in pairs for part in paired(name, one, other) or [(name, one, None)]]
-        if not any(compare(*part, settings.tolerance).problem for part in parts):
+        if not any(judge(Observation(*part, settings.tolerance)).problem for part in parts):
             yield name

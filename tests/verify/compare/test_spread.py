@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from onnx_migrate.verdicts import Comparison, Element, Histogram
-from onnx_migrate.verify.compare import arrays
-from onnx_migrate.verify.compare.comparison import Tolerance, compare
 from onnx_migrate.verify.compare.spread import with_spread
+from onnx_migrate.verify.kernel import Observation, Tolerance, arrays, judge
 
 
 def spread(before: Any, after: Any) -> Comparison:
     a, b = np.asarray(before), np.asarray(after)
-    return with_spread(compare("y", a, b, Tolerance(atol=0.0)), a, b)
+    return with_spread(judge(Observation("y", a, b, Tolerance(atol=0.0))), a, b)
 
 
 @pytest.mark.parametrize("block", [1 << 20, 2])
@@ -75,7 +74,7 @@ def test_what_is_allowed_is_counted_only_where_it_is_quick(monkeypatch: pytest.M
     from onnx_migrate.verify.compare import spread as module
 
     a, b = np.zeros(10), np.full(10, 1e-9)
-    near = compare("y", a, b, Tolerance(atol=1.0))
+    near = judge(Observation("y", a, b, Tolerance(atol=1.0)))
 
     assert with_spread(near, a, b).histogram is not None
     monkeypatch.setattr(module, "_QUICK", 9)

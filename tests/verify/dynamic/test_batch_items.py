@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.dynamic.batch_items import require_independent_items
 from onnx_migrate.verify.dynamic.sized_runs import SizedRunner
+from onnx_migrate.verify.kernel import Tolerance
 from tests.verify.harness import net, prove, runnable
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.compare.comparison import Tolerance
 from onnx_migrate.verify.dynamic.declared_shapes import (
     axes_with_symbol,
     batch_axes_of,
@@ -18,6 +17,7 @@ from onnx_migrate.verify.dynamic.declared_shapes import (
 )
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner
 from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.kernel import Tolerance
 from tests.verify.harness import net, runnable
 
 

@@ -113,6 +113,7 @@ def test_an_output_that_is_noise_throughout_is_not_determined():
 
 
 def test_explained_differences_in_bits_are_accepted_and_noted(findings):
+    findings.compare(LEVELS[0], 0, values(findings))
     findings.add_bits("'y' differs")
     findings.add_cause("'c' differs")
     assert findings.verdict("").reason.endswith("'y' differs; 'c' differs")
@@ -122,7 +123,14 @@ def test_explained_differences_in_bits_are_accepted_and_noted(findings):
     assert verdict.notes[-1] == "without optimisation 'y' differs; that is rounding"
 
 
+def test_a_result_of_which_no_output_was_compared_is_not_verified(findings):
+    verdict = findings.verdict("")
+    assert verdict.kind is Kind.UNVERIFIED
+    assert "output 'y' was compared with nothing" in verdict.reason
+
+
 def test_a_value_that_differs_given_the_same_inputs_decides(findings):
+    findings.compare(LEVELS[0], 0, values(findings))
     findings.add_value_difference("")
     assert findings.verdict("").kind is Kind.VERIFIED
     findings.add_value_difference("'c' differs")

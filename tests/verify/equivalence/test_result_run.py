@@ -48,7 +48,7 @@ def test_bits_are_compared_before_the_outputs_are():
     same, differing = found
     assert same == {}
     assert list(differing) == [0, 1]
-    assert differing[0].startswith("'y' differs in ")
+    assert differing[0].first.startswith("'y' differs in ")
     assert bit_differences(original, run_unsimplified(runnable(rounded), original), ["y"]) == {}
 
 

@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
 from onnx_migrate.facts.shape_arithmetic import LARGEST, attributes_of, compute
 from onnx_migrate.model.graphs import initializer_types, nested_bodies, nested_nodes
-from onnx_migrate.verify.compare.arrays import Array
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["Argument", "Facts", "Shape", "with_input_shapes"]
 

@@ -11,10 +11,10 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from onnx_migrate.model.graphs import fed_inputs, nested_nodes, subgraphs
-from onnx_migrate.verify.compare.arrays import Array
 from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts
 from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_range, inputs_passed_through
 from onnx_migrate.verify.inputs.constraints.ranges import INVERTED, Range, range_before
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["chosen_numbers", "exact_inputs", "input_ranges", "padded", "padding_ids"]
 

@@ -1,0 +1,78 @@
+"""What the kernel judges: the values that two models computed, and how far rounding alone moves those of the original."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from onnx_migrate.verify.kernel.arrays import Array
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What may differ. With `rtol` or `atol`, which the user gives: `|after - before| <= atol + rtol * |before|`, per element.
+
+    Otherwise the kernel's own limits hold. `floor` (units in the last place) and `factor` (times the measured noise) replace
+    those of limits.py, and `eps` is the least eps: for comparisons in another runtime or at another size. With `quantum` a few
+    int8 and uint8 elements may differ by one step, as in a model that quantises.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    floor: float | None = None
+    factor: float | None = None
+    quantum: bool = False
+    eps: float = 0.0
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the user gave a limit."""
+        return self.rtol is not None or self.atol is not None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A difference of one output on one feed that is shown to be rounding of single nodes.
+
+    From the original's own inner values, the result's nodes compute the original's output again, within the rounding of one
+    node each. `largest` is the largest absolute difference of the output (1 step or more for integers), `elements` how
+    many elements differ.
+    """
+
+    largest: float
+    elements: int
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """How far rounding alone moves one output of the original on one feed: measured on the original, never on the result.
+
+    `largest` is the largest absolute difference between runs of the original (inputs moved by one unit in the last place,
+    optimisation on and off), infinite if its discrete elements change. `typical` is the root mean square of that difference,
+    infinite if it is not measured. `scale` is the largest finite magnitude over all feeds. `unstable` marks the elements
+    that no run decides: discrete ones that change, and floats that are finite in one run only. `undefined` marks the
+    elements that the standard leaves undefined.
+    """
+
+    largest: float = 0.0
+    typical: float = float("inf")
+    scale: float = 0.0
+    unstable: Array | None = None
+    undefined: Array | None = None
+    explanation: Explanation | None = None
+
+
+NOTHING_MEASURED = Measurement()
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One tensor of an output, as both models computed it from the same inputs in the same runtime and configuration.
+
+    `original` and `result` are arrays, None for an absent optional.
+    """
+
+    output: str
+    original: Array | None
+    result: Array | None
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    measurement: Measurement = NOTHING_MEASURED

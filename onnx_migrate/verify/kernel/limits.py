@@ -1,0 +1,86 @@
+"""Every number by which the kernel decides, with its unit and its reason. No limit is written anywhere else.
+
+`python -m tests.campaigns.proof.constants` multiplies and divides each by ten: a test fails each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How coarse one floating-point type is, and how far rounding may move an output of it.
+
+    `eps` is the distance from 1 to the next larger number. `least_normal` is the smallest normal number: smaller ones are
+    evenly spaced. `floor` is in units in the last place at the output's largest magnitude: any two kernels may differ by so
+    much. `ceiling` is a share of that magnitude: what rounding moves farther cannot be told from a fault.
+    """
+
+    eps: float
+    least_normal: float
+    floor: float
+    ceiling: float
+
+
+PRECISIONS = {
+    "float64": Precision(2.0**-52, 2.0**-1022, 8.0, 1e-2),
+    "float32": Precision(2.0**-23, 2.0**-126, 8.0, 1e-2),
+    "float16": Precision(2.0**-10, 2.0**-14, 4.0, 2e-2),
+    "bfloat16": Precision(2.0**-7, 2.0**-126, 2.0, 5e-2),
+}
+"""The floors are those of sums: kernels add in different orders, and add halves in float32. The ceilings are a product decision.
+
+The largest rounding that public models show between ONNX Runtime's two optimisation levels is 0.4 % in float32.
+"""
+
+COARSEST = Precision(2.0**-3, 0.0, 1.0, 0.25)
+"""Floats of 8 bits and less: neighbours are up to an eighth apart."""
+
+NOISE_FACTOR = 10.0
+"""How many times the difference between two runs of the original an element may differ: two runs sample rounding."""
+
+SUBNORMAL_STEPS = 2.0
+"""How many steps below the least normal number are always allowed: flushing and one rounding."""
+
+AGAIN_FACTOR = 2.0
+"""How many times a difference that is shown to be rounding another run may show: its own rounding comes on top."""
+
+DECISIONS = 0.01
+"""The share of an output's discrete elements that rounding may decide, one element at least: more is not determined."""
+
+QUANTISED_STEP = 1
+"""Steps by which an int8 or uint8 element of a quantised model may differ, in at most `DECISIONS` of the elements."""
+
+QUANTISED_CEILING = 0.05
+"""The share of those elements that may differ by a step if the original itself changes half as many between its own runs."""
+
+COMPARED = 0.5
+"""The share of an output's elements that one feed at least must compare: a verdict on less is none."""
+
+KERNEL_ULPS = 8.0
+"""Units in the last place, at a value's largest magnitude, by which one node may differ from the same inputs."""
+
+UNCLAIMED_ULPS = 64.0
+"""The same if no pass claims equal bits: another tool may write one node as several."""
+
+NEIGHBOURS = 0.01
+"""The share of float16 elements that one node may round to the neighbouring number: it computes in float32, rounds once."""
+
+SIMPLIFIED_ULPS = 4.0
+"""Units in the last place of an output's type by which simplification may move it, at its largest magnitude."""
+
+SIMPLIFIED_SHARE = 1e-5
+"""The share of a float32 output's largest magnitude by which simplification may move it."""
+
+SATURATED = 1e-3
+"""An output that never exceeds 1 and is smaller than this share of it on one feed is rounded relative to the other feeds."""
+
+
+def precision_of(dtype: np.dtype[Any]) -> Precision:
+    """Return the precision of a floating-point type, that of its parts for a complex one."""
+    name = {"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)
+    return PRECISIONS.get(name, COARSEST)

@@ -1,0 +1,239 @@
+"""Judges one tensor of two models: is it the same, within which allowance, and which elements could not be compared?
+
+Rules 2, 3, 4, 6 and 8 of docs/maintainers/proof-kernel.md, each a function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from onnx_migrate.verdicts import Comparison
+from onnx_migrate.verify.kernel.arrays import Array, differing_bits, is_float
+from onnx_migrate.verify.kernel.difference import Difference, finite_parts, largest_step
+from onnx_migrate.verify.kernel.evidence import Measurement, Observation, Tolerance
+from onnx_migrate.verify.kernel.limits import (
+    AGAIN_FACTOR,
+    DECISIONS,
+    NEIGHBOURS,
+    NOISE_FACTOR,
+    QUANTISED_CEILING,
+    QUANTISED_STEP,
+    SATURATED,
+    SIMPLIFIED_SHARE,
+    SIMPLIFIED_ULPS,
+    SUBNORMAL_STEPS,
+    precision_of,
+)
+
+
+def judge(observation: Observation) -> Comparison:
+    """Compare one tensor of an output with the original's."""
+    original, result = observation.original, observation.result
+    if original is None or result is None:
+        problem = "" if original is result else "it is present in only one of the models"
+        return Comparison(observation.output, None, None, "none", "none", problem=problem)
+    shapes, types = (original.shape, result.shape), (str(original.dtype), str(result.dtype))
+    entry = Comparison(observation.output, *shapes, *types, elements=original.size)
+    if original.shape != result.shape:
+        return replace(entry, problem=f"shape {list(original.shape)} became {list(result.shape)}")
+    if original.dtype != result.dtype:
+        return replace(entry, problem=f"element type {types[0]} became {types[1]}")
+    left_out = _left_out(observation.measurement, original)
+    if left_out is not None:
+        entry = replace(entry, left_out=int(np.count_nonzero(left_out)))
+        neutral = np.zeros((), original.dtype) if original.dtype != object else np.asarray("", object)
+        original, result = (np.where(left_out, neutral, array) for array in (original, result))
+    if not is_float(original):
+        return _discrete(entry, original, result, observation)
+    differing = differing_bits(original, result)
+    return _floats(replace(entry, differing=differing), original, result, observation) if differing else entry
+
+
+def _left_out(measurement: Measurement, original: Array) -> Array | None:
+    """Return the elements that are not compared (rule 6): undefined ones, and floats that are finite in one run only."""
+    masks = [measurement.undefined, measurement.unstable if is_float(original) else None]
+    fitting = [mask for mask in masks if mask is not None and mask.shape == original.shape and mask.any()]
+    return np.logical_or.reduce(fitting) if fitting else None
+
+
+def allowance(tolerance: Tolerance, scale: float, noise: float, dtype: np.dtype[np.generic]) -> float:
+    """Return the absolute difference that rounding explains (rule 2) in an output of this scale, noise and type."""
+    return max(_floor(tolerance, scale, dtype), min(_rounding(tolerance, noise), _ceiling(scale, dtype)))
+
+
+def _floor(tolerance: Tolerance, scale: float, dtype: np.dtype[np.generic]) -> float:
+    precision = precision_of(dtype)
+    ulps = precision.floor if tolerance.floor is None else tolerance.floor
+    smallest = SUBNORMAL_STEPS * precision.eps * precision.least_normal
+    return max(ulps * max(tolerance.eps, precision.eps) * scale, smallest)
+
+
+def _ceiling(scale: float, dtype: np.dtype[np.generic]) -> float:
+    return precision_of(dtype).ceiling * scale
+
+
+def _rounding(tolerance: Tolerance, noise: float) -> float:
+    return (NOISE_FACTOR if tolerance.factor is None else tolerance.factor) * noise
+
+
+def _floats(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
+    """Compare floats of which some bits differ (rule 2)."""
+    tolerance, measurement = observation.tolerance, observation.measurement
+    gap = Difference.between(original, result)
+    whole = max(gap.scale, measurement.scale) or gap.scale_after
+    entry = replace(
+        entry,
+        largest_absolute=gap.largest,
+        largest_relative=gap.largest / whole if whole else 0.0,
+        problem=gap.problem,
+    )
+    if tolerance.is_given:
+        return _within_given(entry, original, result, tolerance, gap)
+    scale = _scale(gap.scale, measurement.scale)
+    explained = AGAIN_FACTOR * measurement.explanation.largest if measurement.explanation else 0.0
+    rounding = max(_rounding(tolerance, measurement.largest), explained)
+    seen = max(AGAIN_FACTOR * measurement.largest, explained)
+    ceiling = _ceiling(scale, original.dtype)
+    floor = _floor(tolerance, scale, original.dtype)
+    entry = replace(entry, allowed=max(floor, min(rounding, ceiling)))
+    usual = max(floor, min(max(_rounding(tolerance, measurement.typical), explained), ceiling))
+    if entry.problem:
+        return entry
+    if gap.largest > entry.allowed:
+        if gap.largest <= seen:
+            share = gap.largest / (scale or gap.largest)
+            return replace(
+                entry, doubt=_not_told_apart(entry.output, f"by up to {share:.2g} of its largest value")
+            )
+        return replace(entry, problem=_excess(original, result, entry.allowed, gap.largest))
+    if gap.typical > usual:
+        mean = f"elements differ by {gap.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
+        return replace(entry, problem=mean)
+    return entry
+
+
+def _scale(scale: float, scale_of_all: float) -> float:
+    """Return the magnitude that rounding is relative to: runtimes round a Sigmoid or Softmax relative to 1."""
+    return scale_of_all if scale < SATURATED * scale_of_all and scale_of_all <= 1 else scale
+
+
+def _within_given(
+    entry: Comparison, original: Array, result: Array, tolerance: Tolerance, gap: Difference
+) -> Comparison:
+    """Compare with the limit that the user gave."""
+    rtol, atol = tolerance.rtol or 0.0, tolerance.atol or 0.0
+    entry = replace(entry, allowed=atol + rtol * gap.scale if gap.elements else 0.0)
+    parts = finite_parts(original, result)
+    wrong = sum(int(np.count_nonzero(error > atol + rtol * magnitude)) for magnitude, error in parts)
+    if wrong and not entry.problem:
+        return replace(entry, problem=_text(wrong, original.size, gap.largest, entry.allowed))
+    return entry
+
+
+def _excess(original: Array, result: Array, allowed: float, largest: float) -> str:
+    wrong = sum(int(np.count_nonzero(error > allowed)) for _, error in finite_parts(original, result))
+    return _text(wrong, original.size, largest, allowed)
+
+
+def _text(wrong: int, size: int, largest: float, allowed: float) -> str:
+    text = f"{wrong} of {_elements(size)} differ by more than is allowed:"
+    return f"{text} the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
+
+
+def _discrete(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
+    """Compare integers, booleans and strings (rule 3): equal, but for elements that rounding decides in the original."""
+    tolerance, measurement = observation.tolerance, observation.measurement
+    unequal = np.asarray(original != result)
+    differing = int(np.count_nonzero(unequal))
+    if not differing:
+        return entry
+    largest = largest_step(original, result)
+    scale = largest_step(original, np.zeros_like(original))
+    entry = replace(
+        entry,
+        differing=differing,
+        largest_absolute=largest,
+        largest_relative=largest / scale if scale else 0.0,
+    )
+    few = max(1, int(original.size * DECISIONS))
+    unstable = measurement.unstable
+    unstable = (
+        unstable if unstable is not None and unstable.shape == original.shape else np.zeros_like(unequal)
+    )
+    changed = int(np.count_nonzero(unstable))
+    if tolerance.quantum and original.dtype in (np.int8, np.uint8) and largest <= QUANTISED_STEP:
+        most = max(few, min(2 * changed, int(original.size * QUANTISED_CEILING)))
+        if differing <= most:
+            return replace(entry, allowed=float(QUANTISED_STEP))
+    if not np.any(unequal & ~unstable):
+        share = f"in {changed / original.size:.2g} of its elements"
+        return entry if changed <= few else replace(entry, doubt=_not_told_apart(entry.output, share))
+    if measurement.explanation and differing <= AGAIN_FACTOR * measurement.explanation.elements:
+        share = f"in {differing / original.size:.2g} of its elements"
+        return entry if differing <= few else replace(entry, doubt=_not_told_apart(entry.output, share))
+    if changed and differing <= few:
+        return replace(entry, doubt=_not_told_apart(entry.output, "in other elements on each run"))
+    problem = f"{differing} of {_elements(original.size)} are not equal"
+    return replace(entry, problem=problem + (f", by up to {largest:.3g}" if largest else ""))
+
+
+def _not_told_apart(output: str, share: str) -> str:
+    return (
+        f"rounding alone changes output {output!r} of the original {share}, so a fault cannot be told from rounding;"
+        " give inputs on which it is stable with --input-data"
+    )
+
+
+def _elements(count: int) -> str:
+    return f"{count} element" if count == 1 else f"{count} elements"
+
+
+def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
+    """Describe how a value differs by more than one node may round differently (rule 4); "" if it does not.
+
+    `original` is what the original computes, `recomputed` what the result's nodes compute from the original's own values.
+    Sums in another order move an element by a few units in the last place of the largest: `ulps` of them are allowed.
+    In float16, kernels compute in float32 and round once: an element is at most one unit off, and rarely. Discrete values
+    must be equal.
+    """
+    if original.shape != recomputed.shape or original.dtype != recomputed.dtype:
+        return f"{original.dtype}{list(original.shape)} became {recomputed.dtype}{list(recomputed.shape)}"
+    if not is_float(original):
+        differing = int(np.count_nonzero(original != recomputed))
+        return f"{differing} of {_elements(original.size)} are not equal" if differing else ""
+    gap, differing = Difference.between(original, recomputed), differing_bits(original, recomputed)
+    if gap.problem:
+        return "NaN or infinities are at different positions"
+    precision = precision_of(original.dtype)
+    if original.dtype.itemsize < 4:
+        parts = finite_parts(original, recomputed)
+        near = all(np.all(e <= precision.eps * np.maximum(m, precision.least_normal)) for m, e in parts)
+        explained = near and differing <= max(1, original.size * NEIGHBOURS)
+    else:
+        explained = gap.largest <= ulps * precision.eps * gap.scale
+    if explained or not differing:
+        return ""
+    relative = f" ({gap.largest / gap.scale:.3g} of the largest magnitude)" if gap.scale else ""
+    return f"{differing} of {_elements(original.size)} differ, by up to {gap.largest:.3g}{relative}"
+
+
+def worse_than(original: Array, unsimplified: Array, simplified: Array) -> str:
+    """Describe how simplification moves an output (rule 8) beyond what it moves without; "" if it does not.
+
+    A float may move by a few units in the last place of its own type, at the output's largest magnitude. `judge` decides
+    on discrete elements and on shapes.
+    """
+    if not is_float(original) or not original.shape == unsimplified.shape == simplified.shape:
+        return ""
+    before, after = Difference.between(original, unsimplified), Difference.between(original, simplified)
+    if after.problem and not before.problem:
+        return after.problem
+    precision, share = precision_of(original.dtype), SIMPLIFIED_SHARE if original.dtype == np.float32 else 0.0
+    scale = max(before.scale, after.scale)
+    limit = max(SIMPLIFIED_ULPS * precision.eps, share) * scale
+    if after.largest <= before.largest + limit:
+        return ""
+    moved, without = (gap.largest / scale if scale else 1.0 for gap in (after, before))
+    return f"it differs by {moved:.2g} of its largest value, and by {without:.2g} without simplification"
