@@ -55,6 +55,7 @@ class Findings:
         self._bit_difference = ""
         self._value_difference = ""
         self._worse = ""
+        self._fault = ""
 
     def compare(
         self, configuration: str, index: int, values: Mapping[str, Any], pairs: Sequence[tuple[str, str]] = ()
@@ -148,6 +149,10 @@ class Findings:
         """Add to the difference in bits what causes it."""
         self._bit_difference += f"; {cause}"
 
+    def add_fault(self, cause: str) -> None:
+        """Record that a node computes another value from the same inputs: then an output that differs leaves nothing open."""
+        self._fault = cause
+
     def add_value_difference(self, difference: str) -> None:
         """Record that a value that the result computes from the original's inputs differs by more than rounding, "" if none."""
         self._value_difference = difference
@@ -211,9 +216,10 @@ class Findings:
             return self._verdict(Kind.DIFFERS, self._worse, evaluator)
         reason = self._weakness(wrong)
         if not reason:
-            _, reason = decide(
-                (entry for entry in self._found.values() if entry not in wrong), self._needed()
-            )
+            entries = [entry for entry in self._found.values() if entry not in wrong]
+            if self._fault and any(entry.doubt for entry in entries):
+                return self._verdict(Kind.DIFFERS, self._fault, evaluator)
+            _, reason = decide(entries, self._needed())
         return self._verdict(Kind.UNVERIFIED if reason else Kind.VERIFIED, reason, evaluator)
 
     def _needed(self) -> dict[str, Coverage]:
