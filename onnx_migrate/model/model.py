@@ -83,7 +83,8 @@ class Segment(Generic[M]):
     `unsimplified` is the model after all changes but those of an optional pass, which may be the result itself; None where
     it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. `ended_by` is the
     pass after the segment that changes numbers on purpose, "" for the last segment. How far `other` is from the original is
-    measured, and decides nothing.
+    measured, and decides nothing. If `other_type`, the user asked for a coarser type before the segment: simplification may
+    then move outputs by as much as that type rounds.
     """
 
     original: M
@@ -92,6 +93,7 @@ class Segment(Generic[M]):
     exact: bool = False
     ended_by: str = ""
     other: M | None = None
+    other_type: bool = False
 
     def models(self) -> Iterator[M]:
         """Yield the models of the segment, each as often as it stands in it."""
@@ -114,5 +116,11 @@ class Segment(Generic[M]):
         assert original is not None
         assert result is not None
         return Segment(
-            original, result, changed(self.unsimplified), self.exact, self.ended_by, changed(self.other)
+            original,
+            result,
+            changed(self.unsimplified),
+            self.exact,
+            self.ended_by,
+            changed(self.other),
+            self.other_type,
         )

@@ -42,6 +42,8 @@ class Findings:
         self.simplified = False
         """Whether the result is simplified; then `moved` collects the outputs that are not the original's within rounding."""
         self.moved: list[tuple[int, str, Any]] = []
+        self.eps = 0.0
+        """The eps of the coarser type that the user asked for, by which simplification may move outputs."""
         self._identical: set[tuple[int, str]] = set()
         """Positions of feeds and outputs that are bit for bit the original's without optimisation."""
         self._tolerance = tolerance
@@ -73,7 +75,7 @@ class Findings:
                     self._identical.add((index, output))
                 else:
                     self.differing.add(index)
-                    if self.simplified and _has_moved(before, after):
+                    if self.simplified and _has_moved(before, after, self.eps):
                         self.moved.append((index, output, after))
                 self._enter(entries)
         for inner, counterpart in pairs:
@@ -298,10 +300,10 @@ def _worse(one: Comparison, other: Comparison) -> Comparison:
     return replace(one if first else other, differing=max(one.differing, other.differing))
 
 
-def _has_moved(original: Any, result: Any) -> bool:
-    """Whether an output differs by more than a few units in the last place of its type."""
+def _has_moved(original: Any, result: Any, eps: float) -> bool:
+    """Whether an output differs by more than simplification may move it."""
     parts = paired("", original, result) or ()
-    return any(a is not None and b is not None and bool(worse_than(a, a, b)) for _, a, b in parts)
+    return any(a is not None and b is not None and bool(worse_than(a, a, b, eps)) for _, a, b in parts)
 
 
 def _reshaped_like(value: Any, like: Any) -> Any:

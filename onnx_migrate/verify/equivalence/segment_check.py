@@ -13,11 +13,12 @@ from onnx_migrate.facts.onnx_inference import without_fragile_ops
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
-from onnx_migrate.verify.compare.model_precision import is_quantized
+from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantized
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.common_values import keeps_all_names
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import OTHER_RUNTIME, Findings
+from onnx_migrate.verify.equivalence.folded_constants import moved_constant
 from onnx_migrate.verify.equivalence.inner_values import masked_difference, recorded_difference
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.equivalence.result_run import (
@@ -61,6 +62,7 @@ class SegmentCheck:
         self.findings = Findings(run, self._tolerance, self._random)
         unsimplified = segment.unsimplified
         self.findings.simplified = unsimplified is not None and unsimplified != segment.result
+        self.findings.eps = coarsest_eps(original) if segment.other_type else 0.0
         self._unsimplified: dict[int, Values] | None = None
         """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
         self._only_reference = run.first == REFERENCE
@@ -199,7 +201,11 @@ class SegmentCheck:
     def _judge_simplification(self) -> None:
         """Record which output simplification moves farther from the original than the result without it is (rule 8)."""
         findings, unsimplified, run = self.findings, self._segment.unsimplified, self._run
-        if not findings.moved or unsimplified is None or self._tolerance.is_given:
+        if not findings.simplified or unsimplified is None or self._tolerance.is_given:
+            return
+        if not self._segment.other_type:
+            findings.add_worse(moved_constant(unsimplified, self._segment.result))
+        if not findings.moved:
             return
         if self._unsimplified is None:
             try:
@@ -210,7 +216,7 @@ class SegmentCheck:
         for index, name, simplified in findings.moved:
             original = run.runs[run.first][index][name]
             plain = self._unsimplified.get(index, {}).get(name, original)
-            if worse := _worse_in_a_tensor(original, plain, simplified):
+            if worse := _worse_in_a_tensor(original, plain, simplified, findings.eps):
                 findings.add_worse(f"simplification moves output {name!r}: {worse}")
 
     def _compare_inner_bits(self) -> None:
@@ -254,7 +260,7 @@ class SegmentCheck:
         return difference
 
 
-def _worse_in_a_tensor(original: Any, unsimplified: Any, simplified: Any) -> str:
+def _worse_in_a_tensor(original: Any, unsimplified: Any, simplified: Any, eps: float) -> str:
     """Describe the first tensor of an output that simplification moves too far; "" if none is."""
     plain = dict(flatten("", unsimplified))
     moved = dict(flatten("", simplified))
@@ -262,7 +268,7 @@ def _worse_in_a_tensor(original: Any, unsimplified: Any, simplified: Any) -> str
         before, after = plain.get(part), moved.get(part)
         if array is None or before is None or after is None:
             continue
-        if worse := worse_than(array, before, after):
+        if worse := worse_than(array, before, after, eps):
             return worse
     return ""
 

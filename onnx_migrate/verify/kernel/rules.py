@@ -219,20 +219,22 @@ def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
     return f"{differing} of {_elements(original.size)} differ, by up to {gap.largest:.3g}{relative}"
 
 
-def worse_than(original: Array, unsimplified: Array, simplified: Array) -> str:
+def worse_than(original: Array, unsimplified: Array, simplified: Array, eps: float = 0.0) -> str:
     """Describe how simplification moves an output (rule 8) beyond what it moves without; "" if it does not.
 
-    A float may move by a few units in the last place of its own type, at the output's largest magnitude. `judge` decides
-    on discrete elements and on shapes.
+    A float may move by a few units in the last place of its own type, at the output's largest magnitude; a float16 as one
+    node may round it. `eps` is the least eps, if the user asked for a coarser type. `judge` decides on discrete elements.
     """
     if not is_float(original) or not original.shape == unsimplified.shape == simplified.shape:
         return ""
+    if original.dtype.itemsize < 4 and not eps:
+        return beyond_one_node(unsimplified, simplified, SIMPLIFIED_ULPS)
     before, after = Difference.between(original, unsimplified), Difference.between(original, simplified)
     if after.problem and not before.problem:
         return after.problem
     precision, share = precision_of(original.dtype), SIMPLIFIED_SHARE if original.dtype == np.float32 else 0.0
     scale = max(before.scale, after.scale)
-    limit = max(SIMPLIFIED_ULPS * precision.eps, share) * scale
+    limit = max(SIMPLIFIED_ULPS * max(precision.eps, eps), share) * scale
     if after.largest <= before.largest + limit:
         return ""
     moved, without = (gap.largest / scale if scale else 1.0 for gap in (after, before))

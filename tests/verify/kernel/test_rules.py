@@ -258,12 +258,20 @@ def test_simplification_may_move_float32_by_a_hundred_thousandth(by, agrees):
     assert (worse_than(X, X, off(X, by)) == "") is agrees
 
 
-@pytest.mark.parametrize(("dtype", "ulps", "agrees"), [
-    (np.float16, 3, True), (np.float16, 6, False), (np.float64, 3, True), (np.float64, 6, False),
-])  # fmt: skip
-def test_simplification_may_move_other_floats_by_4_units(dtype, ulps, agrees):
-    array = X.astype(dtype)
-    assert (worse_than(array, array, off(array, ulps * np.finfo(dtype).eps, 500)) == "") is agrees
+@pytest.mark.parametrize(("ulps", "agrees"), [(3, True), (6, False)])
+def test_simplification_may_move_other_floats_by_4_units(ulps, agrees):
+    double = X.astype(np.float64)
+    assert (worse_than(double, double, off(double, ulps * 2.0**-52, 500)) == "") is agrees
+    coarse = worse_than(X, X, off(X, ulps * 2.0**-10, 500), eps=2.0**-10)
+    assert (coarse == "") is agrees, "the user asked for float16"
+
+
+@pytest.mark.parametrize(("count", "agrees"), [(10, True), (11, False)])
+def test_simplification_may_move_a_hundredth_of_float16_to_the_neighbour(count, agrees):
+    half = X.astype(np.float16)
+    moved = half.copy()
+    moved[:count] = np.nextafter(moved[:count], np.float16(0))
+    assert (worse_than(half, half, moved) == "") is agrees
 
 
 def test_simplification_is_judged_beside_the_result_without_it():
