@@ -136,6 +136,28 @@ class Noise:
                     known, undefined=_joined(known.undefined, undefined[part])
                 )
 
+    def defined(self, index: int, output: str, original: Any, result: Any) -> tuple[Any, Any]:
+        """Return both values of an output with the same number in place of each undefined element."""
+        masks = (self._measured.get((part, index)) for part, _ in flatten(output, original))
+        if not any(known is not None and known.undefined is not None for known in masks):
+            return original, result
+        parts = paired(output, original, result) or ()
+        pairs = [self._neutral(self._measured.get((part, index)), a, b) for part, a, b in parts]
+        return pairs[0] if len(pairs) == 1 else ([a for a, _ in pairs], [b for _, b in pairs])
+
+    def _neutral(
+        self, known: Measurement | None, one: Array | None, other: Array | None
+    ) -> tuple[Array | None, Array | None]:
+        undefined = None if known is None else known.undefined
+        if (
+            undefined is None
+            or one is None
+            or other is None
+            or not one.shape == other.shape == undefined.shape
+        ):
+            return one, other
+        return one, np.where(undefined, one, other)
+
     def assume(self, run: Mapping[str, Any]) -> None:
         """Take another feed's run into account that was made once: what rounding changes in it is in proportion.
 

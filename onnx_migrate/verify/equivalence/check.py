@@ -24,6 +24,7 @@ from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
 from onnx_migrate.verify.equivalence.original_run import OPTIMISED_STAGE, OriginalRun, run_original
 from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.segment_check import SegmentCheck
+from onnx_migrate.verify.equivalence.undefined_values import may_be_undefined
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, with_defaults_as, without_static_shapes
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, input_shapes, size_choices
 from onnx_migrate.verify.load_check import check_loads, load_failure, load_within_reason, with_load_failure
@@ -39,7 +40,8 @@ class Task:
     """What a verification compares, and how; `strict` and `by_value` are those of `verify`.
 
     The sizes of random inputs are tried from the choice `first_choice` on: after a crash, the one that follows. `ended`
-    says of steps that ended a process before how they did; they are left out.
+    says of steps that ended a process before how they did; they are left out. If `leaves_out`, elements that the standard
+    leaves undefined are found, and not compared.
     """
 
     segment: Segment[Runnable]
@@ -48,6 +50,7 @@ class Task:
     by_value: bool = False
     first_choice: int = 0
     ended: Mapping[str, str] = field(default_factory=dict)
+    leaves_out: bool = False
 
 
 def check(task: Task) -> Verdict:
@@ -77,11 +80,15 @@ def check(task: Task) -> Verdict:
 def _check(task: Task) -> Verdict:
     """Compare models without random operators, unless these cannot be replaced.
 
-    Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is.
+    Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is. If it still
+    differs, undefined elements are left out.
     """
     verdict, less_was_run = _run_and_compare(task, thorough=False)
     if less_was_run and not all(comparison.agrees for comparison in verdict.comparisons):
         verdict, _ = _run_and_compare(task, thorough=True)
+    if verdict.kind is Kind.DIFFERS and may_be_undefined(task.segment.original.model):
+        defined, _ = _run_and_compare(replace(task, leaves_out=True), thorough=less_was_run)
+        return defined if any(entry.left_out for entry in defined.comparisons) else verdict
     return verdict
 
 
@@ -107,6 +114,8 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
         verdict = Verdict(Kind.UNVERIFIED, reason, node=error.node, comparable=False)
         return with_load_failure(verdict, load_failure(original, segment.result)), False
     seconds = time.perf_counter() - start
+    if task.leaves_out:
+        run.leave_out_undefined(original)
     checking = SegmentCheck(replace(task.segment, original=original), run, task.settings.tolerance, seconds)
     if refusal:
         checking.findings.notes.append(

@@ -296,8 +296,15 @@ class Findings:
 
 
 def _worse(one: Comparison, other: Comparison) -> Comparison:
-    first = (bool(one.problem), one.largest_relative) >= (bool(other.problem), other.largest_relative)
-    return replace(one if first else other, differing=max(one.differing, other.differing))
+    """Return the comparison that says more against the result, with the most elements that differ or are left out."""
+
+    def weight(entry: Comparison) -> tuple[bool, bool, float]:
+        return bool(entry.problem), bool(entry.doubt), entry.largest_relative
+
+    worse = one if weight(one) >= weight(other) else other
+    return replace(
+        worse, differing=max(one.differing, other.differing), left_out=max(one.left_out, other.left_out)
+    )
 
 
 def _has_moved(original: Any, result: Any, eps: float) -> bool:

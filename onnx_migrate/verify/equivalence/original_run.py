@@ -18,6 +18,7 @@ from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE, not_executed
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
+from onnx_migrate.verify.equivalence.undefined_values import undefined_elements
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
     LEVELS,
@@ -106,6 +107,12 @@ class OriginalRun:
             FeedNote(feed.name, self.seed, tuple((name, shape(value)) for name, value in feed.inputs.items()))
             for feed in self.feeds
         )
+
+    def leave_out_undefined(self, original: Runnable) -> None:
+        """Find the elements of outputs that the standard leaves undefined, so that they are not compared."""
+        inputs, runs = self.inputs(self.first), self.runs[self.first]
+        for index, output, elements in undefined_elements(original, self.first, inputs, runs):
+            self.noise.leave_out(index, output, elements)
 
     def inner_names(self, model: onnx.ModelProto) -> list[str]:
         """Return the inner values that a model computes under the same name."""

@@ -61,7 +61,10 @@ def bit_differences(
     differences = {}
     for index, (expected, values) in enumerate(zip(original.runs[original.first], runs, strict=False)):
         compared = (name for name in expected if name in values and name not in left_out)
-        texts = {name: bit_difference(name, expected[name], values[name], zeros=False) for name in compared}
+        defined = {
+            name: original.noise.defined(index, name, expected[name], values[name]) for name in compared
+        }
+        texts = {name: bit_difference(name, *pair, zeros=False) for name, pair in defined.items()}
         texts = {name: text for name, text in texts.items() if text}
         if texts:
             differences[index] = BitDifferences(frozenset(texts), next(iter(texts.values())))
