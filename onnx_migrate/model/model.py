@@ -81,16 +81,14 @@ class Segment(Generic[M]):
     """Two models of which `result` must compute the same as `original`, and the one between them.
 
     `unsimplified` is the model after all changes but those of an optional pass, which may be the result itself; None where
-    it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. `ended_by` is the
-    pass after the segment that changes numbers on purpose, "" for the last segment. How far `other` is from the original is
-    measured, and decides nothing.
+    it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. How far `other` is from
+    the original is measured, and decides nothing.
     """
 
     original: M
     result: M
     unsimplified: M | None = None
     exact: bool = False
-    ended_by: str = ""
     other: M | None = None
 
     def models(self) -> Iterator[M]:
@@ -113,6 +111,4 @@ class Segment(Generic[M]):
         original, result = changed(self.original), changed(self.result)
         assert original is not None
         assert result is not None
-        return Segment(
-            original, result, changed(self.unsimplified), self.exact, self.ended_by, changed(self.other)
-        )
+        return Segment(original, result, changed(self.unsimplified), self.exact, changed(self.other))
