@@ -14,7 +14,7 @@ import onnx
 from onnx_migrate import files
 from onnx_migrate.declared import KeywordsOf
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import Baseline
+from onnx_migrate.engine.obligations import Chain
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
@@ -258,8 +258,7 @@ class _Run:
 
 def _baseline(original: Model, log: ChangeLog) -> Model:
     """Return the model that stands for the original in other runtimes: the original, unless passes took a part of it."""
-    baseline = log.fact(Baseline, "", "")
-    return baseline.model if baseline else original
+    return (log.fact(Chain, "", "") or Chain()).baseline(original)
 
 
 class StageClock:

@@ -12,7 +12,7 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.formula import Array, Op, Result, Value, unregistered
@@ -201,4 +201,4 @@ class Dequantized(ObligedPass):
         for item in written.refusals:
             if isinstance(item.error, CannotMigrate):
                 raise item.error
-        return PassResult(written.model, OtherNumbers(self.name, AS_ASKED))
+        return PassResult(written.model, OtherNumbers(self.name, "floats for quantised numbers"))

@@ -118,7 +118,7 @@ def loaded_like(prover: Prover, before: Model, behind: Behind) -> Verdict:
     The model after the pass may not load itself: onnx's inference may find a fault in a branch that is not taken. Of a result
     with other numbers, nothing is loaded here.
     """
-    if behind.verdict.compared_with:
+    if behind.verdict.statements:
         return behind.verdict
     try:
         return prover.require_loadable(before, behind.result, behind.verdict)

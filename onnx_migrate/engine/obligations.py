@@ -6,13 +6,26 @@ Passes without an obligation keep every number: the verifier compares the models
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from onnx_migrate.model.model import Model
-from onnx_migrate.verdicts import Distance, Verdict
+from onnx import TensorProto
 
-__all__ = ["AS_ASKED", "Baseline", "Behind", "Link", "Obligation", "OtherNumbers", "PassResult"]
+from onnx_migrate.model.model import Model
+from onnx_migrate.verdicts import (
+    Distance,
+    Kind,
+    RoundedOutput,
+    Statement,
+    Verdict,
+    statement_on,
+    within_limits,
+)
+
+__all__ = ["AS_ASKED", "Behind", "Chain", "Link", "Obligation", "OtherNumbers", "PassResult"]
+
+_FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 AS_ASKED = "as it was asked to"
 """Why most passes change numbers, as the end of a sentence."""
@@ -69,13 +82,18 @@ class Obligation(ABC):
 class OtherNumbers(Obligation):
     """The user asked for other numbers: `why` says for which, as the end of a sentence, and `by` is the pass.
 
-    With `new_types`, inputs and outputs have other element types too.
+    `subject` is what a statement of the verdict calls them. With `new_types`, inputs and outputs have other element types too.
+    `limited` are outputs that the pass measured, each with its limit; `unmeasured` says why it measured none although there is
+    a limit. Without both, outputs may differ by any amount.
     """
 
     other_numbers = True
     by: str
-    why: str
+    subject: str
+    why: str = AS_ASKED
     new_types: bool = False
+    limited: tuple[RoundedOutput, ...] = ()
+    unmeasured: str = ""
 
     @property
     def changes_interface(self) -> bool:  # type: ignore[override]
@@ -84,20 +102,40 @@ class OtherNumbers(Obligation):
 
     @property
     def sentence(self) -> str:
-        """Say that numbers changed, and which models the verifier compares."""
-        return (
-            f"{self.by} changed what the model computes, {self.why}. The verification therefore compares"
-            f" the result with the model after {self.by}, not with the original"
-        )
+        """Say that the numbers changed, and who changed them."""
+        return f"{self.by} changed what the model computes, {self.why}"
 
     def feeds_after(self, feeds: Any, before: Model, after: Model) -> Any:
         """Return the user's inputs in the element types of the model after the pass."""
         return feeds.in_types_of(after.proto) if self.new_types else feeds
 
     def prove(self, prover: Any, before: Model, after: Model, behind: Behind) -> Verdict:
-        """Return the verdict, which says with which model the result was compared."""
-        against = behind.verdict.compared_with or f"the model after {self.by}"
-        return replace(behind.verdict, compared_with=against)
+        """Return the verdict with a statement on how far the result is from the model before the pass.
+
+        Beyond a limit, or if that is not known, the verdict is that the result is unverified.
+        """
+        statement, verdict = self._statement(before, behind.distance), behind.verdict
+        if statement.kind is not Kind.VERIFIED and verdict.verified and (self.limited or self.unmeasured):
+            verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=str(statement))
+        model = f"the model after {self.by}"
+        stand_in = f"passes behind {self.by}: {model} stood in for the original"
+        return replace(
+            verdict,
+            statements=(statement, *verdict.statements),
+            stand_ins=(stand_in, *verdict.stand_ins),
+            compared_with=verdict.compared_with or model,
+        )
+
+    def _statement(self, before: Model, distance: Distance | None) -> Statement:
+        if self.unmeasured:
+            text = f"the numbers were not compared with the original's: {self.unmeasured}"
+            return Statement(self.subject, text, Kind.UNVERIFIED)
+        if not self.limited:
+            return statement_on(self.subject, distance)
+        floats = {
+            value.name for value in before.proto.graph.output if value.type.tensor_type.elem_type in _FLOATS
+        }
+        return within_limits(self.subject, self.limited, distance, floats)
 
 
 @dataclass(frozen=True)
@@ -123,7 +161,23 @@ class PassResult:
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """A fact of the model as a whole: other runtimes run this model as the original, because a pass cut it or fixed values."""
+class Chain:
+    """A fact of the model as a whole: the links up to now, in order."""
 
-    model: Model
+    links: tuple[Link, ...] = ()
+
+    def baseline(self, original: Model) -> Model:
+        """Return the model that other runtimes run as the original, as passes may have cut it or fixed values."""
+        for link in self.links:
+            if link.obligation.other_numbers:
+                break
+            original = link.obligation.baseline(original, link.after)
+        return original
+
+    def feeds_at(self, feeds: Any) -> Iterator[Any]:
+        """Yield the user's `Feeds` for the model before each link, and for the model after the last; None if there are none."""
+        yield feeds
+        for link in self.links:
+            if feeds is not None:
+                feeds = link.obligation.feeds_after(feeds, link.before, link.after)
+            yield feeds

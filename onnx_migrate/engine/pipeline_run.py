@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from onnx_migrate.engine.model_properties import ModelProperty, violation
-from onnx_migrate.engine.obligations import Baseline, Link, Obligation, PassResult
+from onnx_migrate.engine.obligations import Chain, Link, Obligation, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin
 from onnx_migrate.engine.validity import (
     accepted,
@@ -177,10 +177,7 @@ class PipelineRun:
             before = self._start  # no pass before this one changed the model
         self._start_segment()
         self._links.append(Link(item.name, before, self._start, obligation, len(self._segments)))
-        if not any(link.obligation.other_numbers for link in self._links):
-            known = self._log.fact(Baseline, "", "")
-            earlier = known.model if known else self._original
-            self._log.record_fact("", "", Baseline(obligation.baseline(earlier, self._start)))
+        self._log.record_fact("", "", Chain(tuple(self._links)))
         if obligation.sentence:
             self._log.note(item.name, "other-numbers", obligation.sentence, severity="warning")
 

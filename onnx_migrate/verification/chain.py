@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from onnx_migrate.engine.obligations import Behind, Link
+from onnx_migrate.engine.obligations import Behind, Chain, Link
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
@@ -18,8 +18,10 @@ from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import Aside, ChangeLog
 from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
 from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
+from onnx_migrate.verification.conversion import with_conversion
 from onnx_migrate.verification.faulty_pass import name_faulty_pass
 from onnx_migrate.verification.retry import Retrying
+from onnx_migrate.verify.port_types import with_types_of
 from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import Settings
 
@@ -60,19 +62,18 @@ class Verifying:
         the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
         load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
         """
-        settings = list(_settings_at(result.links, self.prover.settings))
-        *earlier, _ = range(len(result.segments))
-        verdicts = []
-        for place in earlier:
-            self.prover.settings = _settings_of(place, result.links, settings)
-            with self._naming_faulty_pass(original, result, place):
-                segment = replace(result.segments[place], other=result.segments[place + 1].original)
-                verdicts.append(self.prover.prove(segment, self._plan).verdict)
+        given = self.prover.settings
+        settings = [replace(given, input_data=feeds) for feeds in Chain(result.links).feeds_at(given.feeds)]
+        *earlier, end = range(len(result.segments))
         self.prover.settings = settings[-1]
         try:
-            with self._naming_faulty_pass(original, result, len(earlier)):
+            # The last segment comes first: how far the model that it ends with is from the original is measured then.
+            with self._naming_faulty_pass(original, result, end):
                 result, proof = self._last(self._with_aside(result))
-            verdicts.append(proof.verdict)
+            verdicts = [
+                *(self._earlier(original, result, place, settings) for place in earlier),
+                proof.verdict,
+            ]
             proof = replace(proof, verdict=self._about_original(result, verdicts, settings))
         except (CannotMigrate, VerificationFailed) as error:
             self._add_ways_out(error, original, result.model)
@@ -86,8 +87,27 @@ class Verifying:
         result, proof = self._last(result.with_last(replace(result.segments[-1], other=None)))
         self._require_known(proof.verdict)
         before = known.verdict
-        kept = replace(proof.verdict, compared_with=before.compared_with, distance=before.distance)
+        kept = replace(
+            proof.verdict,
+            compared_with=before.compared_with,
+            distance=before.distance,
+            statements=before.statements,
+            stand_ins=before.stand_ins,
+        )
         return result, replace(proof, verdict=kept)
+
+    def _earlier(
+        self, original: Model, result: PipelineResult, place: int, settings: Sequence[Settings]
+    ) -> Verdict:
+        """Prove a segment before the last, and measure how far the model after the link behind it is from its original.
+
+        Behind the last link of the chain, that model is the result.
+        """
+        segment, (following, *others) = result.segments[place], result.segments[place + 1 :]
+        other = with_types_of(following.original if others else result.model, segment.original.proto)
+        self.prover.settings = _settings_of(place, result.links, settings)
+        with self._naming_faulty_pass(original, result, place):
+            return self.prover.prove(replace(segment, other=other), self._plan).verdict
 
     @property
     def _plan(self) -> DimPlan | None:
@@ -116,19 +136,8 @@ class Verifying:
             self.prover.settings = settings[number]
             behind = Behind(result.model, verdict, distance)
             verdict = link.obligation.prove(self.prover, link.before, link.after, behind)
-            if earlier is not None and link.obligation.other_numbers:
-                self._note_earlier(link, earlier)
         self.prover.settings = settings[-1]
-        return verdict
-
-    def _note_earlier(self, link: Link, verdict: Verdict) -> None:
-        """Note how the model before a link compares with the original."""
-        self.log.note(
-            link.name,
-            "held-before",
-            f"the model before {link.name}, compared with the original: {verdict.summary}"
-            + (f". After {link.name}, {verdict.distance}" if verdict.distance else ""),
-        )
+        return with_conversion(verdict, verdicts)
 
     def _require_known(self, verdict: Verdict) -> None:
         if self.required and verdict.kind is Kind.UNVERIFIED:
@@ -220,16 +229,6 @@ class Verifying:
             segment = result.segments[place]
             name_faulty_pass(error, Pipeline(passes), self.prover, original, segment, ended_by)
             raise
-
-
-def _settings_at(links: Sequence[Link], settings: Settings) -> Iterator[Settings]:
-    """Yield the settings with the user's inputs for the model before each link, and for the model after the last link."""
-    yield settings
-    for link in links:
-        if settings.feeds is not None:
-            feeds = link.obligation.feeds_after(settings.feeds, link.before, link.after)
-            settings = replace(settings, input_data=feeds)
-        yield settings
 
 
 def _settings_of(place: int, links: Sequence[Link], settings: Sequence[Settings]) -> Settings:

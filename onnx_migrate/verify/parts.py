@@ -52,8 +52,12 @@ def from_stand_in(verdict: Verdict, start: Verdict, against: str, doubt: str) ->
 
     `against` names the stand-in, and `doubt` is the reason if `start` left it open.
     """
-    notes = (*verdict.notes, *start.notes)
-    verdict = replace(verdict, notes=notes, compared_with=verdict.compared_with or against)
+    verdict = replace(
+        verdict,
+        notes=(*verdict.notes, *start.notes),
+        compared_with=verdict.compared_with or against,
+        stand_ins=(f"{against} stood in for the original", *verdict.stand_ins),
+    )
     if verdict.verified and not start.verified:
         return replace(verdict, kind=start.kind, reason=f"{doubt}: {start.reason}")
     return verdict

@@ -27,6 +27,7 @@ from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.evaluators.external_data import can_read_in_place
 from onnx_migrate.verify.further_comparisons import FURTHER
 from onnx_migrate.verify.load_check import check_loads
+from onnx_migrate.verify.stand_ins import stand_ins
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
 __all__ = ["Proof", "Prover", "differing", "first_difference", "requires_unchanged"]
@@ -116,6 +117,7 @@ class Prover:
         runnable = segment.map(self.runnable)
         with requires_unchanged(*segment.models()):
             verdict = verify(runnable, self.settings, strict=strict, by_value=by_value)
+            verdict = replace(verdict, stand_ins=tuple(stand_ins(segment.original, verdict)))
             for further in FURTHER if verdict.verified else ():
                 verdict = further(verdict, runnable, self.settings) if verdict.verified else verdict
             return verdict

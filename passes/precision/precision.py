@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import AS_ASKED, Chain, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, make_pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
@@ -26,6 +26,7 @@ from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts import NodeRange, NumberRanges
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
+from onnx_migrate.verify.precision.closeness import Closeness
 
 from .islands import Found, Islands, find_islands
 from .numbers import largest, smallest
@@ -115,9 +116,10 @@ class Precision(ObligedPass):
             return PassResult(model)
         found = None
         if self.settings is not None:
-            found = find_islands(
-                model, graph, target, lambda islands: converted(islands).model, self.settings
-            )
+            # The user gave inputs for the original, of which passes may have taken a part.
+            *_, feeds = (log.fact(Chain, "", "") or Chain()).feeds_at(self.settings.feeds)
+            settings = replace(self.settings, input_data=feeds)
+            found = find_islands(model, graph, target, lambda islands: converted(islands).model, settings)
             if target != TensorProto.FLOAT or not is_narrow(model.proto):
                 self._judge(found, graph)
         islands: Islands = found.islands if found is not None else frozenset()
@@ -127,11 +129,19 @@ class Precision(ObligedPass):
         if last.model.proto == model.proto:
             return PassResult(model)
         self._report(last, found, log)
-        return PassResult(last.model, self._obligation())
+        return PassResult(last.model, self._obligation(found))
 
-    def _obligation(self) -> OtherNumbers:
+    def _obligation(self, found: Found | None) -> OtherNumbers:
+        kind, closeness = _NAMES[self.kind], found.closeness if found is not None else Closeness()
         why = f"which is all that {self.runtime} takes" if self.runtime else AS_ASKED
-        return OtherNumbers(self.name, f"to those of {_NAMES[self.kind]}, {why}", self.interface)
+        return OtherNumbers(
+            self.name,
+            kind,
+            f"to those of {kind}, {why}",
+            new_types=self.interface,
+            limited=closeness.outputs,
+            unmeasured=closeness.reason,
+        )
 
     def _raised(self, model: Model, log: ChangeLog) -> Model:
         """Bring the model to the opset from which on its operators take the type, if that is newer and allowed."""

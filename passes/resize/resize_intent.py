@@ -92,7 +92,7 @@ class ResizeIntent(ObligedPass):
             if not traversal.visit_all(restore):
                 break
         traversal.end()
-        return PassResult(model, OtherNumbers(self.name, self._reason()))
+        return PassResult(model, OtherNumbers(self.name, "resize intent", self._reason()))
 
 
 @register_pass

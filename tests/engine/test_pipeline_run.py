@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from onnx_migrate import ModelProperty
 from onnx_migrate.engine import pipeline_run
-from onnx_migrate.engine.obligations import Baseline, Behind, Obligation, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import Behind, Chain, Obligation, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult, paused_garbage_collection
@@ -43,7 +43,7 @@ class Meant(ObligedPass, Scales):
     name = "meant"
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
-        return PassResult(Scales.run(self, model, log), OtherNumbers("meant", "for a test"))
+        return PassResult(Scales.run(self, model, log), OtherNumbers("meant", "a test"))
 
 
 class Takes(Obligation):
@@ -144,9 +144,9 @@ def test_other_runtimes_run_the_original_before_numbers_change(monkeypatch: pyte
     monkeypatch.setattr(Takes, "baseline", lambda self, earlier, after: after)
     log = ChangeLog()
     run(Narrows(), Meant(), log=log)
-    baseline = log.fact(Baseline, "", "")
-    assert baseline is not None
-    assert weight(baseline.model) == 4.0
+    chain = log.fact(Chain, "", "")
+    assert chain is not None
+    assert weight(chain.baseline(load(model(TEXT)))) == 4.0
 
 
 def test_a_failing_optional_pass_leaves_the_model_and_the_log_as_they_were() -> None:

@@ -102,7 +102,7 @@ class Reshapes(ObligedPass):
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         model.proto.graph.node[-1].op_type = "Relu"
-        return PassResult(model, OtherNumbers(self.name, "for a test"))
+        return PassResult(model, OtherNumbers(self.name, "a test"))
 
 
 def test_a_pass_that_changes_numbers_may_change_dims() -> None:
