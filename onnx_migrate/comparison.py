@@ -19,9 +19,9 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
 from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import Kind, RuntimeProof, Verdict, proofs_text
+from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
-from onnx_migrate.verify.equivalence.counterparts import rename_values
+from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART, rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
@@ -117,7 +117,7 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
     original, result = segment.original, segment.result
     verdict = prover.verify(segment, strict=exact, by_value=True)
     if verdict.kind is Kind.DIFFERS and verdict.comparisons:
-        first = prover.first_counterpart(original, result)
+        first = _first_counterpart(prover, original, result)
         if first is not None:
             first = replace(first, value=names.get(first.value, first.value))
         verdict = replace(verdict, first_difference=first)
@@ -126,6 +126,13 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
             if not prover.loads(model):
                 _checked(model, check_nodes)
     return verdict
+
+
+def _first_counterpart(prover: Prover, original: Model, other: Model) -> FirstDifference | None:
+    """Return the first value of any other model that differs from its counterpart in the original; None if none is found."""
+    runnables = map(prover.runnable, (original, other))
+    ending = prover.settings.alone.call(FIRST_COUNTERPART, *runnables, prover.settings.for_child)
+    return ending.value if isinstance(ending, Returned) and ending.value.value else None
 
 
 def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:

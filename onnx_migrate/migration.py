@@ -14,6 +14,7 @@ import onnx
 from onnx_migrate import files
 from onnx_migrate.declared import KeywordsOf
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.obligations import Chain
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
@@ -29,7 +30,6 @@ from onnx_migrate.errors import (
 )
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
-from onnx_migrate.model.fixed_values import ValuesFixed
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
 from onnx_migrate.process import stoppable
@@ -39,7 +39,7 @@ from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_unused_imports, unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
-from onnx_migrate.rewrite.part import Parts
+from onnx_migrate.rewrite.part import Rest
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import NumberRanges, RuntimeProof
@@ -179,8 +179,7 @@ class _Run:
         try:
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
-            parts = log.fact(Parts, "", "")
-            self._add_remedies(error, parts.first if parts else original)
+            self._add_remedies(error, _baseline(original, log))
             error.partial_report = PartialReport.of(
                 original, log, error.where, self.clock.seconds, self.request
             )
@@ -206,8 +205,8 @@ class _Run:
             header_only=not log.changes and differ_in_header_alone(original, result.model),
             same=not log.changes and files.equal(original, result.model),
         )
-        parts = log.fact(Parts, "", "")
-        return Migration(report, original, result.model, parts.rest if parts else None)
+        rest = log.fact(Rest, "", "")
+        return Migration(report, original, result.model, rest.model if rest else None)
 
     def _add_remedies(self, error: MigrateError, original: Model) -> None:
         """Add to the hint of a refusal what would help, where the passes refused the model for a runtime."""
@@ -243,10 +242,7 @@ class _Run:
             if not self.asked:
                 return result, proof, ()
             with self.clock("prove"):
-                parts = log.fact(Parts, "", "")
-                fixed = log.fact(ValuesFixed, "", "")
-                start = fixed.model if fixed else parts.first if parts else original
-                return ProvingInRuntimes(self.asked, verifying)(start, result, proof)
+                return ProvingInRuntimes(self.asked, verifying)(_baseline(original, log), result, proof)
 
     def _note_unproved_dims(self, log: ChangeLog) -> None:
         for item in self.pipeline:
@@ -258,6 +254,11 @@ class _Run:
                     " dynamic dims work",
                     severity="warning",
                 )
+
+
+def _baseline(original: Model, log: ChangeLog) -> Model:
+    """Return the model that stands for the original in other runtimes: the original, unless passes took a part of it."""
+    return (log.fact(Chain, "", "") or Chain()).baseline(original)
 
 
 class StageClock:

@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.obligations import Behind, Obligation, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs, names_read, output_names, producers
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.part import Parts, cut, named_values, rest_behind
+from onnx_migrate.rewrite.part import Rest, cut, named_values, rest_behind
+from onnx_migrate.verdicts import Verdict
+from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.model_traits import dependents
+from onnx_migrate.verify.prover import Prover
 
-__all__ = ["Cut"]
+__all__ = ["Cut", "Part"]
+
+
+@dataclass(frozen=True)
+class Part(Obligation):
+    """The model after the pass is a part of the model before it, which computes there bit for bit what the whole does.
+
+    `rest` is the part behind it, if the user asked for that too.
+    """
+
+    changes_interface = True
+    rest: Model | None = None
+
+    def baseline(self, earlier: Model, after: Model) -> Model:
+        """Return the part."""
+        return after
+
+    def feeds_after(self, feeds: Feeds, before: Model, after: Model) -> Feeds:
+        """Return the inputs that the part reads of the whole's."""
+        return feeds.of_part(before.proto, after.proto)
+
+    def prove(self, prover: Prover, before: Model, after: Model, behind: Behind) -> Verdict:
+        """Run the whole and its parts, and return the verdict with their proof.
+
+        The result runs with the rest behind it too, unless a pass changed numbers or types on purpose.
+        """
+        from onnx_migrate.verify.parts import from_stand_in, prove_parts
+
+        verdict, settings = behind.verdict, prover.settings
+        joined = None if self.rest is None or verdict.compared_with or not verdict.verified else behind.result
+        if settings.feeds is not None and not settings.feeds.cover(before.proto):
+            settings = replace(settings, input_data=None)
+        parts = [after, *([] if self.rest is None else [self.rest])]
+        start = prove_parts(prover, before, parts, settings, joined)
+        doubt = "the part was not compared with the whole model"
+        return from_stand_in(verdict, start, "the part as it was cut out", doubt)
 
 
 @register_pass
 @dataclass(frozen=True)
-class Cut(Pass):
+class Cut(ObligedPass):
     """Leave the nodes that compute the outputs from the inputs, with the weights that they read.
 
-    The log has both parts as a fact, for the proof that they compute bit for bit what the whole does there. Raises as
-    `rewrite.part.cut`.
+    The log has the rest as a fact. Raises as `rewrite.part.cut`.
     """
 
     name: ClassVar[str] = "cut"
-    narrows: ClassVar[bool] = True
-    cuts: ClassVar[bool] = True
     outputs: str | tuple[str, ...] = ()
     inputs: str | tuple[str, ...] = ()
     rest: bool = False
     """Whether what is behind the outputs becomes a second part."""
 
-    def run(self, model: Model, log: ChangeLog) -> Model:
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Return the first part."""
         outputs, inputs = (named_values(asked, model.proto) for asked in (self.outputs, self.inputs))
         first = cut(model, outputs, inputs)
         rest = rest_behind(model, outputs) if self.rest else None
-        log.record_fact("", "", Parts(first.copy(), rest))
+        if rest is not None:
+            log.record_fact("", "", Rest(rest))
         all_nodes = len(model.proto.graph.node)
         log.note(
             self.name,
@@ -69,7 +106,7 @@ class Cut(Pass):
                 "training information was left out, as it is of the whole model",
                 severity="warning",
             )
-        return first
+        return PassResult(first, Part(rest))
 
 
 def _in_both(model: Model, first: Model, rest: Model) -> tuple[int, list[str]]:

@@ -12,7 +12,8 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.obligations import OtherNumbers, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.formula import Array, Op, Result, Value, unregistered
 from onnx_migrate.errors import CannotMigrate
@@ -163,7 +164,7 @@ def _crops(node: onnx.NodeProto) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class Dequantized(Pass):
+class Dequantized(ObligedPass):
     """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
     DynamicQuantizeLSTM as LSTM.
 
@@ -173,9 +174,8 @@ class Dequantized(Pass):
 
     name: ClassVar[str] = "dequantized"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
-    changes_numbers: ClassVar[bool] = True
 
-    def run(self, model: Model, log: ChangeLog) -> Model:
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Edit `model` in place; returns another one if functions were inlined."""
         makers = Producers()
 
@@ -201,4 +201,4 @@ class Dequantized(Pass):
         for item in written.refusals:
             if isinstance(item.error, CannotMigrate):
                 raise item.error
-        return written.model
+        return PassResult(written.model, OtherNumbers(self.name, "floats for quantised numbers"))

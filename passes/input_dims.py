@@ -8,20 +8,31 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.engine.obligations import Behind, Obligation, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
+from onnx_migrate.errors import CannotMigrate, UsageError, VerificationFailed
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
-from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.graphs import all_nodes, fed_inputs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.verdicts import Verdict
 from onnx_migrate.verify import Feeds, InputData
+from onnx_migrate.verify.prover import Prover
 
-__all__ = ["FixDims", "OpenDims", "RequestedDims", "open_axes", "requested_dims"]
+__all__ = [
+    "FewerSizes",
+    "FixDims",
+    "OpenDims",
+    "RequestedDims",
+    "loaded_like",
+    "open_axes",
+    "requested_dims",
+]
 
 _MOST_AXES = 64
 """Axes that a tensor may have in ONNX Runtime and NumPy."""
@@ -89,23 +100,50 @@ class OpenDims(Pass):
             )
 
 
+@dataclass(frozen=True)
+class FewerSizes(Obligation):
+    """The model after the pass has the same nodes and takes fewer sizes of inputs.
+
+    The verifier therefore compares the result with it, and not with the model before, which it would run at other sizes.
+    """
+
+    def prove(self, prover: Prover, before: Model, after: Model, behind: Behind) -> Verdict:
+        """Return the verdict, after a check that the result loads where the model before the pass does."""
+        return loaded_like(prover, before, behind)
+
+
+def loaded_like(prover: Prover, before: Model, behind: Behind) -> Verdict:
+    """Return the verdict on a result that loads where the model before a pass does. Raises VerificationFailed.
+
+    The model after the pass may not load itself: onnx's inference may find a fault in a branch that is not taken. Of a result
+    with other numbers, nothing is loaded here.
+    """
+    if behind.verdict.statements:
+        return behind.verdict
+    try:
+        return prover.require_loadable(before, behind.result, behind.verdict)
+    except VerificationFailed as error:
+        if any(node.op_type == "If" for node in all_nodes(behind.result.proto)):
+            error.hint = "--no-control-flow leaves out branches that do not fit these sizes"
+        raise
+
+
 @register_pass
 @dataclass(frozen=True)
-class FixDims(Pass):
+class FixDims(ObligedPass):
     """Set dynamic dims of inputs to numbers, and dims of outputs to the numbers that follow from them.
 
     The nodes are not changed. The model then accepts these sizes only, so that a runtime can plan memory for them.
     """
 
     name: ClassVar[str] = "fix_dims"
-    narrows: ClassVar[bool] = True
     fix: FixedDims = field(default_factory=dict)
     all_dims: bool = False
     """Whether every dim of the inputs must have a size then."""
     input_data: InputData | None = None
     """Inputs of the user's, whose sizes the dims have that `all_dims` is about."""
 
-    def run(self, model: Model, log: ChangeLog) -> Model:
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Fix the dims of `model` in place. Raises UsageError for a name that does not exist and for another size."""
         graph, before = model.proto.graph, Interface.of(model.proto).inputs
         symbols = self._fix_inputs(graph, self.fix, model, log)
@@ -138,7 +176,7 @@ class FixDims(Pass):
                 set_dims(value, dims)
                 text = f"output {value.name}: {dims_text(declared)} → {dims_text(dims)}"
                 log.note(self.name, "fixed-dims", text, subject=value.name)
-        return model
+        return PassResult(model, FewerSizes())
 
     def _fix_inputs(
         self, graph: onnx.GraphProto, fix: FixedDims, model: Model, log: ChangeLog

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
 from onnx_migrate.engine.steps.lift import Lift
-from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import count_of
@@ -57,7 +57,6 @@ class MigrateOpset(Pass):
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
-    raises_opset: ClassVar[bool] = True
     opset: int
     newer: Newer = "refuse"
     """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_opset."""
@@ -70,9 +69,24 @@ class MigrateOpset(Pass):
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
 
-    def at_opset(self, opset: int) -> Pass:
-        """Return the pass for another opset, which refuses newer models."""
-        return replace(self, opset=opset, newer="refuse")
+    def hint_for(self, error: MigrateError, retry: Retry) -> str:
+        """Return the hint of an error; of a result that does not load, with the newest opset at which it does."""
+        opset = self._newest_loadable(retry) if error.code == "does-not-load" else None
+        newest = "" if opset is None else f"opset {opset} is the newest at which it loads"
+        return "; ".join(filter(None, (newest, error.hint)))
+
+    def _newest_loadable(self, retry: Retry) -> int | None:
+        """Return the newest opset below the result's at which it loads as the original does; None if none is found in time."""
+        target, own = (
+            onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version)
+            for model in (retry.failed, retry.original)
+        )
+        for opset in range((target or 0) - 1, (own or 0) - 1, -1) if target and own else ():
+            if retry.is_over:
+                return None
+            if retry.loads({self.name: replace(self, opset=opset, newer="refuse")}):
+                return opset
+        return None
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place.

@@ -10,6 +10,7 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.node_steps import where_of
+from onnx_migrate.errors import VerificationFailed
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.graphs import names_read, output_names
 from onnx_migrate.model.model import Model
@@ -39,7 +40,12 @@ class QuantizedPairs(Pass):
 
     name: ClassVar[str] = "quantized_pairs"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
-    helps_to_load: ClassVar[bool] = True
+
+    @classmethod
+    def cures(cls, error: VerificationFailed) -> bool:
+        """Return whether ONNX Runtime loads the result if it optimises nothing."""
+        load = error.verification.load if error.verification else None
+        return load is not None and load.unoptimised
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` and return it."""

@@ -26,7 +26,7 @@ ARROWS = """
     comparison -> engine verify files model
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
-    verification -> engine verify rewrite model standard
+    verification -> engine verify rewrite model
     remedies   -> splitting compatibility options model rewrite standard
     splitting  -> options rewrite model
     compatibility     -> options engine rewrite facts model standard

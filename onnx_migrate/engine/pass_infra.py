@@ -6,24 +6,26 @@ import importlib
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from onnx_migrate.declared import parameters_of
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.errors import MigrateError, PassError, UsageError
-from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.engine.obligations import PassResult
+from onnx_migrate.errors import MigrateError, PassError, UsageError, VerificationFailed
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.safe_open.paths import submodules
 
 __all__ = [
+    "ObligedPass",
     "Pass",
+    "Retry",
     "UserPass",
     "as_pass",
     "builtin_passes",
@@ -45,31 +47,14 @@ class Pass(ABC):
     """What must hold of the model that the pass is given."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
     """What holds of the model that the pass returns."""
-    changes_numbers: ClassVar[bool] = False
-    """Whether the model computes other numbers afterwards, on purpose. Verification then compares the model before the
-    pass with the original, and the result with the model after the pass."""
-    narrows: ClassVar[bool] = False
-    """Whether the pass leaves the nodes alone and fixes sizes of inputs. Verification then compares the result with
-    the model after the pass, as the original also takes inputs of other sizes."""
-    cuts: ClassVar[bool] = False
-    """Whether the pass leaves a part of the model, with inputs and outputs of its own, which `narrows` it."""
     for_targets: ClassVar[bool] = False
     """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False
     """Whether the migration goes on with the model as it was before when the pass fails; a note says so."""
-    raises_opset: ClassVar[bool] = False
-    """Whether the pass brings the model up to an opset, which `at_opset` replaces."""
-    helps_to_load: ClassVar[bool] = False
-    """Whether the pass, without options, respells a result that ONNX Runtime loads only if it does not optimise it."""
     operators: ClassVar[frozenset[str]] = frozenset()
     """Operators of which a model must have one for the pass to change or note anything; empty where it may for any model."""
     producer: ClassVar[str] = ""
     """The producer whose models alone the pass changes or notes anything in; "" where it may for all."""
-
-    @property
-    def changes_types(self) -> bool:
-        """Whether inputs and outputs of the model have other element types afterwards, on purpose."""
-        return False
 
     @abstractmethod
     def run(self, model: Model, log: ChangeLog) -> Model:
@@ -89,14 +74,6 @@ class Pass(ABC):
         """Return what of a sorted model runtimes take in another form, with reasons such as "takes Resize by sizes"."""
         return ()
 
-    def at_opset(self, opset: int) -> Pass:
-        """Return the pass for another opset, which refuses newer models, if it brings the model up to one; else itself."""
-        return self
-
-    def for_dims(self, plan: DimPlan) -> Pass:
-        """Return the pass for another plan of dynamic dims, if its options say which are made dynamic; else itself."""
-        return self
-
     def strict(self) -> Pass:
         """Return the pass as one that refuses where this one settles for less than what was asked for; else itself."""
         return self
@@ -105,9 +82,57 @@ class Pass(ABC):
         """Return whether an optional pass is to run on what became of a model."""
         return True
 
-    def why_other_numbers(self) -> str:
-        """Return why a pass that changes numbers does so, as the end of a sentence."""
-        return "as it was asked to"
+    def hint_for(self, error: MigrateError, retry: Retry) -> str:
+        """Return the hint of an error that the proof of the result raised, with a way out if this pass finds one."""
+        return error.hint
+
+    @classmethod
+    def cures(cls, error: VerificationFailed) -> bool:
+        """Return whether the pass, without options, may turn a result that fails with this error into one that is proved."""
+        return False
+
+
+class ObligedPass(Pass):
+    """A pass whose result is not simply the same numbers: its obligation says how to prove the result.
+
+    A subclass defines `apply` in place of `run`. Its failure fails the migration, also if it says that it is `optional`.
+    """
+
+    @abstractmethod
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
+        """Return the model that results, and the obligation. Raises MigrateError.
+
+        The model may be `model` itself, edited in place. Only what the obligation allows of the interface may change.
+        """
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        """Return the model that results, for callers that prove nothing."""
+        return self.apply(model, log).model
+
+
+class Retry(Protocol):
+    """Runs the passes again, some of them replaced and optional ones left out, to find a request that works."""
+
+    original: Model
+    """The model that the passes get."""
+    failed: Model
+    """The result that failed."""
+    log: ChangeLog
+    """The log of the run that failed."""
+
+    @property
+    def passes(self) -> Iterable[Pass]:
+        """The passes that run."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for further tries is over."""
+
+    def loads(self, replaced: Mapping[str, Pass]) -> bool:
+        """Return whether ONNX Runtime loads the result of the passes, those of these names replaced, if it loads the original."""
+
+    def holds(self, replaced: Mapping[str, Pass]) -> bool:
+        """Return whether the result of the passes, those of these names replaced, is proved."""
 
 
 _builtin: dict[str, type[Pass]] = {}

@@ -1,4 +1,4 @@
-"""One run of a pipeline: what happens with a pass that fails, changes numbers, or breaks what it promises."""
+"""One run of a pipeline: what happens with a pass that fails, has an obligation, or breaks what it promises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from onnx_migrate.engine.model_properties import ModelProperty, violation
-from onnx_migrate.engine.pass_infra import Pass, builtin_passes, is_builtin
+from onnx_migrate.engine.obligations import Chain, Link, Obligation, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin
 from onnx_migrate.engine.validity import (
     accepted,
     check_result,
@@ -57,18 +58,23 @@ class _BeforeOptional:
 
 @dataclass(frozen=True)
 class PipelineResult:
-    """What a pipeline made of a model: one segment, and one more for each pass that changed numbers on purpose.
+    """What a pipeline made of a model: segments, in which every number stays, and links between them, which have obligations.
 
     A segment is `exact` where all its changes keep every bit; it has an unsimplified model if all passes are of this package.
     """
 
     segments: tuple[Segment[Model], ...]
+    links: tuple[Link, ...] = ()
     _before_optional: _BeforeOptional | None = None
 
     @property
     def model(self) -> Model:
         """The model after the last pass."""
         return self.segments[-1].result
+
+    def links_to(self, place: int) -> tuple[Link, ...]:
+        """Return the links between the segment at a place and the segment before it, in order."""
+        return tuple(link for link in self.links if link.leads_to == place)
 
     @property
     def can_leave_out(self) -> bool:
@@ -117,6 +123,7 @@ class PipelineRun:
         self._start = self._original = original
         self._first_change = len(log.changes)
         self._segments: list[Segment[Model]] = []
+        self._links: list[Link] = []
         self._before_optional: _BeforeOptional | None = None
         self._holding: set[ModelProperty] = set()
 
@@ -141,15 +148,13 @@ class PipelineRun:
         for item in self._passes:
             with self._stage(item.name):
                 self._check_required(item)
-                if item.changes_numbers:
-                    self._change_numbers(item)
+                if isinstance(item, ObligedPass):
+                    self._run_obliged(item)
                 elif item.optional and not self._require_optional:
                     if item.is_wanted(self._original, self._model):
                         self._try(item)
                 else:
                     self._run(item)
-                    if item.narrows:
-                        self._start_segment()
         before = self._before_optional
         small = len(self._model.proto.graph.node) <= CHECKED_NODES
         if small or before or not self._own or self._model.proto.ir_version < IrFeature.UNLISTED.since:
@@ -157,24 +162,24 @@ class PipelineRun:
                 settle_ir_version(model, self._original, self._log)
         check_result(self._model, self._original, names=small or not self._own)
         last = self._segment(before.model if before else self._model, self._model)
-        return PipelineResult((*self._segments, last), before)
+        return PipelineResult((*self._segments, last), tuple(self._links), before)
 
-    def _change_numbers(self, item: Pass) -> None:
-        """End the segment before a pass that changes numbers, if it does."""
+    def _run_obliged(self, item: ObligedPass) -> None:
+        """Run a pass that may have an obligation. If it has one, the segment before the pass ends and the next begins."""
         before = self._model.copy()
-        segment = self._segment(before, before, item.name)
-        self._run(item)
-        if self._model.proto == before.proto:
+        segment = self._segment(before, before)
+        obligation = self._run(item)
+        if obligation is None or self._model.proto == before.proto:
             return
-        self._segments.append(segment)
+        if obligation.other_numbers or before.proto != self._start.proto:
+            self._segments.append(segment)
+        else:
+            before = self._start  # no pass before this one changed the model
         self._start_segment()
-        self._log.note(
-            item.name,
-            "other-numbers",
-            f"{item.name} changed what the model computes, {item.why_other_numbers()}. The verification therefore compares"
-            f" the result with the model after {item.name}, not with the original",
-            severity="warning",
-        )
+        self._links.append(Link(item.name, before, self._start, obligation, len(self._segments)))
+        self._log.record_fact("", "", Chain(tuple(self._links)))
+        if obligation.sentence:
+            self._log.note(item.name, "other-numbers", obligation.sentence, severity="warning")
 
     def _try(self, item: Pass) -> None:
         """Run an optional pass; if it fails, go on with the model before it."""
@@ -190,21 +195,21 @@ class PipelineRun:
         self._log.facts.pop((InferredOutputs, "", ""), None)  # other numbers may come in other shapes
         self._start, self._first_change = self._model.copy(), len(self._log.changes)
 
-    def _segment(self, unsimplified: Model, result: Model, ended_by: str = "") -> Segment[Model]:
+    def _segment(self, unsimplified: Model, result: Model) -> Segment[Model]:
         known = unsimplified if self._own else None
-        return Segment(self._start, result, known, self._is_exact(), ended_by)
+        return Segment(self._start, result, known, self._is_exact())
 
     def _is_exact(self) -> bool:
         """Return whether all passes are this package's, and all changes of the segment are bit for bit exact."""
         changes = self._log.changes[self._first_change :]
         return self._own and {change.exactness for change in changes} <= {Exactness.EXACT}
 
-    def _run(self, item: Pass) -> None:
-        """Run one pass and check what it must keep and what it ensures."""
+    def _run(self, item: Pass) -> Obligation | None:
+        """Run one pass, check the interface that it must keep and the properties that it ensures, and return its obligation."""
         before, nodes = Interface.of(self._model.proto), len(self._model.proto.graph.node)
         logged = len(self._log.changes), len(self._log.notes)
         try:
-            result = item.run(self._model, self._log)
+            done = _applied(item, self._model, self._log)
         except (MigrateError, MemoryError):
             raise
         except RecursionError as error:
@@ -215,9 +220,10 @@ class PipelineRun:
             ) from error
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
+        result, obligation = done.model, done.obligation
         self._check_ensured(item, result)
         changed = before.difference(Interface.of(result.proto))
-        if changed and not (item.changes_types or item.cuts):
+        if changed and not (obligation is not None and obligation.changes_interface):
             raise PassError(
                 f"pass {item.name!r} changed the interface: {changed}",
                 code="interface-changed",
@@ -232,6 +238,7 @@ class PipelineRun:
             self._counts = counts
         if self._after is not None:
             self._after(item.name, result)
+        return obligation
 
     def _check_required(self, item: Pass) -> None:
         for required in sorted(item.requires - self._holding, key=list(ModelProperty).index):
@@ -262,6 +269,10 @@ class PipelineRun:
                     )
         kept = self._holding - {ModelProperty.VALID_NODES} if own else set()
         self._holding = kept | item.ensures
+
+
+def _applied(item: Pass, model: Model, log: ChangeLog) -> PassResult:
+    return item.apply(model, log) if isinstance(item, ObligedPass) else PassResult(item.run(model, log))
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,12 @@ import onnx
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.interface import Interface, Port, port_named
-from onnx_migrate.model.model import Model
 from onnx_migrate.safe_open import open_regular
 
-__all__ = ["FixedValues", "ValuesFixed", "arrays_of"]
+__all__ = ["FixedValues", "arrays_of"]
 
 FixedValues = Mapping[str, Any] | str | Iterable[str]
 """A value for an input: {"sr": 16000, "use_cache": False, "mask": array}, "sr=16000", "mask=mask.npy", or several texts."""
-
-
-@dataclass(frozen=True)
-class ValuesFixed:
-    """The fact that inputs became constants: their values, and a model in which they are defaults of these inputs."""
-
-    values: Mapping[str, np.ndarray[Any, Any]]
-    model: Model
 
 
 def arrays_of(request: FixedValues, proto: onnx.ModelProto) -> dict[str, np.ndarray[Any, Any]]:

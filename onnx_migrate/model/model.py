@@ -81,19 +81,17 @@ class Segment(Generic[M]):
     """Two models of which `result` must compute the same as `original`, and the one between them.
 
     `unsimplified` is the model after all changes but those of an optional pass, which may be the result itself; None where
-    it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. `ended_by` is the
-    pass after the segment that changes numbers on purpose, "" for the last segment. How far `other` is from the original is
-    measured, and decides nothing. If `other_type`, the user asked for a coarser type before the segment: simplification may
-    then move outputs by as much as that type rounds.
+    it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. How far `other` is from
+    the original is measured, and decides nothing. If `other_numbers`, the user asked for other numbers before the segment:
+    simplification may then move outputs by as much as the coarsest type of the original rounds.
     """
 
     original: M
     result: M
     unsimplified: M | None = None
     exact: bool = False
-    ended_by: str = ""
     other: M | None = None
-    other_type: bool = False
+    other_numbers: bool = False
 
     def models(self) -> Iterator[M]:
         """Yield the models of the segment, each as often as it stands in it."""
@@ -116,11 +114,5 @@ class Segment(Generic[M]):
         assert original is not None
         assert result is not None
         return Segment(
-            original,
-            result,
-            changed(self.unsimplified),
-            self.exact,
-            self.ended_by,
-            changed(self.other),
-            self.other_type,
+            original, result, changed(self.unsimplified), self.exact, changed(self.other), self.other_numbers
         )

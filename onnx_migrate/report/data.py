@@ -36,6 +36,7 @@ GRADES = {
     "bit-identical": "every output is bit for bit the same",
     "within-rounding": "outputs differ by no more than the runtime's own rounding",
     "within-tolerance": "outputs differ by no more than the tolerance that was given",
+    "other-numbers": "the outputs have other numbers, as you asked",
 }
 """What a reader sees for the grade of a verified result."""
 

@@ -190,14 +190,19 @@ def _verification(verdict: Verdict | None, writer: _Writer) -> None:
         feeds = ", ".join(feed.name for feed in verdict.feeds)
         inputs = f", inputs: {markup_of(feeds)}" if feeds else ""
         writer.head(f"[green]verified[/] with {markup_of(verdict.evaluator)}{inputs}")
-        against = verdict.compared_with
-        base = f", compared with {markup_of(against)} and not with the original" if against else ""
-        writer.line(f"  {GRADES[verdict.grade]}{base}")
+        if not verdict.statements:
+            against = verdict.compared_with
+            base = f", compared with {markup_of(against)} and not with the original" if against else ""
+            writer.line(f"  {GRADES[verdict.grade]}{base}")
     else:
         writer.head(f"[yellow]{verdict.kind.value}[/]: {markup_of(verdict.reason)}")
         if verdict.first_difference is not None:
             writer.line(f"  {markup_of(str(verdict.first_difference))}")
             writer.line(f"    {markup_of(verdict.first_difference.problem)}")
+    for statement in verdict.statements:
+        writer.line(f"  {markup_of(str(statement))}")
+    if verdict.statements and verdict.comparisons:
+        writer.line(f"  output by output, compared with {markup_of(verdict.compared_with)}:")
     for item in verdict.comparisons:
         shape = "×".join(map(str, item.shape_after or ())) or "scalar"
         if item.problem:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -12,8 +13,9 @@ from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
+from onnx_migrate.verdicts import Distance
 
-__all__ = ["Alternative", "Attempt", "Change", "ChangeLog", "Exactness", "Note", "tell_distance"]
+__all__ = ["Aside", "Attempt", "Change", "ChangeLog", "Exactness", "Note"]
 
 Fact = TypeVar("Fact")
 
@@ -214,19 +216,11 @@ def _name(kinds: Any, number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """A fact of the model as a whole: the model that an option would have made, which computes other numbers.
+class Aside:
+    """A fact of the model as a whole: another model, of which the verifier measures how far it is from the original.
 
-    `note` is the note in the log that tells of it, and `option` what a user writes for it.
+    The verifier calls `tell` with the distance, which decides nothing.
     """
 
     model: Model
-    note: Note
-    option: str
-
-
-def tell_distance(log: ChangeLog, alternative: Alternative, distance: str) -> None:
-    """Add to the note of an alternative how far apart the two are."""
-    index = log.notes.index(alternative.note)
-    message = f"{alternative.note.message}. With {alternative.option}, {distance}"
-    log.notes[index] = replace(alternative.note, message=message)
+    tell: Callable[[Distance], None]

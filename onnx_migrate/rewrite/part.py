@@ -33,15 +33,14 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.standard.opsets import onnx_opset
 
-__all__ = ["Parts", "cut", "named_values", "rest_behind"]
+__all__ = ["Rest", "cut", "named_values", "rest_behind"]
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What a model was cut into: the part that is migrated, and what is behind it, None where that was not asked for."""
+class Rest:
+    """A fact of the model as a whole: the part behind the one that is migrated, which the caller gets too."""
 
-    first: Model
-    rest: Model | None = None
+    model: Model
 
 
 def named_values(asked: str | Iterable[str], proto: onnx.ModelProto) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput
+from onnx_migrate.verdicts.other_numbers import statement_on, within_limits
 from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
@@ -13,6 +14,7 @@ from onnx_migrate.verdicts.verdict import (
     FirstDifference,
     Kind,
     LoadFailure,
+    Statement,
     Trial,
     Verdict,
 )
@@ -34,8 +36,11 @@ __all__ = [
     "RoundedOutput",
     "RuntimeProof",
     "Side",
+    "Statement",
     "Trial",
     "Verdict",
     "outcome_of",
     "proofs_text",
+    "statement_on",
+    "within_limits",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from onnx_migrate.verdicts.comparison import Comparison, RoundedOutput
@@ -16,6 +16,7 @@ __all__ = [
     "FirstDifference",
     "Kind",
     "LoadFailure",
+    "Statement",
     "Trial",
     "Verdict",
 ]
@@ -76,6 +77,21 @@ class LoadFailure:
 
 
 @dataclass(frozen=True)
+class Statement:
+    """One of the claims of a verdict on a result with other numbers, as in "float16: within the limit that you asked for".
+
+    `subject` is the conversion, or the other numbers that the user asked for. `kind` is whether `text` was shown.
+    """
+
+    subject: str
+    text: str
+    kind: Kind = Kind.VERIFIED
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.text}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Whether original and result compute the same, in which runtime (`evaluator`) and on which inputs.
 
@@ -89,7 +105,9 @@ class Verdict:
     stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
     what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
     `first_difference` is the first value that differs of two models that were compared, None where none is found. `rounded` is
-    how far outputs are off with every value rounded, where the models compute in float16 or bfloat16.
+    how far outputs are off with every value rounded, where the models compute in float16 or bfloat16. `statements` are the
+    claims on a result with other numbers that the user asked for: that on the conversion, and one for each such change; none
+    on other results. `stand_ins` are sentences that say which thing was run instead of the original.
     """
 
     kind: Kind
@@ -110,6 +128,8 @@ class Verdict:
     given_tolerance: bool = False
     first_difference: FirstDifference | None = None
     rounded: tuple[RoundedOutput, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    stand_ins: tuple[str, ...] = ()
 
     @property
     def verified(self) -> bool:
@@ -118,7 +138,9 @@ class Verdict:
 
     @property
     def grade(self) -> str:
-        """How alike the models are: "bit-identical", "within-rounding", "within-tolerance" or "differs"; "" if not determined.
+        """How alike the models are: "bit-identical", "within-rounding", "within-tolerance", "other-numbers" or "differs".
+
+        "" if not determined. Other numbers are those that the user asked for; then `statements` say how far they are.
 
         Within rounding is what differs by no more than ONNX Runtime's own rounding, as measured; within tolerance, by no more
         than the caller allowed.
@@ -127,14 +149,30 @@ class Verdict:
             return ""
         if self.kind is Kind.DIFFERS:
             return "differs"
+        if self.statements:
+            return "other-numbers"
         same = not self.own_rounding and all(comparison.identical for comparison in self.comparisons)
         return "bit-identical" if same else "within-tolerance" if self.given_tolerance else "within-rounding"
+
+    @property
+    def agreement(self) -> str:
+        """How alike the compared models are, in words; "" if that was not determined."""
+        largest = max((comparison.largest_relative for comparison in self.comparisons), default=0.0)
+        shown = f" (largest difference {largest:.1g} of the largest value)" if largest else ""
+        words = {
+            "bit-identical": "bit-identical",
+            "within-rounding": f"within rounding{shown}",
+            "within-tolerance": "within the tolerance that you gave",
+        }
+        return words.get(replace(self, statements=()).grade, "")
 
     @property
     def summary(self) -> str:
         """The verdict on one line."""
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
+        if self.statements:
+            return f"{self.kind.value}: {'; '.join(map(str, self.statements))}"
         words = {
             "bit-identical": "bit for bit the same",
             "within-rounding": "the same within the runtime's own rounding",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from onnx_migrate import files, process
 from onnx_migrate.errors import (
@@ -26,12 +25,12 @@ from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailu
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.evaluators.external_data import can_read_in_place
-from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
+from onnx_migrate.verify.further_comparisons import FURTHER
 from onnx_migrate.verify.load_check import check_loads
-from onnx_migrate.verify.settings import interruption
+from onnx_migrate.verify.stand_ins import stand_ins
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
-__all__ = ["Proof", "Prover", "first_difference"]
+__all__ = ["Proof", "Prover", "differing", "first_difference", "requires_unchanged"]
 
 _PATIENCE = 120.0
 """Seconds after which no further model is compared; the passes that are left are all named then."""
@@ -60,50 +59,6 @@ class Prover:
     def __exit__(self, *error: object) -> None:
         self._temporary.close()
 
-    def use_types_of(self, model: Model) -> None:
-        """Feed the user's inputs, from now on, in the floating-point types that a model declares."""
-        if self.settings.feeds is not None:
-            self.settings = replace(self.settings, input_data=self.settings.feeds.in_types_of(model.proto))
-
-    def use_inputs_of(self, part: Model, whole: Model, fixed: Mapping[str, Any] | None = None) -> None:
-        """Feed the user's inputs, from now on, to a part of the model that they were given for (`Feeds.of_part`)."""
-        if self.settings.feeds is not None:
-            feeds = self.settings.feeds.of_part(whole.proto, part.proto, fixed)
-            self.settings = replace(self.settings, input_data=feeds)
-
-    def prove_parts(
-        self,
-        whole: Model,
-        parts: Sequence[Model],
-        settings: Settings,
-        result: Model | None = None,
-        fed: Mapping[str, Any] | None = None,
-    ) -> Verdict:
-        """Return whether parts of a model, in the order of computing, compute what the whole does, bit for bit.
-
-        With a `result` of the first part, also whether that with the parts behind it does, but for rounding. `settings` have the
-        inputs of the whole, but for those that are `fed`: then the result only says which inputs are likely. Raises
-        VerificationFailed where one does not.
-        """
-        # Here as below, what few migrations call is imported where it is called.
-        from onnx_migrate.verify.equivalence.parts import PARTS, Chain
-
-        models = (whole, *parts, *([] if result is None else [result]))
-        with _requires_unchanged(*models):
-            runnables = list(map(self.runnable, models))
-            made = None if result is None else runnables.pop()
-            ending = settings.call(
-                PARTS, Chain(runnables[0], tuple(runnables[1:]), made, fed or {}), settings.for_child
-            )
-        if isinstance(ending, process.Raised) and ending.error is not None:
-            raise ending.error
-        if not isinstance(ending, process.Returned):
-            return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
-        verdict: Verdict = ending.value
-        if verdict.kind is Kind.DIFFERS:
-            raise _differs(verdict)
-        return verdict
-
     def prove(
         self, segment: Segment[Model], plan: DimPlan | None = None, unproved: DynamicProof | None = None
     ) -> Proof:
@@ -118,7 +73,7 @@ class Prover:
         if verdict.load is not None:
             raise _does_not_load(verdict, verdict.load)
         if verdict.kind is Kind.DIFFERS:
-            raise _differs(verdict)
+            raise differing(verdict)
         interfaces = Interface.of(segment.original.proto), Interface.of(segment.result.proto)
         made = (plan or DimPlan()).made_between(*interfaces)
         symbols = made.frozen_sizes
@@ -126,7 +81,7 @@ class Prover:
             return Proof(verdict)
         if unproved is not None and not unproved.determined:
             return Proof(_not_proved(verdict, unproved), unproved)
-        with _requires_unchanged(segment.original, segment.result):
+        with requires_unchanged(segment.original, segment.result):
             proof = prove_dynamic(self.runnable(segment.result), symbols, made.batch, self.settings)
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
@@ -160,31 +115,12 @@ class Prover:
                 return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")
         self._keep_original(segment.original)
         runnable = segment.map(self.runnable)
-        with _requires_unchanged(*segment.models()):
+        with requires_unchanged(*segment.models()):
             verdict = verify(runnable, self.settings, strict=strict, by_value=by_value)
-            return self._rounded(verdict, runnable) if verdict.verified else verdict
-
-    def _rounded(self, verdict: Verdict, segment: Segment[Runnable]) -> Verdict:
-        """Return the verdict on models that agree, after those of float16 and bfloat16 ran with every value rounded, too."""
-        original, result = segment.original, segment.result
-        if not is_narrow(original.model):
+            verdict = replace(verdict, stand_ins=tuple(stand_ins(segment.original, verdict)))
+            for further in FURTHER if verdict.verified else ():
+                verdict = further(verdict, runnable, self.settings) if verdict.verified else verdict
             return verdict
-        from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
-
-        start = time.perf_counter()
-        kind, settings = narrowest(original.model), self.settings.for_child
-        ending = self.settings.call(CLOSENESS, original, result, kind, settings, 1, True)
-        verdict = replace(verdict, seconds=verdict.seconds + time.perf_counter() - start)
-        found: Closeness = (
-            ending.value if isinstance(ending, process.Returned) else Closeness(reason=interruption(ending))
-        )
-        overflows = "the original overflows where every value is rounded, as hardware may, at output"
-        notes = [f"{overflows} {name!r}" for name in found.beyond]
-        if found.reason:
-            notes.append(f"the models were not compared with every value rounded: {found.reason}")
-        elif not found.agrees:
-            return replace(verdict, kind=Kind.DIFFERS, reason=found.problem, rounded=found.outputs)
-        return replace(verdict, notes=(*verdict.notes, *notes), rounded=found.outputs)
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently, as far as one is found."""
@@ -192,21 +128,13 @@ class Prover:
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
 
-    def first_counterpart(self, original: Model, other: Model) -> FirstDifference | None:
-        """Return the first value of any other model that differs from its counterpart in the original; None if none is found."""
-        from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART
-
-        runnables = map(self.runnable, (original, other))
-        ending = self.settings.alone.call(FIRST_COUNTERPART, *runnables, self.settings.for_child)
-        return ending.value if isinstance(ending, process.Returned) and ending.value.value else None
-
     def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
         """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.
 
         Raises VerificationFailed if it does not load where the original does.
         """
         self._keep_original(original)
-        with _requires_unchanged(original, result):
+        with requires_unchanged(original, result):
             failure, doubt = check_loads(self.runnable(original), self.runnable(result), self.settings)
         if failure is not None:
             raise _does_not_load(replace(verdict, load=failure), failure)
@@ -214,7 +142,7 @@ class Prover:
 
     def loads(self, result: Model, original: Model | None = None) -> bool:
         """Return whether ONNX Runtime loads a result, without and with optimisation, if it loads the `original` so."""
-        with _requires_unchanged(result):
+        with requires_unchanged(result):
             base = None if original is None else self.runnable(original)
             return check_loads(base, self.runnable(result), self.settings) == (None, "")
 
@@ -249,8 +177,8 @@ class Prover:
 
 
 @contextmanager
-def _requires_unchanged(*models: Model) -> Iterator[None]:
-    """Raise LoadError if a file of the models was changed before the block ends: then what it found says nothing.
+def requires_unchanged(*models: Model) -> Iterator[None]:
+    """Raise LoadError if a file of the models was changed before the block ends: then its finding says nothing.
 
     Native code that reads a file which is cut ends by a signal, for example.
     """
@@ -280,7 +208,8 @@ def _does_not_load(verdict: Verdict, failure: LoadFailure) -> VerificationFailed
     return error
 
 
-def _differs(verdict: Verdict) -> VerificationFailed:
+def differing(verdict: Verdict) -> VerificationFailed:
+    """Return the error for a verdict that says that numbers differ."""
     where = Where(node=verdict.node) if verdict.node else None
     spread = next((entry.histogram for entry in verdict.comparisons if not entry.agrees), None)
     reason = f"{verdict.reason}; elements: {spread}" if spread else verdict.reason

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
+from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info
 from onnx_migrate.model.dims.plan import DimPlan, plans_for_batch
 from onnx_migrate.model.dims.requests import DynamicAxes
@@ -45,9 +45,35 @@ class DynamicDims(Pass):
     batch: str = ""
     """The symbol for the batch of every input, "" if that is not asked for."""
 
-    def for_dims(self, plan: DimPlan) -> Pass:
-        """Return the pass that makes these dims dynamic."""
-        return replace(self, dynamic=plan.texts(), batch="")
+    def hint_for(self, error: MigrateError, retry: Retry) -> str:
+        """Return the hint of an error; of a dim that is not free, with the dims that can be dynamic together."""
+        plan = retry.log.fact(DimPlan, "", "")
+        if error.code != "frozen-dim" or plan is None:
+            return error.hint
+        works = self._largest_request(plan, retry)
+        return plan.part_text(works) if works else error.hint
+
+    def _largest_request(self, plan: DimPlan, retry: Retry) -> list[str]:
+        """Return symbols of a refused plan that can be dynamic together, the most that were found in time.
+
+        The passes are run, and the result proved, for each part that is tried.
+        """
+        works, symbols = list[str](), list(plan.frozen_sizes)
+        for symbol in sorted(symbols, key=lambda name: name not in plan.batch):
+            part = plan.only({*works, symbol})
+            if part == plan.only(symbols) or retry.is_over:
+                break
+            if retry.holds({item.name: self._for_dims(item, part) for item in retry.passes}):
+                works.append(symbol)
+        return works
+
+    def _for_dims(self, item: Pass, plan: DimPlan) -> Pass:
+        """Return a pass of the pipeline as it is where these dims become dynamic: this one, or one that knows of them."""
+        if item is self:
+            return replace(self, dynamic=plan.texts(), batch="")
+        given: Any = item
+        changed: Pass = replace(given, dynamic=plan.texts()) if hasattr(item, "dynamic") else item
+        return changed
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the model with dynamic dims; the log gets the plan that succeeded as a fact of the whole model."""

@@ -10,7 +10,8 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
@@ -56,6 +57,8 @@ class Int32(Pass):
 
     name: ClassVar[str] = "int32"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
+    interface: ClassVar[bool] = False
+    """Whether inputs and outputs become int32 too."""
     ports: bool = False
     """Whether the inputs will be of int32 too, so that they have no other numbers."""
     required: bool = False
@@ -83,14 +86,15 @@ class Int32(Pass):
         if self.required and plan.kept:
             self._refuse(plan)
         self._report_kept(plan, log)
-        staying = self._report_outputs(frames[0], ranges, log) if self.changes_types else frozenset[str]()
+        staying = self._report_outputs(frames[0], ranges, log) if self.interface else frozenset[str]()
         if hoisted:
             text = f"Casts were moved in front of {count_of(hoisted, 'node')} that move numbers which may be beyond int32"
             log.note(self.name, "hoisted-casts", text)
-        if not plan.changes and not self.changes_types:
+        if not plan.changes and not self.interface:
             return model
-        interface = self.changes_types
-        written = write(frames, plan, names, _Stored(), model.weights, interface=interface, staying=staying)
+        written = write(
+            frames, plan, names, _Stored(), model.weights, interface=self.interface, staying=staying
+        )
         log.note(
             self.name,
             "int32",
@@ -171,20 +175,16 @@ class Int32(Pass):
 
 @register_pass
 @dataclass(frozen=True)
-class Int32Ports(Int32):
+class Int32Ports(ObligedPass, Int32):
     """Give inputs and outputs of int64 the type int32, behind `int32`, which has left Casts there."""
 
     name: ClassVar[str] = "int32_ports"
-    changes_numbers: ClassVar[bool] = True
+    interface: ClassVar[bool] = True
 
-    @property
-    def changes_types(self) -> bool:
-        """Whether inputs and outputs have other types: they do."""
-        return True
-
-    def why_other_numbers(self) -> str:
-        """Return that other types of inputs and outputs were asked for."""
-        return "to inputs and outputs of int32, as it was asked to"
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
+        """Edit `model` in place. Raises as `Int32.run`."""
+        why = f"to inputs and outputs of int32, {AS_ASKED}"
+        return PassResult(Int32.run(self, model, log), OtherNumbers(self.name, "int32", why, new_types=True))
 
 
 def _names(values: Iterable[Value]) -> str:

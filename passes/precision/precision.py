@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
+from onnx_migrate.engine.obligations import AS_ASKED, Chain, OtherNumbers, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, make_pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
@@ -25,6 +26,7 @@ from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts import NodeRange, NumberRanges
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
+from onnx_migrate.verify.precision.closeness import Closeness
 
 from .islands import Found, Islands, find_islands
 from .numbers import largest, smallest
@@ -61,7 +63,7 @@ _SHOWN = 10
 
 @register_pass
 @dataclass(frozen=True)
-class Precision(Pass):
+class Precision(ObligedPass):
     """Compute in float16, bfloat16 or float32, and store the weights so.
 
     Each node that takes the type by its schema computes in it. Nodes that do not, that read a constant which the type cannot
@@ -72,7 +74,6 @@ class Precision(Pass):
 
     name: ClassVar[str] = "precision"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
-    changes_numbers: ClassVar[bool] = True
     kind: str = "fp16"
     keep: Collection[str] = ()
     interface: bool = False
@@ -84,24 +85,14 @@ class Precision(Pass):
     may_raise: bool = False
     """Whether the opset may become newer, as the type needs."""
 
-    @property
-    def changes_types(self) -> bool:
-        """Whether inputs and outputs get the type too."""
-        return self.interface
-
-    def why_other_numbers(self) -> str:
-        """Return that another precision was asked for."""
-        why = f"which is all that {self.runtime} takes" if self.runtime else "as it was asked to"
-        return f"to those of {_NAMES[self.kind]}, {why}"
-
-    def run(self, model: Model, log: ChangeLog) -> Model:
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Convert a copy of `model` and return it.
 
         Raises CannotMigrate where no node takes the type, and where the result is too far from the original.
         """
         target = KINDS[self.kind]
         if target == TensorProto.FLOAT and not names_type(model.proto, sources_of(target)):
-            return model
+            return PassResult(model)
         inline_functions(model)
         model = self._raised(model, log)
         stored = StoredNumbers(model.weights, target)
@@ -122,12 +113,13 @@ class Precision(Pass):
             if not is_narrow(model.proto):
                 self._refuse_unchanged(first.plan, frozenset())
                 self._refuse_double(model)
-            return model
+            return PassResult(model)
         found = None
         if self.settings is not None:
-            found = find_islands(
-                model, graph, target, lambda islands: converted(islands).model, self.settings
-            )
+            # The user gave inputs for the original, of which passes may have taken a part.
+            *_, feeds = (log.fact(Chain, "", "") or Chain()).feeds_at(self.settings.feeds)
+            settings = replace(self.settings, input_data=feeds)
+            found = find_islands(model, graph, target, lambda islands: converted(islands).model, settings)
             if target != TensorProto.FLOAT or not is_narrow(model.proto):
                 self._judge(found, graph)
         islands: Islands = found.islands if found is not None else frozenset()
@@ -135,9 +127,21 @@ class Precision(Pass):
         if target != TensorProto.FLOAT and not is_narrow(last.model.proto):
             self._refuse_unchanged(last.plan, islands)
         if last.model.proto == model.proto:
-            return model
+            return PassResult(model)
         self._report(last, found, log)
-        return last.model
+        return PassResult(last.model, self._obligation(found))
+
+    def _obligation(self, found: Found | None) -> OtherNumbers:
+        kind, closeness = _NAMES[self.kind], found.closeness if found is not None else Closeness()
+        why = f"which is all that {self.runtime} takes" if self.runtime else AS_ASKED
+        return OtherNumbers(
+            self.name,
+            kind,
+            f"to those of {kind}, {why}",
+            new_types=self.interface,
+            limited=closeness.outputs,
+            unmeasured=closeness.reason,
+        )
 
     def _raised(self, model: Model, log: ChangeLog) -> Model:
         """Bring the model to the opset from which on its operators take the type, if that is newer and allowed."""

@@ -13,7 +13,6 @@ import onnx
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -57,10 +56,6 @@ class ResizeForm(Pass):
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         found = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()
         return tuple(replace(item, reason=f"takes Resize by {self.form}") for item in found[:1])
-
-    def for_dims(self, plan: DimPlan) -> Pass:
-        """Return the pass that knows these dims to be dynamic."""
-        return replace(self, dynamic=plan.texts())
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model`, which is edited and returned."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, make_pass, register_pass
+from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, make_pass, register_pass
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shapes import drop_value_info
@@ -17,10 +19,11 @@ from onnx_migrate.facts.value_facts import Producers
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import Alternative, ChangeLog, Exactness
+from onnx_migrate.rewrite.change_log import Aside, ChangeLog, Exactness, Note
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.resize import scale_of_size
 from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.verdicts import Distance
 
 from .forms import leave_out, sizes_at_run_time, write_sizes
 from .inputs import is_from_converter
@@ -39,7 +42,7 @@ _ROUNDS = 32
 
 @register_pass
 @dataclass(frozen=True)
-class ResizeIntent(Pass):
+class ResizeIntent(ObligedPass):
     """Let what PyTorch exported up to opset 10 compute what its module did, and repair converted Resizes.
 
     PyTorch's interpolate is half_pixel in linear modes, rounds down in nearest, and computes scales from whole
@@ -54,22 +57,21 @@ class ResizeIntent(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"
-    changes_numbers: ClassVar[bool] = True
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that a later pass makes dynamic."""
     like: str = ""
     """The runtime whose reading of the original is restored; "" restores all that is known of the exporter."""
 
-    def why_other_numbers(self) -> str:
-        """Return for whom the numbers change."""
+    def _reason(self) -> str:
+        """Return for whom the numbers change, as the end of a sentence."""
         if not self.like:
-            return super().why_other_numbers()
+            return AS_ASKED
         return f"to what {self.like} computes for the original, whatever the file says (--without {self.name} leaves it)"
 
-    def run(self, model: Model, log: ChangeLog) -> Model:
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""
         if not resizes(model):
-            return model
+            return PassResult(model)
         traversal = ResizeTraversal(self.name, model, log, self.dynamic)
         from_pytorch = model.proto.producer_name == "pytorch"
 
@@ -90,7 +92,7 @@ class ResizeIntent(Pass):
             if not traversal.visit_all(restore):
                 break
         traversal.end()
-        return model
+        return PassResult(model, OtherNumbers(self.name, "resize intent", self._reason()))
 
 
 @register_pass
@@ -134,7 +136,7 @@ class IntentNote(Pass):
         note = log.notes[-1]
         intended = self._intended(model, log, older=older)
         if intended is not None:
-            log.record_fact("", "", Alternative(intended, note, "--resize-intent"))
+            log.record_fact("", "", Aside(intended, partial(_add_distance, log, note)))
         return model
 
     def _intended(self, model: Model, log: ChangeLog, *, older: bool) -> Model | None:
@@ -154,6 +156,12 @@ class IntentNote(Pass):
         finally:
             trial.roll_back()
         return copy
+
+
+def _add_distance(log: ChangeLog, note: Note, distance: Distance) -> None:
+    """Add to the note how far the model that resize_intent makes is from the original."""
+    message = f"{note.message}. With --resize-intent, {distance}"
+    log.notes[log.notes.index(note)] = replace(note, message=message)
 
 
 def _meant_half_pixel(proto: onnx.ModelProto, log: ChangeLog) -> tuple[list[onnx.NodeProto], bool]:

@@ -11,7 +11,8 @@ from onnx import helper, numpy_helper
 
 from onnx_migrate import ModelProperty
 from onnx_migrate.engine import pipeline_run
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.obligations import Behind, Chain, Obligation, OtherNumbers, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult, paused_garbage_collection
 from onnx_migrate.errors import IllegalModel, InvalidModel, MigrateError, PassError
@@ -19,6 +20,7 @@ from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.verdicts import Verdict
 from tests.engine.passes import TEXT, Own
 from tests.harness import model
 
@@ -37,14 +39,25 @@ class Scales(Own):
         return model
 
 
-class Meant(Scales):
+class Meant(ObligedPass, Scales):
     name = "meant"
-    changes_numbers = True
+
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
+        return PassResult(Scales.run(self, model, log), OtherNumbers("meant", "a test"))
 
 
-class Narrows(Scales):
+class Takes(Obligation):
+    """Holds always."""
+
+    def prove(self, prover: object, before: Model, after: Model, behind: Behind) -> Verdict:
+        return behind.verdict
+
+
+class Narrows(ObligedPass, Scales):
     name = "narrows"
-    narrows = True
+
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
+        return PassResult(Scales.run(self, model, log), Takes())
 
 
 class Optional(Scales):
@@ -86,7 +99,9 @@ def test_a_pass_that_changes_numbers_ends_a_segment() -> None:
     result = run(Meant(), log=log)
 
     first, last = result.segments
-    assert (first.ended_by, last.ended_by) == ("meant", "")
+    (link,) = result.links
+    assert (link.name, link.leads_to, result.links_to(1)) == ("meant", 1, (link,))
+    assert (link.before, link.after) == (first.result, last.original)
     assert [weight(item) for item in (first.original, first.result, last.original, last.result)] == [
         2.0,
         2.0,
@@ -101,9 +116,37 @@ def test_one_that_is_allowed_to_and_does_not_ends_none(monkeypatch: pytest.Monke
     assert len(run(Meant()).segments) == 1
 
 
-def test_what_narrows_is_compared_with_itself() -> None:
-    (segment,) = run(Narrows(), Scales()).segments
+def test_the_model_after_a_first_pass_with_an_obligation_begins_the_only_segment() -> None:
+    result = run(Narrows(), Scales())
+    (segment,), (link,) = result.segments, result.links
     assert (weight(segment.original), weight(segment.result)) == (4.0, 8.0)
+    assert (weight(link.before), weight(link.after), link.leads_to) == (2.0, 4.0, 0)
+
+
+def test_passes_before_one_with_an_obligation_are_in_a_segment_of_their_own() -> None:
+    result = run(Scales(), Narrows())
+    assert [weight(segment.result) for segment in result.segments] == [4.0, 8.0]
+    assert [link.leads_to for link in result.links] == [1]
+
+
+def test_only_an_obligation_that_says_so_lets_the_interface_change() -> None:
+    class Renames(Narrows):
+        def apply(self, model: Model, log: ChangeLog) -> PassResult:
+            model.proto.graph.output[0].name = "z"
+            model.proto.graph.node[-1].output[0] = "z"
+            return PassResult(model, Takes())
+
+    with pytest.raises(PassError, match="changed the interface"):
+        run(Renames())
+
+
+def test_other_runtimes_run_the_original_before_numbers_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Takes, "baseline", lambda self, earlier, after: after)
+    log = ChangeLog()
+    run(Narrows(), Meant(), log=log)
+    chain = log.fact(Chain, "", "")
+    assert chain is not None
+    assert weight(chain.baseline(load(model(TEXT)))) == 4.0
 
 
 def test_a_failing_optional_pass_leaves_the_model_and_the_log_as_they_were() -> None:

@@ -7,12 +7,12 @@ import pytest
 from onnx import helper
 
 from onnx_migrate import migrate
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.obligations import OtherNumbers, PassResult
+from onnx_migrate.engine.pass_infra import ObligedPass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.facts import onnx_inference
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from tests.engine.passes import Own
 from tests.harness import model
 
 TEXT = "17 (float[N,3,4,4] x) => (float[N,3,1,1] y) { a = Relu(x)  y = GlobalAveragePool(a) }"
@@ -95,15 +95,14 @@ def test_what_was_inferred_for_the_migration_is_inferred_again_only_where_it_con
     assert [dim.dim_value for dim in result.model.graph.output[0].type.tensor_type.shape.dim] == [0, 3, 1, 1]
 
 
-class Reshapes(Own):
+class Reshapes(ObligedPass):
     """Makes the pool at the end a Relu, which keeps the lengths of its input."""
 
     name = "reshapes"
-    changes_numbers = True
 
-    def run(self, model: Model, log: ChangeLog) -> Model:
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
         model.proto.graph.node[-1].op_type = "Relu"
-        return model
+        return PassResult(model, OtherNumbers(self.name, "a test"))
 
 
 def test_a_pass_that_changes_numbers_may_change_dims() -> None:

@@ -242,11 +242,11 @@ def test_a_node_in_a_branch_is_found() -> None:
 def test_the_numbers_after_the_option_are_compared_with_what_is_said(inputs: Path) -> None:
     report = migrate(SMALLEST, opset=17, resize_intent=True, input_data=inputs, **HERE).report
 
-    messages = {note.code: note.message for note in report.notes}
-    assert messages["held-before"].endswith(
-        "After resize_intent, output 'y' differs by up to 2.25 of 3.79 on the verifier's inputs"
-    )
     assert report.verification is not None
+    assert [str(statement) for statement in report.verification.statements] == [
+        "conversion: bit-identical",
+        "resize intent: other numbers, as you asked: output 'y' differs by up to 60 % of its largest value",
+    ]
     assert report.verification.compared_with == "the model after resize_intent"
 
 

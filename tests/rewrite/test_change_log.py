@@ -10,8 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import Alternative, Change, ChangeLog, tell_distance
+from onnx_migrate.rewrite.change_log import Change, ChangeLog
 
 
 def change(before: onnx.NodeProto, after: onnx.NodeProto | None) -> Change:
@@ -84,20 +83,3 @@ def test_large_values_are_shortened_and_tensors_described_by_type_and_shape() ->
     assert shown["many"].endswith("14, 15, …]")
     assert shown["k"] == "FLOAT[2, 3]"
     assert shown["r"] == "@outer"
-
-
-def test_the_distance_is_added_to_the_note_and_to_no_other() -> None:
-    log = ChangeLog()
-    log.note("one", "first", "before it")
-    log.note("one", "second", "it computes otherwise", severity="warning")
-    alternative = Alternative(Model(onnx.ModelProto()), log.notes[-1], "--otherwise")
-    log.note("one", "third", "after it")
-
-    tell_distance(log, alternative, "'y' differs by 1 of 2")
-
-    assert [note.message for note in log.notes] == [
-        "before it",
-        "it computes otherwise. With --otherwise, 'y' differs by 1 of 2",
-        "after it",
-    ]
-    assert log.notes[1].severity == "warning"

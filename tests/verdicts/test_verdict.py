@@ -16,12 +16,14 @@ from onnx_migrate.verdicts import (
     Histogram,
     Kind,
     RoundedOutput,
+    Statement,
     Trial,
     Verdict,
 )
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of
 
 SAME = Comparison("y", (1, 4), (1, 4), "float32", "float32", elements=4)
+CONVERTED = Statement("conversion", "bit-identical")
 ROUNDED = Comparison("z", (1, 4), (1, 4), "float32", "float32", 1e-7, float("inf"), 1e-6, 4, 2)
 
 
@@ -35,6 +37,15 @@ def test_the_summary_says_whether_every_bit_is_the_same():
     assert Verdict(Kind.DIFFERS, "output 'y'").summary == "differs: output 'y'"
 
 
+def test_a_result_with_other_numbers_has_all_statements_in_its_summary_and_never_one_word_for_them():
+    other = Statement(
+        "float16", "within the limit that you asked for: output 'y' does not differ (limit 0.5 %)"
+    )
+    verdict = Verdict(Kind.VERIFIED, comparisons=(SAME,), statements=(CONVERTED, other))
+    assert verdict.summary == f"verified: conversion: bit-identical; {other}"
+    assert verdict.agreement == "bit-identical", "what the rows compare"
+
+
 @pytest.mark.parametrize(
     ("verdict", "grade"),
     [
@@ -43,6 +54,7 @@ def test_the_summary_says_whether_every_bit_is_the_same():
         (Verdict(Kind.VERIFIED, comparisons=(SAME,), own_rounding=True), "within-rounding"),
         (Verdict(Kind.VERIFIED, comparisons=(SAME, ROUNDED), given_tolerance=True), "within-tolerance"),
         (Verdict(Kind.VERIFIED, comparisons=(SAME,), given_tolerance=True), "bit-identical"),
+        (Verdict(Kind.VERIFIED, comparisons=(SAME,), statements=(CONVERTED,)), "other-numbers"),
         (Verdict(Kind.DIFFERS), "differs"),
         (Verdict(Kind.UNVERIFIED), ""),
     ],

@@ -12,10 +12,11 @@ import pytest
 from onnx import numpy_helper
 
 import onnx_migrate
-from onnx_migrate import files, verification
+from onnx_migrate import files
 from onnx_migrate.errors import CannotMigrate, LoadError, VerificationFailed
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.verdicts import FirstDifference
+from onnx_migrate.verification import faulty_pass
 from onnx_migrate.verify import Settings, Tolerance, prover
 from onnx_migrate.verify.prover import Prover, first_difference
 from tests.harness import model
@@ -200,7 +201,7 @@ def test_the_order_of_the_passes_does_not_matter_nor_does_simplification() -> No
 
 
 def test_a_result_without_a_fault_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "first_difference", lambda *args, **options: pytest.fail("was called"))
+    monkeypatch.setattr(faulty_pass, "first_difference", lambda *args, **options: pytest.fail("was called"))
 
     assert onnx_migrate.migrate(model(TEXT), passes=[documents], isolated=False).report.verified
 

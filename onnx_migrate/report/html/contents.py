@@ -129,6 +129,8 @@ def verdict_text(verdict: Verdict) -> str:
     evaluator = f"with {verdict.evaluator}" if verdict.evaluator else ""
     first = f"({verdict.first_difference})" if verdict.first_difference else ""
     text = " ".join(filter(None, (verdict.reason, first, evaluator)))
+    if verdict.statements:
+        return f"{text}: {'; '.join(map(str, verdict.statements))}"
     grade = GRADES.get(verdict.grade, "")
     if grade and verdict.compared_with:
         grade += f", compared with {verdict.compared_with} and not with the original"

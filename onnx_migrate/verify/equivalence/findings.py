@@ -43,7 +43,7 @@ class Findings:
         """Whether the result is simplified; then `moved` collects the outputs that are not the original's within rounding."""
         self.moved: list[tuple[int, str, Any]] = []
         self.eps = 0.0
-        """The eps of the coarser type that the user asked for, by which simplification may move outputs."""
+        """The eps of the coarsest type, if the user asked for other numbers: simplification may move outputs by units of it."""
         self._identical: set[tuple[int, str]] = set()
         """Positions of feeds and outputs that are bit for bit the original's without optimisation."""
         self._tolerance = tolerance

@@ -56,13 +56,14 @@ class SegmentCheck:
     ) -> None:
         original = segment.original.model
         self._segment, self._run = segment, run
-        self._tolerance = replace(tolerance, quantum=is_quantized(original))
+        eps = coarsest_eps(original) if segment.other_numbers else 0.0
+        self._tolerance = replace(tolerance, quantum=is_quantized(original), eps=eps)
         self._seconds = max(_PATIENCE, seconds)
         self._random = random_outputs(original)
         self.findings = Findings(run, self._tolerance, self._random)
         unsimplified = segment.unsimplified
         self.findings.simplified = unsimplified is not None and unsimplified != segment.result
-        self.findings.eps = coarsest_eps(original) if segment.other_type else 0.0
+        self.findings.eps = eps
         self._unsimplified: dict[int, Values] | None = None
         """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
         self._only_reference = run.first == REFERENCE
@@ -203,7 +204,7 @@ class SegmentCheck:
         findings, unsimplified, run = self.findings, self._segment.unsimplified, self._run
         if not findings.simplified or unsimplified is None or self._tolerance.is_given:
             return
-        if not self._segment.other_type:
+        if not self._segment.other_numbers:
             findings.add_worse(moved_constant(unsimplified, self._segment.result))
         if not findings.moved:
             return

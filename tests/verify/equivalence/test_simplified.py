@@ -38,7 +38,7 @@ def test_simplification_may_move_by_what_the_result_without_it_differs():
 def test_a_coarser_type_that_the_user_asked_for_sets_the_limit():
     text = "(float[50,40] x) => (float[50,40] y) { h = Cast<to=10>(x) f = Cast<to=1>(h) a = Mul(f, w) y = Sin(a) }"
     plain, moved = net(text, w=1000.0), net(text, w=1000.0001)
-    assert judged(plain, plain, moved, other_type=True).kind is Kind.VERIFIED
+    assert judged(plain, plain, moved, other_numbers=True).kind is Kind.VERIFIED
     assert judged(plain, plain, moved).kind is Kind.DIFFERS
 
 

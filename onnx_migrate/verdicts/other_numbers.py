@@ -1,0 +1,81 @@
+"""What a verdict says of numbers that the user asked to be others: how far the outputs are from the original's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from onnx_migrate.verdicts.comparison import RoundedOutput
+from onnx_migrate.verdicts.verdict import Distance, Kind, Statement
+
+__all__ = ["Deviation", "statement_on", "within_limits"]
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far an output of a result is from the original's.
+
+    `share` is the largest difference as a share of the output's largest value; if it is `counted`, the share of elements that
+    differ. It is infinite if the shape or the places of NaN and infinities differ. `limit` is how much of it is allowed, if
+    anything is.
+    """
+
+    output: str
+    share: float
+    limit: float | None = None
+    counted: bool = False
+
+    @property
+    def excess(self) -> float:
+        """The share as a multiple of the limit."""
+        return self.share / self.limit if self.limit else self.share
+
+    def __str__(self) -> str:
+        name, limit = f"output {self.output!r}", f" (limit {percent(self.limit)})" if self.limit else ""
+        if math.isinf(self.share):
+            return f"{name} has another shape, or NaN or infinities in other places"
+        if not self.share:
+            return f"{name} does not differ{limit}"
+        if self.counted:
+            return f"{percent(self.share)} of the elements of {name} differ{limit}"
+        return f"{name} differs by up to {percent(self.share)} of its largest value{limit}"
+
+
+def within_limits(
+    subject: str, outputs: Sequence[RoundedOutput], distance: Distance | None, floats: Collection[str]
+) -> Statement:
+    """Return the statement on a result of which each output has a limit.
+
+    `outputs` were measured with every value rounded, and `distance` on the verifier's inputs: the larger counts. `floats` are the
+    outputs with floating-point numbers.
+    """
+    deviations = [
+        Deviation(output.name, output.error, output.limit, output.name not in floats) for output in outputs
+    ]
+    if distance is not None and distance.output in floats:
+        limits = [output.limit for output in outputs if output.name == distance.output]
+        deviations += [Deviation(distance.output, _share(distance), limit) for limit in limits]
+    worst = max(deviations, key=lambda deviation: deviation.excess)
+    if worst.excess <= 1:
+        return Statement(subject, f"within the limit that you asked for: {worst}")
+    return Statement(subject, f"beyond the limit that you asked for: {worst}", Kind.UNVERIFIED)
+
+
+def statement_on(subject: str, distance: Distance | None) -> Statement:
+    """Return the statement on a result that may differ by any amount."""
+    if distance is None:
+        text = "other numbers, as you asked; how far they are from the original's was not measured"
+        return Statement(subject, text, Kind.UNVERIFIED)
+    return Statement(subject, f"other numbers, as you asked: {Deviation(distance.output, _share(distance))}")
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with two digits below 100 %."""
+    number = 100 * share
+    return f"{number:.2g} %" if number < 99.5 else f"{number:.0f} %"
+
+
+def _share(distance: Distance) -> float:
+    """Return a distance as a share of the largest value of its output."""
+    return math.inf if distance.reshaped else distance.largest / (distance.scale or 1.0)

@@ -1,0 +1,8 @@
+"""What a migration does with verdicts: which model is the result, and when there is none."""
+
+from __future__ import annotations
+
+from onnx_migrate.verification.chain import Verifying
+from onnx_migrate.verification.in_runtimes import ProvingInRuntimes
+
+__all__ = ["ProvingInRuntimes", "Verifying"]

@@ -1,0 +1,252 @@
+"""Proves the segments and links of a migration one after the other, and decides which model is the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from onnx_migrate.engine.obligations import Behind, Chain, Link
+from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.errors import CannotMigrate, PassError, VerificationFailed
+from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.model.graphs import bodies
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
+from onnx_migrate.rewrite.change_log import Aside, ChangeLog
+from onnx_migrate.rewrite.operator_counts import operator_counts, record_effect
+from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
+from onnx_migrate.verification.conversion import with_conversion
+from onnx_migrate.verification.faulty_pass import name_faulty_pass
+from onnx_migrate.verification.retry import Retrying
+from onnx_migrate.verify.port_types import with_types_of
+from onnx_migrate.verify.prover import Proof, Prover
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["Verifying"]
+
+_SAME_GRAPH = Verdict(
+    Kind.VERIFIED,
+    evaluator="a comparison of the graphs",
+    notes=("the graph and the weights are those of the original, so nothing was run",),
+)
+"""The verdict on a result that differs in its header alone."""
+
+_SAME_GRAPH_LOADED = replace(
+    _SAME_GRAPH,
+    notes=("the graph and the weights are those of the original, so the result was loaded and not run",),
+)
+"""The same where the IR version is higher, which a runtime may not load."""
+
+
+@dataclass(frozen=True)
+class Verifying:
+    """Proves the result of a pipeline, and decides which model it is that may be written.
+
+    With `required` an unverified result is an error. `simplified` says that the caller requires the optional passes, so
+    that a result without them is an error too. What it decides is in the log.
+    """
+
+    pipeline: Pipeline
+    prover: Prover
+    required: bool
+    simplified: bool
+    log: ChangeLog
+
+    def __call__(self, original: Model, result: PipelineResult) -> tuple[PipelineResult, Proof]:
+        """Prove each segment of `result` and then the obligation of each link; return the result, and its proof.
+
+        Where the last segment fails because of an optional pass, or could not be compared, that pass is left out and
+        the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
+        load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
+        """
+        given = self.prover.settings
+        settings = [replace(given, input_data=feeds) for feeds in Chain(result.links).feeds_at(given.feeds)]
+        *earlier, end = range(len(result.segments))
+        self.prover.settings = settings[-1]
+        try:
+            # The last segment comes first: how far the model that it ends with is from the original is measured then.
+            with self._naming_faulty_pass(original, result, end):
+                result, proof = self._last(self._with_aside(_with_other_numbers(result)))
+            verdicts = [
+                *(self._earlier(original, result, place, settings) for place in earlier),
+                proof.verdict,
+            ]
+            proof = replace(proof, verdict=self._about_original(result, verdicts, settings))
+        except (CannotMigrate, VerificationFailed) as error:
+            self._add_ways_out(error, original, result.model)
+            raise
+        for verdict in (*verdicts, proof.verdict):
+            self._require_known(verdict)
+        return result, proof
+
+    def again(self, result: PipelineResult, known: Proof) -> tuple[PipelineResult, Proof]:
+        """Verify the last segment of a result once more, from which the optional pass was left out after `known`."""
+        result, proof = self._last(result.with_last(replace(result.segments[-1], other=None)))
+        self._require_known(proof.verdict)
+        before = known.verdict
+        kept = replace(
+            proof.verdict,
+            compared_with=before.compared_with,
+            distance=before.distance,
+            statements=before.statements,
+            stand_ins=before.stand_ins,
+        )
+        return result, replace(proof, verdict=kept)
+
+    def _earlier(
+        self, original: Model, result: PipelineResult, place: int, settings: Sequence[Settings]
+    ) -> Verdict:
+        """Prove a segment before the last, and measure how far the model after the link behind it is from its original.
+
+        Behind the last link of the chain, that model is the result.
+        """
+        segment, (following, *others) = result.segments[place], result.segments[place + 1 :]
+        other = with_types_of(following.original if others else result.model, segment.original.proto)
+        self.prover.settings = _settings_of(place, result.links, settings)
+        with self._naming_faulty_pass(original, result, place):
+            return self.prover.prove(replace(segment, other=other), self._plan).verdict
+
+    @property
+    def _plan(self) -> DimPlan | None:
+        return self.log.fact(DimPlan, "", "")
+
+    def _with_aside(self, result: PipelineResult) -> PipelineResult:
+        """Return the result, of which the only segment has the model beside it that a pass recorded."""
+        aside = self.log.fact(Aside, "", "")
+        if aside is None or len(result.segments) > 1:
+            return result
+        return result.with_last(replace(result.segments[-1], other=aside.model))
+
+    def _about_original(
+        self, result: PipelineResult, verdicts: Sequence[Verdict], settings: Sequence[Settings]
+    ) -> Verdict:
+        """Return the verdict on the result as compared with the original: the links are proved from the last to the first.
+
+        `verdicts` are those of the segments, and `settings` those for the model before each link.
+        """
+        aside, verdict = self.log.fact(Aside, "", ""), verdicts[-1]
+        if aside is not None and len(verdicts) == 1 and verdict.distance is not None:
+            aside.tell(verdict.distance)
+        for number, link in reversed(list(enumerate(result.links))):
+            earlier = verdicts[link.leads_to - 1] if link.leads_to else None
+            distance = earlier.distance if earlier is not None else None
+            self.prover.settings = settings[number]
+            behind = Behind(result.model, verdict, distance)
+            verdict = link.obligation.prove(self.prover, link.before, link.after, behind)
+        self.prover.settings = settings[-1]
+        return with_conversion(verdict, verdicts)
+
+    def _require_known(self, verdict: Verdict) -> None:
+        if self.required and verdict.kind is Kind.UNVERIFIED:
+            raise _unverified(verdict)
+
+    def _last(self, result: PipelineResult) -> tuple[PipelineResult, Proof]:
+        """Prove the last segment, without the optional pass where that fails or cannot be compared."""
+        try:
+            result, proof = self._prove(result)
+        except (VerificationFailed, CannotMigrate) as error:
+            if not result.can_leave_out:
+                raise
+            return self._prove(result.without_optional(str(error)))
+        verdict = proof.verdict
+        if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
+            return result, proof
+        reason = f"the numbers could not be compared: {verdict.reason}"
+        if self.simplified and any(item.optional for item in self.pipeline):
+            raise PassError(
+                f"simplification is required, but {reason}",
+                code="not-simplified",
+                hint="--simplify=auto writes the model without it, --verify=off writes it without a comparison",
+            )
+        if not result.can_leave_out:
+            return result, proof
+        result = result.without_optional(reason)
+        if verdict.comparable:
+            return self._prove(result, unproved=proof.dynamic)
+        last = result.segments[-1]
+        return result, replace(
+            proof, verdict=self.prover.require_loadable(last.original, last.result, verdict)
+        )
+
+    def _prove(
+        self, result: PipelineResult, unproved: DynamicProof | None = None
+    ) -> tuple[PipelineResult, Proof]:
+        """Prove the last segment; if a pass may cure the error, with the model that this pass makes of the result."""
+        last = result.segments[-1]
+        if last.original.as_given is None and differ_in_header_alone(last.original, last.result):
+            if last.result.proto.ir_version <= last.original.proto.ir_version:
+                return result, Proof(_SAME_GRAPH)
+            verdict = self.prover.require_loadable(last.original, last.result, _SAME_GRAPH_LOADED)
+            return result, Proof(verdict)
+        try:
+            return result, self.prover.prove(last, self._plan, unproved)
+        except VerificationFailed as error:
+            with self.log.trial():
+                cured = self._cured(last.result, error)
+                if cured is last.result:
+                    raise
+                last = replace(last, result=cured)
+                proof = self.prover.prove(last, self._plan, unproved)
+        return result.with_last(last), proof
+
+    def _cured(self, model: Model, error: VerificationFailed) -> Model:
+        """Return what the passes that may cure an error make of a model; the model itself if these change nothing."""
+        if error.verification is None or error.verification.load is None:
+            return model  # of all passes, only those for results that do not load cure anything
+        cured = model
+        for name, kind in builtin_passes().items():
+            if kind.cures(error):
+                first, before = len(self.log.changes), cured
+                changed = kind().run(before.copy(), self.log)
+                counts = operator_counts(bodies(before.proto)), operator_counts(bodies(changed.proto))
+                if changed.proto != before.proto:
+                    record_effect(self.log, name, *counts, first)
+                    cured = changed
+        return cured
+
+    def _add_ways_out(
+        self, error: CannotMigrate | VerificationFailed, original: Model, failed: Model
+    ) -> None:
+        """Add to the hint of an error the requests that work, as passes find them."""
+        retry = Retrying(self.pipeline, self.prover, original, failed, self.log)
+        for item in self.pipeline:
+            error.hint = item.hint_for(error, retry)
+        if error.code == "does-not-load":
+            off = "--verify=off writes it all the same, for runtimes that load it"
+            error.hint = "; ".join(filter(None, (error.hint, off)))
+
+    @contextmanager
+    def _naming_faulty_pass(self, original: Model, result: PipelineResult, place: int) -> Iterator[None]:
+        """Let an error of the proof of a segment name the pass and node at which the numbers first differ."""
+        try:
+            yield
+        except VerificationFailed as error:
+            passes = tuple(item for item in self.pipeline if self.simplified or not item.optional)
+            ended_by = [link.name for link in result.links_to(place + 1)]
+            segment = result.segments[place]
+            name_faulty_pass(error, Pipeline(passes), self.prover, original, segment, ended_by)
+            raise
+
+
+def _with_other_numbers(result: PipelineResult) -> PipelineResult:
+    """Return the result, of which the last segment says whether the user asked for other numbers before it."""
+    other = any(link.obligation.other_numbers for link in result.links)
+    return result.with_last(replace(result.segments[-1], other_numbers=True)) if other else result
+
+
+def _settings_of(place: int, links: Sequence[Link], settings: Sequence[Settings]) -> Settings:
+    """Return the settings for the segment at a place."""
+    return settings[sum(link.leads_to <= place for link in links)]
+
+
+def _unverified(verdict: Verdict) -> VerificationFailed:
+    error = VerificationFailed(
+        f"the numbers could not be compared: {verdict.reason}",
+        code="unverified",
+        hint="--verify=auto writes the result all the same, and says so",
+    )
+    error.verification = verdict
+    return error

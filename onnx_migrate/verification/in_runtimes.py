@@ -1,0 +1,61 @@
+"""What a migration does with the runs of original and result in other runtimes: whether the result may be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx_migrate.engine.pipeline_run import PipelineResult
+from onnx_migrate.errors import VerificationFailed
+from onnx_migrate.model.model import Model
+from onnx_migrate.verdicts import RuntimeProof, proofs_text
+from onnx_migrate.verification.chain import Verifying
+from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
+from onnx_migrate.verify.prover import Proof
+
+__all__ = ["ProvingInRuntimes"]
+
+
+@dataclass(frozen=True)
+class ProvingInRuntimes:
+    """Runs original and result in other runtimes, and decides whether the result may be written."""
+
+    asked: tuple[RuntimeRequest, ...]
+    verifying: Verifying
+
+    def __call__(
+        self, original: Model, result: PipelineResult, proof: Proof | None
+    ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
+        """Return the result, its proof, and the outcome in each runtime.
+
+        Where it fails in one, an optional pass is left out, unless those are required. Raises VerificationFailed where it
+        fails without that too.
+        """
+        outcomes, failing = self._proofs(original, result)
+        if failing and result.can_leave_out and not self.verifying.simplified:
+            result = result.without_optional(proofs_text(failing))
+            if proof is not None:
+                result, proof = self.verifying.again(result, proof)
+            outcomes, failing = self._proofs(original, result)
+        if not failing:
+            return result, proof, outcomes
+        code = "runtime-fails" if any(item.result.failed for item in failing) else "runtime-differs"
+        if all(item.outcome == "unknown" for item in failing):
+            code = "unverified"
+        from onnx_migrate.verify.other_runtimes.ways_out import way_out
+
+        error = VerificationFailed(proofs_text(failing), code=code, hint=way_out(failing[0]))
+        error.verification = proof.verdict if proof else None
+        error.proved_in = outcomes
+        raise error
+
+    def _proofs(
+        self, original: Model, result: PipelineResult
+    ) -> tuple[tuple[RuntimeProof, ...], list[RuntimeProof]]:
+        """Return the outcome in each runtime, and the outcomes that are failures."""
+        from onnx_migrate.verify.other_runtimes.proof import prove_models
+
+        settings, intended = self.verifying.prover.settings, result.segments[-1].original
+        if intended.as_given is original.proto:
+            intended = original
+        outcomes = prove_models(self.asked, original, result.model, settings, intended)
+        return outcomes, [outcome for outcome in outcomes if not outcome.passed]
