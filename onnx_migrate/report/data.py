@@ -24,21 +24,13 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import OperatorKnowledge
 from onnx_migrate.verdicts import DynamicProof, NumberRanges, RuntimeProof, Verdict
 
-__all__ = ["AS_DECLARED", "GRADES", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
+__all__ = ["AS_DECLARED", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
 
 AS_DECLARED = "runs, and the outputs have the declared shapes"
 """The text for a run at other sizes without a problem."""
 
 INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal under an assumption"}
 """What a reader sees for a change by its exactness; "" for bit-identical results."""
-
-GRADES = {
-    "bit-identical": "every output is bit for bit the same",
-    "within-rounding": "outputs differ by no more than the runtime's own rounding",
-    "within-tolerance": "outputs differ by no more than the tolerance that was given",
-    "other-numbers": "the outputs have other numbers, as you asked",
-}
-"""What a reader sees for the grade of a verified result."""
 
 
 @dataclass(frozen=True)

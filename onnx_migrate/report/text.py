@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onnx_migrate.errors import require_package
 from onnx_migrate.messages import count_of, markup_of, size_text
-from onnx_migrate.report.data import AS_DECLARED, GRADES, INEXACT, ReportData
+from onnx_migrate.report.data import AS_DECLARED, INEXACT, ReportData
 from onnx_migrate.report.operator_table import table_lines
 from onnx_migrate.report.request import Request, tool_versions, with_caps
 from onnx_migrate.rewrite.change_log import Change, Note
@@ -186,20 +186,16 @@ def _verification(verdict: Verdict | None, writer: _Writer) -> None:
     if verdict is None:
         writer.head("[yellow]not verified[/]: verification was turned off")
         return
-    if verdict.verified:
-        feeds = ", ".join(feed.name for feed in verdict.feeds)
-        inputs = f", inputs: {markup_of(feeds)}" if feeds else ""
-        writer.head(f"[green]verified[/] with {markup_of(verdict.evaluator)}{inputs}")
-        if not verdict.statements:
-            against = verdict.compared_with
-            base = f", compared with {markup_of(against)} and not with the original" if against else ""
-            writer.line(f"  {GRADES[verdict.grade]}{base}")
-    else:
-        writer.head(f"[yellow]{verdict.kind.value}[/]: {markup_of(verdict.reason)}")
-        if verdict.first_difference is not None:
-            writer.line(f"  {markup_of(str(verdict.first_difference))}")
-            writer.line(f"    {markup_of(verdict.first_difference.problem)}")
-    for statement in verdict.statements:
+    colour = "green" if verdict.verified else "yellow"
+    writer.head(
+        f"[{colour}]{verdict.kind.value}[/]{markup_of(verdict.summary.removeprefix(verdict.kind.value))}"
+    )
+    if verdict.first_difference is not None:
+        writer.line(f"  {markup_of(str(verdict.first_difference))}")
+        writer.line(f"    {markup_of(verdict.first_difference.problem)}")
+    if verdict.verified and verdict.setting:
+        writer.line(f"  {markup_of(verdict.setting)}")
+    for statement in () if verdict.verified else verdict.statements:
         writer.line(f"  {markup_of(str(statement))}")
     if verdict.statements and verdict.comparisons:
         writer.line(f"  output by output, compared with {markup_of(verdict.compared_with)}:")
@@ -207,12 +203,18 @@ def _verification(verdict: Verdict | None, writer: _Writer) -> None:
         shape = "×".join(map(str, item.shape_after or ())) or "scalar"
         if item.problem:
             finding = f"[red]{markup_of(item.problem)}[/]"
+        elif item.doubt:
+            finding = f"[yellow]{markup_of(item.doubt)}[/]"
         elif item.identical:
             finding = "bit-identical"
         else:
             finding = (
-                f"differs by up to {item.largest_absolute:.3g}, {item.largest_relative:.3g} of the largest magnitude;"
+                f"differs by up to {item.largest_absolute:.3g}, {item.largest_relative:.1g} of the largest value;"
                 f" {item.allowed:.3g} is allowed"
+            )
+        if item.left_out:
+            finding += (
+                f"; {item.left_out:,} of {item.elements:,} elements are undefined or unstable, and left out"
             )
         writer.line(f"  {markup_of(item.output)}  {item.dtype_after} {shape}  {finding}")
         if item.problem:

@@ -159,26 +159,31 @@ class Verdict:
         """How alike the compared models are, in words; "" if that was not determined."""
         largest = max((comparison.largest_relative for comparison in self.comparisons), default=0.0)
         shown = f" (largest difference {largest:.1g} of the largest value)" if largest else ""
+        if not shown and any(comparison.differing for comparison in self.comparisons):
+            shown = " (only the signs of zeros differ)"
         words = {
             "bit-identical": "bit-identical",
             "within-rounding": f"within rounding{shown}",
-            "within-tolerance": "within the tolerance that you gave",
+            "within-tolerance": f"within the limit that you asked for{shown}",
         }
         return words.get(replace(self, statements=()).grade, "")
 
     @property
     def summary(self) -> str:
-        """The verdict on one line."""
+        """The verdict on one line, with the reason or with how alike the models are and what stood in for the original."""
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
-        if self.statements:
-            return f"{self.kind.value}: {'; '.join(map(str, self.statements))}"
-        words = {
-            "bit-identical": "bit for bit the same",
-            "within-rounding": "the same within the runtime's own rounding",
-            "within-tolerance": "the same within the tolerance that was given",
-        }
-        return f"verified with {self.evaluator}, {words[self.grade]}"
+        claims = [*map(str, self.statements)] or [self.agreement]
+        return f"{self.kind.value}: {'; '.join((*claims, *self.stand_ins))}"
+
+    @property
+    def setting(self) -> str:
+        """What ran the models, on which inputs, and with which model the result was compared, if not with the original."""
+        feeds = ", ".join(feed.name for feed in self.feeds)
+        run = f"run with {self.evaluator}" if self.evaluator else ""
+        inputs = f"inputs: {feeds}" if feeds else ""
+        against = f"compared with {self.compared_with}" if self.compared_with and not self.statements else ""
+        return ", ".join(filter(None, (run, inputs, against)))
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,12 @@ def comparison(**more: Any) -> Comparison:
     ("more", "line"),
     [
         ({"differing": 0}, "  y  float32 2×3  bit-identical"),
-        ({}, "  y  float32 2×3  differs by up to 0.5, 0.25 of the largest magnitude; 1 is allowed"),
+        ({}, "  y  float32 2×3  differs by up to 0.5, 0.2 of the largest value; 1 is allowed"),
+        ({"doubt": "rounding changes it"}, "  y  float32 2×3  rounding changes it"),
+        (
+            {"differing": 0, "left_out": 2},
+            "  y  float32 2×3  bit-identical; 2 of 6 elements are undefined or unstable, and left out",
+        ),
         ({"problem": "5 of 6 elements differ"}, "  y  float32 2×3  5 of 6 elements differ"),
         ({"shape_after": (), "differing": 0}, "  y  float32 scalar  bit-identical"),
     ],
@@ -97,16 +102,19 @@ def test_an_output_of_a_verdict_is_one_line(more: dict[str, Any], line: str) -> 
     feeds = (FeedNote("normal", 0, ()), FeedNote("wide", 0, ()))
     verdict = Verdict(Kind.VERIFIED, evaluator="onnxruntime", feeds=feeds, comparisons=(comparison(**more),))
 
-    head, _, verified, _, output = told(verdict)
+    head, _, verified, setting, output = told(verdict)
     assert head == "b.onnx compared with a.onnx"
-    assert verified == "verified with onnxruntime, inputs: normal, wide"
+    assert verified.startswith("verified: ")
+    assert setting == "  run with onnxruntime, inputs: normal, wide"
     assert output == line
 
 
-def test_the_grade_of_a_verdict_is_a_line_of_its_own() -> None:
-    verdict = Verdict(Kind.VERIFIED, evaluator="onnxruntime", own_rounding=True)
+def test_the_headline_says_what_stood_in_for_the_original() -> None:
+    verdict = Verdict(
+        Kind.VERIFIED, evaluator="onnxruntime", stand_ins=("fixed numbers stood in for random ones",)
+    )
 
-    assert told(verdict)[-1] == "  outputs differ by no more than the runtime's own rounding"
+    assert told(verdict)[2] == "verified: bit-identical; fixed numbers stood in for random ones"
 
 
 def test_a_mismatch_has_its_place_and_a_histogram() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -29,11 +30,17 @@ ROUNDED = Comparison("z", (1, 4), (1, 4), "float32", "float32", 1e-7, float("inf
 
 def test_the_summary_says_whether_every_bit_is_the_same():
     assert Verdict(Kind.VERIFIED, evaluator="rt 1", comparisons=(SAME,)).summary == (
-        "verified with rt 1, bit for bit the same"
+        "verified: bit-identical"
     )
     assert Verdict(Kind.VERIFIED, evaluator="rt 1", comparisons=(SAME, ROUNDED)).summary == (
-        "verified with rt 1, the same within the runtime's own rounding"
+        "verified: within rounding (largest difference 1e-06 of the largest value)"
     )
+    allowed = Verdict(Kind.VERIFIED, comparisons=(ROUNDED,), given_tolerance=True)
+    assert allowed.summary.startswith(
+        "verified: within the limit that you asked for (largest difference 1e-06"
+    )
+    zeros = Verdict(Kind.VERIFIED, comparisons=(replace(SAME, differing=2),))
+    assert zeros.summary == "verified: within rounding (only the signs of zeros differ)"
     assert Verdict(Kind.DIFFERS, "output 'y'").summary == "differs: output 'y'"
 
 

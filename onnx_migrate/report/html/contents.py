@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.interface import Port, dims_text
-from onnx_migrate.report.data import AS_DECLARED, GRADES, ModelSummary, ReportData
+from onnx_migrate.report.data import AS_DECLARED, ModelSummary, ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.request import with_caps
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
@@ -125,16 +125,12 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return the reason of a verdict, what ran the models, and how alike the outputs are."""
-    evaluator = f"with {verdict.evaluator}" if verdict.evaluator else ""
+    """Return how alike the models are, or why that is not determined, and what ran them."""
+    claim = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
     first = f"({verdict.first_difference})" if verdict.first_difference else ""
-    text = " ".join(filter(None, (verdict.reason, first, evaluator)))
-    if verdict.statements:
-        return f"{text}: {'; '.join(map(str, verdict.statements))}"
-    grade = GRADES.get(verdict.grade, "")
-    if grade and verdict.compared_with:
-        grade += f", compared with {verdict.compared_with} and not with the original"
-    return f"{text}: {grade}" if grade else text
+    text = " ".join(filter(None, (claim, first)))
+    statements = () if verdict.verified else map(str, verdict.statements)
+    return "; ".join(filter(None, (text, *statements, verdict.setting)))
 
 
 def feed_text(feed: FeedNote) -> str:

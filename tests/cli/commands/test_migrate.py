@@ -24,7 +24,7 @@ def test_a_model_is_migrated_made_dynamic_and_verified(process: Run, folder: Pat
     for line in (
         "Resize-11 → Resize-13",
         "input x: [1, 3, 8, 8] → [N, 3, H, W]",
-        "verified with onnxruntime",
+        "verified: bit-identical",
     ):
         assert line in ended.out
     assert "\x1b" not in ended.out, "colours only for a terminal"

@@ -191,8 +191,9 @@ def test_the_verdict_names_the_evaluator_the_inputs_and_its_grade() -> None:
     feed = FeedNote("normal", 0, (("x", (1, 2)), ("z", None)))
     page = model_page(made(side(11), side(17), verification=replace(VERDICT, feeds=(feed,))))
 
-    assert verdict_text(VERDICT) == "with onnxruntime 1.31.1: every output is bit for bit the same"
-    assert "the runtime's own rounding" in verdict_text(replace(VERDICT, own_rounding=True))
+    assert verdict_text(VERDICT) == "bit-identical; run with onnxruntime 1.31.1"
+    assert verdict_text(replace(VERDICT, own_rounding=True)).startswith("within rounding")
+    assert verdict_text(Verdict(Kind.UNVERIFIED, "no inputs")) == "no inputs"
     assert feed_text(feed) == "normal, seed 0: x [1, 2], z any shape"
     assert f'<b class="verified">verified</b> {verdict_text(VERDICT)}</p>' in page
     assert f"<li>{feed_text(feed)}</li>" in page
