@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -158,8 +159,8 @@ class Verdict:
     def agreement(self) -> str:
         """How alike the compared models are, in words; "" if that was not determined."""
         largest = max((comparison.largest_relative for comparison in self.comparisons), default=0.0)
-        shown = f" (largest difference {largest:.1g} of the largest value)" if largest else ""
-        if not shown and any(comparison.differing for comparison in self.comparisons):
+        shown = f" (largest difference {largest:.1g} of the largest value)" if 0 < largest < math.inf else ""
+        if not largest and any(comparison.differing for comparison in self.comparisons):
             shown = " (only the signs of zeros differ)"
         words = {
             "bit-identical": "bit-identical",

@@ -195,7 +195,7 @@ def test_the_verdict_names_the_evaluator_the_inputs_and_its_grade() -> None:
     assert verdict_text(replace(VERDICT, own_rounding=True)).startswith("within rounding")
     assert verdict_text(Verdict(Kind.UNVERIFIED, "no inputs")) == "no inputs"
     assert feed_text(feed) == "normal, seed 0: x [1, 2], z any shape"
-    assert f'<b class="verified">verified</b> {verdict_text(VERDICT)}</p>' in page
+    assert f'<b class="verified">verified</b> {verdict_text(VERDICT)}, inputs: normal</p>' in page
     assert f"<li>{feed_text(feed)}</li>" in page
     assert "<li>a note</li>" in page
 
