@@ -56,7 +56,7 @@ def _values(kind: onnx.TypeProto, rng: np.random.Generator) -> Any:
         return {"a": 1.5, "b": -2.0} if kind.map_type.key_type == TensorProto.STRING else {0: 1.5, 2: -2.0}
     dims = [dim.dim_value or 2 for dim in kind.tensor_type.shape.dim]
     dtype = helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type)
-    if dtype == object:
+    if dtype.kind == "O":
         return rng.choice(["a", "b", "c", "Tom"], dims).astype(object)
     if dtype.kind == "f":
         return rng.standard_normal(dims).astype(dtype)

@@ -18,25 +18,29 @@ __all__ = ["feeds"]
 
 Feed = dict[str, Any]
 
-_NAN_DEFINED = set(
-    "Abs Add And Atan Ceil Clip Concat Cos Div Elu Equal Erf Exp Expand Flatten Floor Gather Greater GreaterOrEqual"
-    " Identity IsInf IsNaN LeakyRelu Less LessOrEqual Mul Neg Not Or Pad PRelu Relu Reshape Selu Sigmoid Sin Slice Softmax"
-    " Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Unsqueeze Where Constant".split()
-)
+_NAN_DEFINED = {
+    "Abs", "Add", "And", "Atan", "Ceil", "Clip", "Concat", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Expand",
+    "Flatten", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less",
+    "LessOrEqual", "Mul", "Neg", "Not", "Or", "Pad", "PRelu", "Relu", "Reshape", "Selu", "Sigmoid", "Sin", "Slice",
+    "Softmax", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Unsqueeze", "Where", "Constant",
+}  # fmt: skip
 """Operators whose results of NaN and infinities the standard, or IEEE 754, defines."""
 
 _DIVIDING = {"Div", "Mod"}
 _INDEXING = {"ScatterElements", "ScatterND", "Scatter", "TensorScatter"}
 """Indices that repeat have no defined result in these, unless there is a reduction: the recorded ones are kept."""
 
-_EXACT_INTEGERS = set(
-    "Abs Cast Clip Concat Equal Expand Flatten Gather Greater GreaterOrEqual Identity Less LessOrEqual Max Min Neg Not"
-    " Reshape Sign Slice Squeeze Tile Transpose Unsqueeze Where BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Constant".split()
-)
+_EXACT_INTEGERS = {
+    "Abs", "Cast", "Clip", "Concat", "Equal", "Expand", "Flatten", "Gather", "Greater", "GreaterOrEqual", "Identity",
+    "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Reshape", "Sign", "Slice", "Squeeze", "Tile", "Transpose",
+    "Unsqueeze", "Where", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Constant",
+}  # fmt: skip
 """Operators in which large integers overflow nothing."""
 
 
-def feeds(model: onnx.ModelProto, base: Feed, other: onnx.ModelProto, seed: int = 0) -> Iterator[tuple[str, Feed]]:
+def feeds(
+    model: onnx.ModelProto, base: Feed, other: onnx.ModelProto, seed: int = 0
+) -> Iterator[tuple[str, Feed]]:
     """Yield feeds with the name of the corner that they reach, the recorded one first."""
     yield "recorded", base
     rng = np.random.default_rng(seed)
@@ -49,8 +53,11 @@ def feeds(model: onnx.ModelProto, base: Feed, other: onnx.ModelProto, seed: int 
     for name, make in _integers(operators, thresholds).items():
         kept = _kept_inputs(model, operators)
         yield name, _replaced(base, "iu", make, rng, kept)
-        yield f"{name}, other floats", _replaced(
-            _replaced(base, "iu", make, rng, kept), "f", lambda a, r: r.standard_normal(a.shape) * 2, rng
+        yield (
+            f"{name}, other floats",
+            _replaced(
+                _replaced(base, "iu", make, rng, kept), "f", lambda a, r: r.standard_normal(a.shape) * 2, rng
+            ),
         )
     yield from _booleans(base, rng)
     yield from _strings(base, other, model, rng)
@@ -58,7 +65,9 @@ def feeds(model: onnx.ModelProto, base: Feed, other: onnx.ModelProto, seed: int 
     yield from _sizes(model, base, rng)
 
 
-def _replaced(base: Feed, kinds: str, make: Any, rng: np.random.Generator, kept: frozenset[str] = frozenset()) -> Feed:
+def _replaced(
+    base: Feed, kinds: str, make: Any, rng: np.random.Generator, kept: frozenset[str] = frozenset()
+) -> Feed:
     def other(value: Any) -> Any:
         if isinstance(value, list):
             return [other(one) for one in value]
@@ -80,7 +89,9 @@ Make = Callable[[Any, np.random.Generator], Any]
 def _floats(operators: set[str], thresholds: list[float]) -> dict[str, Make]:
     made: dict[str, Make] = {
         "normal": lambda a, r: r.standard_normal(a.shape),
-        "near recorded": lambda a, r: a * (1 + 0.3 * r.standard_normal(a.shape)) + 0.1 * r.standard_normal(a.shape),
+        "near recorded": lambda a, r: (
+            a * (1 + 0.3 * r.standard_normal(a.shape)) + 0.1 * r.standard_normal(a.shape)
+        ),
         "wide": lambda a, r: 10 * r.standard_normal(a.shape),
         "positive": lambda a, r: r.uniform(0, 1, a.shape),
         "above one": lambda a, r: r.uniform(1, 4, a.shape),
@@ -99,15 +110,25 @@ def _floats(operators: set[str], thresholds: list[float]) -> dict[str, Make]:
 
         def near(a: Any, r: np.random.Generator) -> Any:
             chosen = r.choice(thresholds, a.shape).astype(np.float32 if a.dtype.itemsize > 2 else a.dtype)
-            moved = [chosen, np.nextafter(chosen, chosen.dtype.type(np.inf)), np.nextafter(chosen, chosen.dtype.type(-np.inf))]
+            moved = [
+                chosen,
+                np.nextafter(chosen, chosen.dtype.type(np.inf)),
+                np.nextafter(chosen, chosen.dtype.type(-np.inf)),
+            ]
             return np.choose(r.integers(0, 3, a.shape), moved)
 
         made["thresholds"] = near
         made["thresholds alone"] = lambda a, r: r.choice(thresholds, a.shape)
-        made["beside thresholds"] = lambda a, r: r.choice(thresholds, a.shape) * (1 + 0.02 * r.standard_normal(a.shape))
+        made["beside thresholds"] = lambda a, r: (
+            r.choice(thresholds, a.shape) * (1 + 0.02 * r.standard_normal(a.shape))
+        )
     if operators <= _NAN_DEFINED:
-        made["NaN and infinities"] = lambda a, r: r.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0], a.shape)
-        made["infinities"] = lambda a, r: np.where(r.random(a.shape) < 0.2, np.inf, r.standard_normal(a.shape))
+        made["NaN and infinities"] = lambda a, r: r.choice(
+            [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0], a.shape
+        )
+        made["infinities"] = lambda a, r: np.where(
+            r.random(a.shape) < 0.2, np.inf, r.standard_normal(a.shape)
+        )
     return made
 
 
@@ -118,14 +139,20 @@ def _integers(operators: set[str], thresholds: list[float]) -> dict[str, Make]:
         "small integers": lambda a, r: r.integers(low, 10, a.shape),
         "equal integers": lambda a, r: np.full(a.shape, 1),
         "all zero integers": lambda a, r: np.full(a.shape, low),
-        "negative integers": lambda a, r: np.where(r.random(a.shape) < 0.5, -1, 1) * r.integers(1, 8, a.shape),
+        "negative integers": lambda a, r: (
+            np.where(r.random(a.shape) < 0.5, -1, 1) * r.integers(1, 8, a.shape)
+        ),
         "minus one": lambda a, r: np.full(a.shape, -1),
         "hundreds of integers": lambda a, r: r.integers(-300, 300, a.shape) * 2 + 1,
         "last rows": lambda a, r: np.where(r.random(a.shape) < 0.5, a, a + 1),
     }
-    whole = [int(one) for one in thresholds if float(one).is_integer() and (one or not low) and abs(one) < 2**31]
+    whole = [
+        int(one) for one in thresholds if float(one).is_integer() and (one or not low) and abs(one) < 2**31
+    ]
     if whole:
-        made["integers of the model"] = lambda a, r: r.choice(whole, a.shape) + (0 if low else r.integers(-1, 2, a.shape))
+        made["integers of the model"] = lambda a, r: (
+            r.choice(whole, a.shape) + (0 if low else r.integers(-1, 2, a.shape))
+        )
         made["integers of the model alone"] = lambda a, r: r.choice(whole, a.shape)
     if operators <= _EXACT_INTEGERS:
         made["large integers"] = lambda a, r: r.integers(-(2**31) + 1, 2**31 - 1, a.shape)
@@ -135,7 +162,9 @@ def _integers(operators: set[str], thresholds: list[float]) -> dict[str, Make]:
 def _kept_inputs(model: onnx.ModelProto, operators: set[str]) -> frozenset[str]:
     """Return the inputs of integers that have no other valid value: indices to write at, and amounts of a shift."""
     if operators & (_INDEXING | {"BitShift", "Pow"}):
-        return frozenset(value.name for value in model.graph.input if value.type.tensor_type.elem_type != TensorProto.FLOAT)
+        return frozenset(
+            value.name for value in model.graph.input if value.type.tensor_type.elem_type != TensorProto.FLOAT
+        )
     return frozenset()
 
 
@@ -146,20 +175,27 @@ def _booleans(base: Feed, rng: np.random.Generator) -> Iterator[tuple[str, Feed]
         "all true": lambda a, r: np.ones(a.shape),
         "all false": lambda a, r: np.zeros(a.shape),
         "random bits": lambda a, r: r.random(a.shape) < 0.5,
-        "left padding": lambda a, r: np.broadcast_to(np.arange(max(1, a.shape[-1] if a.ndim else 1)) > 0, a.shape),
+        "left padding": lambda a, r: np.broadcast_to(
+            np.arange(max(1, a.shape[-1] if a.ndim else 1)) > 0, a.shape
+        ),
     }
     for name, make in makes.items():
         for floats in (lambda a, r: a, lambda a, r: r.standard_normal(a.shape) * 2):
             yield name, _replaced(_replaced(base, "b", make, rng), "f", floats, rng)
 
 
-def _strings(base: Feed, other: onnx.ModelProto, model: onnx.ModelProto, rng: np.random.Generator) -> Iterator[tuple[str, Feed]]:
+def _strings(
+    base: Feed, other: onnx.ModelProto, model: onnx.ModelProto, rng: np.random.Generator
+) -> Iterator[tuple[str, Feed]]:
     arrays = [value for value in base.values() if isinstance(value, np.ndarray) and value.dtype.kind in "OUS"]
     if not arrays:
         return
     words = {str(one) for array in arrays for one in array.ravel()} | _texts(model) | _texts(other)
     words |= {word.upper() for word in words} | {word.lower() for word in words}
-    for name, pool in (("strings of the model", sorted(words)), ("unknown strings", [*sorted(words)[:3], "Zz", "", "été", "a b"])):
+    for name, pool in (
+        ("strings of the model", sorted(words)),
+        ("unknown strings", [*sorted(words)[:3], "Zz", "", "été", "a b"]),
+    ):
         for _ in range(3):
             made: Feed = {}
             for key, value in base.items():

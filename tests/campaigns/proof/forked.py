@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["Died", "call", "import_what_it_imports"]
@@ -45,10 +46,9 @@ def import_what_it_imports(function: Callable[..., Any], *arguments: Any) -> Non
     """Call a function in a child and import here the modules that it imported, so that later children have them."""
     for name in call(_modules_after, function, arguments):
         if name not in sys.modules:
-            try:
+            # Some modules exist only within the import of another one.
+            with suppress(Exception):
                 importlib.import_module(name)
-            except Exception:  # a module that only exists within another's import
-                continue
 
 
 def _modules_after(function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[str]:

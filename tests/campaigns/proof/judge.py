@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-__all__ = ["LIMITS", "Run", "Unloadable", "difference", "runner"]
+__all__ = ["LIMITS", "Run", "Unloadable", "difference", "run", "runner"]
 
 LIMITS = {"float16": 5e-3, "float32": 1e-4, "float64": 1e-4}
 """Largest difference of equal outputs, as a share of the output's largest finite magnitude."""
@@ -52,6 +52,15 @@ def runner(model: onnx.ModelProto, *, reference: bool = False, optimised: bool =
     except Exception as error:
         raise Unloadable(str(error)) from error
     return lambda feed: list(evaluator.run(None, dict(feed)))
+
+
+def run(model: Run, feed: Mapping[str, Any]) -> list[Any] | None:
+    """Return the outputs on a feed; None if the model does not run on it."""
+    try:
+        with np.errstate(all="ignore"):
+            return model(feed)
+    except Exception:  # the runtime says in many ways that an input does not fit
+        return None
 
 
 def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> str:

@@ -209,7 +209,11 @@ def _other_lists(name: str, kind: int, values: list[Any], rng: Random) -> Iterat
             if word != text:
                 yield [*values[:place], word.encode(), *values[place + 1 :]]
     elif kind == AttributeProto.FLOATS:
-        for move in (lambda v: v * 1.05, lambda v: -v, lambda v: float(np.nextafter(np.float32(v), np.float32(9e9)))):
+        for move in (
+            lambda v: v * 1.05,
+            lambda v: -v,
+            lambda v: float(np.nextafter(np.float32(v), np.float32(9e9))),
+        ):
             yield [*values[:place], move(values[place]), *values[place + 1 :]]
     else:
         for step in (1, -1):
@@ -238,7 +242,11 @@ def _other_arrays(array: Any, rng: Random) -> Iterator[tuple[str, Any]]:
         yield "all one ulp up", np.nextafter(array, high).astype(array.dtype)
         yield "all one ulp down", np.nextafter(array, -high).astype(array.dtype)
         yield "all times 1.05", (array * 1.05).astype(array.dtype)
-        for label, value in (("times 1.05", array.flat[place] * 1.05), ("negated", -array.flat[place]), ("plus 1", array.flat[place] + 1)):
+        for label, value in (
+            ("times 1.05", array.flat[place] * 1.05),
+            ("negated", -array.flat[place]),
+            ("plus 1", array.flat[place] + 1),
+        ):
             yield f"element {place} {label}", _moved(array, place, value)
     elif array.dtype.kind in "iu":
         for step in (1, -1):

@@ -3,10 +3,10 @@
     PYTHON tests/campaigns/proof/nnsmith_models.py FOLDER --models 2000      # PYTHON has nnsmith and PyTorch
     python -m tests.campaigns.proof.nnsmith FOLDER [--sample 300] [--requests 9,11,21,26,fp16] [--save FOLDER]
 
-Each model is migrated to each opset and to float16, as the command does. A result is right if ONNX Runtime, without optimisations,
-computes the original's numbers on all feeds: 1e-4 of an output's scale, 5e-3 for float16, and no NaN or infinity that the original does
-not have. A wrong result is listed; it is "ill-conditioned" if the original itself moves as far when its inputs move by one unit in the
-last place. It exits with 1 if a result is wrong.
+Each model is migrated to each opset and to float16, as the command does. ONNX Runtime then runs the original and the result
+without optimisations. A result is right if the numbers agree within 1e-4 of an output's scale, and within 5e-3 for float16. It
+must not have NaN or infinities that the original does not have. A wrong result is "ill-conditioned" if the original moves as far
+when its inputs move by one unit in the last place. The command exits with 1 if a result is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import onnx
 from onnx import helper
 
 from tests.campaigns.proof.forked import Died, call, import_what_it_imports
-from tests.campaigns.proof.judge import LIMITS, Run, Unloadable, difference, runner
+from tests.campaigns.proof.judge import LIMITS, Run, Unloadable, difference, run, runner
 
 __all__ = ["REQUESTS", "Outcome", "outcome"]
 
@@ -76,14 +76,18 @@ def _reported(verdict: Any) -> dict[str, float]:
 def _judged(
     original: onnx.ModelProto, result: onnx.ModelProto, *, float16: bool, limits: dict[str, float]
 ) -> tuple[str, dict[str, Any]]:
+    reference = False
     try:
-        ours, theirs = runner(original), runner(result)
+        ours = runner(original)
+    except Unloadable:  # as a Tan of doubles, which ONNX Runtime has no kernel for
+        ours, reference = runner(original, reference=True), True
+    try:
+        theirs = runner(result, reference=reference)
     except Unloadable as error:
         return f"does not load: {error}", {}
     for feed in feeds(original):
-        try:
-            before = ours(feed)
-        except Exception:  # an input of this distribution is none of the model's
+        before = run(ours, feed)
+        if before is None:
             continue
         try:
             after = theirs(feed)
@@ -122,7 +126,9 @@ def _drawn(rng: np.random.Generator, shape: list[int], dtype: Any, seed: int) ->
     return np.asarray(made).astype(dtype)
 
 
-def _rounded_difference(model: onnx.ModelProto, before: list[Any], after: list[Any], limits: dict[str, float]) -> str:
+def _rounded_difference(
+    model: onnx.ModelProto, before: list[Any], after: list[Any], limits: dict[str, float]
+) -> str:
     """Return how a result in float16 is further off than the report says, or has NaN or infinities of its own."""
     for value, one, other in zip(model.graph.output, before, after, strict=True):
         if one.shape != other.shape or one.dtype != other.dtype:
@@ -142,10 +148,16 @@ def _rounded_difference(model: onnx.ModelProto, before: list[Any], after: list[A
 
 def _moves(model: onnx.ModelProto, feed: dict[str, Any]) -> bool:
     """Return whether the original gives other numbers, too, when its inputs move by one unit, or when it is optimised."""
-    run: Run = runner(model)
+    try:
+        original: Run = runner(model)
+    except Unloadable:
+        return False
     moved = {k: np.nextafter(v, v.dtype.type(np.inf)) if v.dtype.kind == "f" else v for k, v in feed.items()}
     try:
-        return bool(difference(run(feed), run(moved)) or difference(run(feed), runner(model, optimised=True)(feed)))
+        return bool(
+            difference(original(feed), original(moved))
+            or difference(original(feed), runner(model, optimised=True)(feed))
+        )
     except Exception:
         return False
 
@@ -167,11 +179,15 @@ def _saved(folder: Path, name: str, data: bytes, done: Outcome) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sample", type=int, default=0, help="take so many of the models, evenly; 0 is all")
     parser.add_argument("--requests", default=",".join(REQUESTS))
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="writes each wrong result there with its feed")
+    parser.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="writes each wrong result there with its feed"
+    )
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     files = sorted(asked.folder.glob("*.onnx"))

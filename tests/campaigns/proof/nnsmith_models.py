@@ -5,6 +5,7 @@
 The file of a model is named by its seed. Models that are there already are kept, so that a second run goes on.
 """
 
+# ruff: noqa: E402  # the shim comes before the imports of NNSmith
 from __future__ import annotations
 
 import argparse
@@ -42,10 +43,15 @@ from nnsmith.narrow_spec import auto_opset
 def one(kind: Any, operators: Any, seed: int, nodes: int) -> bytes:
     """Return a model as bytes."""
     random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002  # NNSmith draws from it
+    np.random.seed(seed)  # NNSmith draws from it
     torch.manual_seed(seed)
     graph = model_gen(
-        opset=operators, method="symbolic-cinit", seed=seed, max_elem_per_tensor=4096, max_nodes=nodes, timeout_ms=8000
+        opset=operators,
+        method="symbolic-cinit",
+        seed=seed,
+        max_elem_per_tensor=4096,
+        max_nodes=nodes,
+        timeout_ms=8000,
     )
     model = kind.from_gir(graph.make_concrete())
     model.refine_weights()
@@ -53,7 +59,9 @@ def one(kind: Any, operators: Any, seed: int, nodes: int) -> bytes:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--models", type=int, default=300)
     parser.add_argument("--first", type=int, default=0, help="the first seed")

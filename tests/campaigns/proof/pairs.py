@@ -3,11 +3,11 @@
     python -m tests.campaigns.proof.pairs                            # 1,000 pairs over all operators, seed 0
     python -m tests.campaigns.proof.pairs --pairs 200 --seed 3 --only Gather --save FOLDER
 
-A third of the pairs may differ on ordinary inputs; the others need an extreme one, as ties, large numbers, or another size. For each
-operator, changes and surroundings are drawn in turn. A pair counts if an input is found on which both models run and differ.
-Then the pair is compared as `onnx-migrate verify` does and, with `--exact`, as a migration compares a result that claims to be
-bit-identical. The last line is the share that was verified; each such pair is saved with its witness. It exits with 1 if the share is
-over one in a hundred.
+For each operator, changes and surroundings are drawn in turn. A pair counts if an input is found on which both models run and
+differ. A third of the pairs may differ on ordinary inputs. The others need an extreme input, for example ties, large numbers
+or another size. Each pair is compared as `onnx-migrate verify` does. With `--exact` it is also compared as a migration compares
+a result that claims to be bit-identical. `--save` writes each pair that was verified, with its witness. The last line is the
+share that was verified. The command exits with 1 if that is more than one pair in a hundred.
 """
 
 from __future__ import annotations
@@ -152,7 +152,13 @@ def _of_base(base: Base, rng: Random) -> Iterator[Pair]:
 
 
 def _placed(
-    base: Base, model: onnx.ModelProto, feed: dict[str, Any], kind: str, label: str, other: onnx.ModelProto, rng: Random
+    base: Base,
+    model: onnx.ModelProto,
+    feed: dict[str, Any],
+    kind: str,
+    label: str,
+    other: onnx.ModelProto,
+    rng: Random,
 ) -> Iterator[Pair]:
     name = "plain" if rng.random() < 0.4 else rng.choice(sorted(SURROUNDINGS))
     place = SURROUNDINGS[name]
@@ -238,7 +244,11 @@ class Campaign:
         self.verdicts[done.verdict] += 1
         if self.exact:
             self.claims[done.exact] += 1
-        for table, key in (("change", pair.kind), ("surrounding", pair.surrounding), ("corner", _corner(done.witness))):
+        for table, key in (
+            ("change", pair.kind),
+            ("surrounding", pair.surrounding),
+            ("corner", _corner(done.witness)),
+        ):
             self.tables[table][f"{key}|{done.verdict}"] += 1
         if "verified" in (done.verdict, done.exact):
             self._survivor(pair, done)
@@ -283,7 +293,11 @@ def _write(folder: Path, pair: Pair, done: Trial, number: int) -> None:
     place.mkdir(parents=True, exist_ok=True)
     onnx.save(pair.original, place / "a.onnx")
     onnx.save(pair.other, place / "b.onnx")
-    np.savez(place / "witness.npz", **{k: np.asarray(v, object) if isinstance(v, (list, dict)) else v for k, v in done.witness.feed.items()})
+    # Sequences and maps become arrays of objects.
+    feed = {
+        k: np.asarray(v, object) if isinstance(v, (list, dict)) else v for k, v in done.witness.feed.items()
+    }
+    np.savez(place / "witness.npz", **feed)
     note = {
         "case": pair.name,
         "change": f"{pair.kind}: {pair.change}",
@@ -326,7 +340,9 @@ def report(campaign: Campaign, seconds: float) -> dict[str, Any]:
     print(f"\nnot counted: {dict(campaign.skipped.most_common(8))}")
     share = campaign.verdicts["verified"] / max(1, campaign.counted)
     print(f"verdicts: {dict(campaign.verdicts)}; claimed bit-identical: {dict(campaign.claims)}")
-    print(f"verified: {campaign.verdicts['verified']} of {campaign.counted} pairs ({share:.1%}), {seconds:.0f} s")
+    print(
+        f"verified: {campaign.verdicts['verified']} of {campaign.counted} pairs ({share:.1%}), {seconds:.0f} s"
+    )
     return {
         "counted": campaign.counted,
         "verdicts": dict(campaign.verdicts),
@@ -337,13 +353,19 @@ def report(campaign: Campaign, seconds: float) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=int, default=1000, help="pairs with a witness to try")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", metavar="OPERATOR", help="only operators whose name contains this")
+    parser.add_argument(
+        "--only", default="", metavar="OPERATOR", help="only operators whose name contains this"
+    )
     parser.add_argument("--written", action="store_true", help="only the models that are written as text")
     parser.add_argument("--exact", action="store_true", help="also as results that claim to be bit-identical")
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="writes each verified pair there with its witness")
+    parser.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="writes each verified pair there with its witness"
+    )
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     bases = [*written(), *([] if asked.written else recorded())]

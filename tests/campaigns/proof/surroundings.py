@@ -1,7 +1,7 @@
 """Puts a model into other surroundings: a branch, a loop, a function, behind or before other operators, with open dims.
 
-Each surrounding is a function of the original model, a variant of it, and the feed, which returns the variant in the surrounding and the
-feed that fits it. The original itself is put there with itself as the variant. Unfit is raised where a model cannot stand there.
+Each surrounding is a function of the original model, a variant of it, and the feed. It returns the variant in the surrounding
+and the feed that fits it. The original is put there with itself as the variant. Unfit is raised if a model cannot stand there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["SURROUNDINGS", "Unfit"]
+__all__ = ["SURROUNDINGS", "Unfit", "in_function", "rename"]
 
 Placed = tuple[onnx.ModelProto, dict[str, Any]]
 
@@ -28,7 +28,7 @@ def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-def _rename(nodes: Any, names: Mapping[str, str], *, outputs: bool) -> None:
+def rename(nodes: Any, names: Mapping[str, str], *, outputs: bool) -> None:
     for node in nodes:
         for index, name in enumerate(node.input):
             node.input[index] = names.get(name, name)
@@ -37,7 +37,7 @@ def _rename(nodes: Any, names: Mapping[str, str], *, outputs: bool) -> None:
                 node.output[index] = names.get(name, name)
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                _rename(attribute.g.node, names, outputs=False)
+                rename(attribute.g.node, names, outputs=False)
                 for value in attribute.g.output:
                     value.name = names.get(value.name, value.name)
 
@@ -46,7 +46,7 @@ def _inner(model: onnx.ModelProto, suffix: str) -> tuple[list[onnx.NodeProto], l
     """Return the nodes and outputs of a model whose values have other names."""
     copy = _copy(model)
     names = {name: f"{name}_{suffix}" for node in copy.graph.node for name in node.output if name}
-    _rename(copy.graph.node, names, outputs=True)
+    rename(copy.graph.node, names, outputs=True)
     for value in copy.graph.output:
         if value.name not in names:
             raise Unfit("an output is no node's")
@@ -76,7 +76,9 @@ def in_function(original: onnx.ModelProto, variant: onnx.ModelProto, feed: dict[
     node = helper.make_node("Wrapped", inputs, outputs, domain="local")
     result = _with_nodes(variant, [node])
     result.functions.append(
-        helper.make_function("local", "Wrapped", inputs, outputs, list(graph.node), list(variant.opset_import))
+        helper.make_function(
+            "local", "Wrapped", inputs, outputs, list(graph.node), list(variant.opset_import)
+        )
     )
     result.opset_import.append(helper.make_opsetid("local", 1))
     return result, feed
@@ -124,10 +126,12 @@ def in_scan(original: onnx.ModelProto, variant: onnx.ModelProto, feed: dict[str,
     inner = onnx.ValueInfoProto()
     inner.CopyFrom(first)
     inner.name = "one_slice"
-    _rename(nodes, {first.name: "one_slice"}, outputs=False)
+    rename(nodes, {first.name: "one_slice"}, outputs=False)
     body = helper.make_graph(nodes, "body", [inner], outputs)
     names = [value.name for value in variant.graph.output]
-    result = _with_nodes(variant, [helper.make_node("Scan", [first.name], names, body=body, num_scan_inputs=1)])
+    result = _with_nodes(
+        variant, [helper.make_node("Scan", [first.name], names, body=body, num_scan_inputs=1)]
+    )
     result.graph.input[0].type.tensor_type.shape.dim.insert(0, onnx.TensorShapeProto.Dimension(dim_value=2))
     for value in result.graph.output:
         value.type.tensor_type.ClearField("shape")
@@ -146,7 +150,7 @@ def behind_matmul(original: onnx.ModelProto, variant: onnx.ModelProto, feed: dic
     first, value = _float_input(variant, feed)
     width = value.shape[-1]
     result = _copy(variant)
-    _rename(result.graph.node, {first: "a_product"}, outputs=False)
+    rename(result.graph.node, {first: "a_product"}, outputs=False)
     result.graph.node.insert(0, helper.make_node("MatMul", [first, "a_matrix"], ["a_product"]))
     matrix = np.random.default_rng(3).standard_normal((width, width)).astype(np.float32)
     result.graph.initializer.append(numpy_helper.from_array(matrix / np.float32(width**0.5), "a_matrix"))
@@ -159,10 +163,12 @@ def behind_conv(original: onnx.ModelProto, variant: onnx.ModelProto, feed: dict[
         raise Unfit("the first input is no image")
     channels = value.shape[1]
     result = _copy(variant)
-    _rename(result.graph.node, {first: "a_map"}, outputs=False)
+    rename(result.graph.node, {first: "a_map"}, outputs=False)
     result.graph.node.insert(0, helper.make_node("Conv", [first, "a_filter"], ["a_map"], pads=[1, 1, 1, 1]))
     filters = np.random.default_rng(3).standard_normal((channels, channels, 3, 3)).astype(np.float32)
-    result.graph.initializer.append(numpy_helper.from_array(filters / np.float32(3 * channels**0.5), "a_filter"))
+    result.graph.initializer.append(
+        numpy_helper.from_array(filters / np.float32(3 * channels**0.5), "a_filter")
+    )
     return result, feed
 
 
@@ -174,7 +180,9 @@ def _output(original: onnx.ModelProto, rank: int) -> tuple[str, tuple[int, ...]]
     return original.graph.output[0].name, shape
 
 
-def _followed(variant: onnx.ModelProto, old: str, nodes: list[onnx.NodeProto], info: onnx.ValueInfoProto) -> onnx.ModelProto:
+def _followed(
+    variant: onnx.ModelProto, old: str, nodes: list[onnx.NodeProto], info: onnx.ValueInfoProto
+) -> onnx.ModelProto:
     result = _copy(variant)
     result.graph.node.extend(nodes)
     outputs = [info if value.name == old else value for value in variant.graph.output]

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from tests.campaigns.proof.feeds import feeds
-from tests.campaigns.proof.judge import Run, Unloadable, difference, runner
+from tests.campaigns.proof.judge import Run, Unloadable, difference, run, runner
 
 __all__ = ["Witness", "search"]
 
@@ -40,8 +40,11 @@ class Witness:
 
 def search(original: onnx.ModelProto, other: onnx.ModelProto, base: Mapping[str, Any]) -> Witness | str:
     """Return the first witness; a text that says why the pair does not count, if there is none."""
-    runs, runtime = _runners(original, other)
-    first = _run(runs[0], base)
+    try:
+        runs, runtime = _runners(original, other)
+    except Unloadable:
+        return "a model does not load"
+    first = run(runs[0], base)
     if first is None:
         return "the original does not run on the recorded feed"
     agreeing = 0
@@ -49,10 +52,10 @@ def search(original: onnx.ModelProto, other: onnx.ModelProto, base: Mapping[str,
         text = _distribution(runs, base)
         return Witness(dict(base), "random", text, runtime, 0) if text else "equal: the same distribution"
     for corner, feed in feeds(original, dict(base), other):
-        ours = _run(runs[0], feed)
+        ours = run(runs[0], feed)
         if ours is None or not _informative(ours):
             continue
-        theirs = _run(runs[1], feed)
+        theirs = run(runs[1], feed)
         if theirs is None:
             return Witness(feed, corner, "the second model does not run", runtime, agreeing)
         text = difference(ours, theirs)
@@ -70,14 +73,6 @@ def _runners(original: onnx.ModelProto, other: onnx.ModelProto) -> tuple[tuple[R
     return (ours, runner(other, reference=runtime == "onnx.reference")), runtime
 
 
-def _run(run: Run, feed: Mapping[str, Any]) -> list[Any] | None:
-    try:
-        with np.errstate(all="ignore"):
-            return run(feed)
-    except Exception:
-        return None
-
-
 def _informative(outputs: list[Any]) -> bool:
     """Return whether an output has a number that is not NaN."""
     arrays = [one for one in outputs if isinstance(one, np.ndarray) and one.dtype.kind == "f"]
@@ -87,8 +82,10 @@ def _informative(outputs: list[Any]) -> bool:
 def _distribution(runs: tuple[Run, Run], feed: Mapping[str, Any]) -> str:
     """Return how the distributions of two random models differ: by mean, deviation, least or largest value."""
     figures = []
-    for run in runs:
-        values = np.stack([np.concatenate([np.ravel(one) for one in run(feed)]) for _ in range(_RANDOM_RUNS)])
+    for model in runs:
+        values = np.stack(
+            [np.concatenate([np.ravel(one) for one in model(feed)]) for _ in range(_RANDOM_RUNS)]
+        )
         values = values.astype(np.float64)
         figures.append((float(values.mean()), float(np.std(values)), float((values == 0).mean())))
     scale = max(figures[0][1], 1e-30)

@@ -11,10 +11,12 @@ def _net(operator: str, text: str) -> tuple[str, str]:
     return operator, f"{_HEAD} {text}"
 
 
-_CLASSES = 'nodes_falsenodeids = [2,0,0,0,0], nodes_featureids = [0,0,1,0,0], nodes_hitrates = [1.0,1.0,1.0,1.0,1.0],\
+_CLASSES = (
+    'nodes_falsenodeids = [2,0,0,0,0], nodes_featureids = [0,0,1,0,0], nodes_hitrates = [1.0,1.0,1.0,1.0,1.0],\
  nodes_missing_value_tracks_true = [0,0,0,0,0], nodes_modes = ["BRANCH_LEQ","LEAF","BRANCH_LEQ","LEAF","LEAF"],\
  nodes_nodeids = [0,1,2,3,4], nodes_treeids = [0,0,0,0,0], nodes_truenodeids = [1,0,3,0,0],\
  nodes_values = [0.5,0.0,-0.25,0.0,0.0]'
+)
 _TREE = _CLASSES.replace("nodes_falsenodeids = [2,0,0,0,0]", "nodes_falsenodeids = [2,0,4,0,0]")
 
 WRITTEN: dict[str, tuple[str, str]] = {
@@ -160,7 +162,8 @@ WRITTEN: dict[str, tuple[str, str]] = {
         y = Loop (n, yes, x) <body = b (int64 i, bool c, float[4] v) => (bool d, float[4] w) {
             w = Mul (v, small)
             d = Identity (c) }> }"""),
-    "loop_limit": _net(":Loop", """g (int64 n, float[4] x) => (float[4] y) <int64 top = {100}, bool yes = {1}, float one = {1.0}> {
+    "loop_limit": _net(":Loop", """g (int64 n, float[4] x) => (float[4] y)
+        <int64 top = {100}, bool yes = {1}, float one = {1.0}> {
         k = Min (n, top)
         y = Loop (k, yes, x) <body = b (int64 i, bool c, float[4] v) => (bool d, float[4] w) {
             w = Add (v, one)
