@@ -133,19 +133,22 @@ def survivors(
     for constant in chosen:
         before = constant.file.read_bytes()
         for value, after in changed(constant):
-            constant.file.write_bytes(after)
+            _write(constant.file, after)
             try:
                 yield constant, value, _run(root, tests, python, seconds)
             finally:
-                constant.file.write_bytes(before)
+                _write(constant.file, before)
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Write a source file. A change within a second can have the time of the one before, so compiled code is deleted."""
+    file.write_bytes(data)
+    shutil.rmtree(file.parent / "__pycache__", ignore_errors=True)
 
 
 def _run(root: Path, tests: Sequence[str], python: str, seconds: float) -> str:
     command = [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *tests]
-    # A change within the same second has the time of the file before it: compiled code must not be kept.
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    for folder in root.rglob("__pycache__"):
-        shutil.rmtree(folder, ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(root)}
     try:
         done = subprocess.run(
             command, cwd=root, env=environment, capture_output=True, text=True, timeout=seconds, check=False

@@ -31,6 +31,8 @@ from tests.support.paths import FIXTURES
 
 __all__ = ["fixtures", "judged"]
 
+_NOT_COUNTED = ("unfit", "not equal", "no result")
+
 _LEAST_FEEDS = 3
 """Valid feeds on which both models must agree for a pair to count as equal."""
 
@@ -72,21 +74,21 @@ def judged(base: Base, name: str) -> tuple[str, str, bytes]:
     return verdict.kind.value, verdict.reason, other.SerializeToString()
 
 
-def _pairs(seed: int, *, only_written: bool) -> Iterator[tuple[Base, str]]:
+def _pairs(seed: int, table: dict[str, Counter[str]], *, only_written: bool) -> Iterator[tuple[Base, str]]:
+    """Yield models with the rewrite that is to be tried; the rewrite of which the fewest pairs count comes first."""
     rng = Random(seed)
     bases = [*fixtures(), *written()]
     others = [] if only_written else list(recorded())
-    rows = [(base, name) for base in bases for name in REWRITES]
-    rows += [(base, name) for base in rng.sample(others, min(len(others), 150)) for name in REWRITES]
-    rng.shuffle(rows)
-    by_rewrite = defaultdict(list)
-    for base, name in rows:
-        by_rewrite[name].append(base)
-    # In turn over the rewrites: most fit few models only.
-    while any(by_rewrite.values()):
-        for name, left in by_rewrite.items():
-            if left:
-                yield left.pop(), name
+    bases += rng.sample(others, min(len(others), 150))
+    left = {name: rng.sample(bases, len(bases)) for name in REWRITES}
+    while any(left.values()):
+        counts = {
+            name: sum(n for key, n in table[name].items() if key not in _NOT_COUNTED)
+            for name in left
+            if left[name]
+        }
+        name = min(counts, key=lambda name: counts[name])
+        yield left[name].pop(), name
 
 
 def main() -> int:
@@ -106,7 +108,7 @@ def main() -> int:
     table: dict[str, Counter[str]] = defaultdict(Counter)
     counted, begin = 0, time.perf_counter()
     import_what_it_imports(judged, next(written()), "nodes renamed")
-    for base, name in _pairs(asked.seed, only_written=asked.written):
+    for base, name in _pairs(asked.seed, table, only_written=asked.written):
         if counted >= asked.pairs:
             break
         try:
@@ -114,7 +116,7 @@ def main() -> int:
         except (Died, RuntimeError) as error:
             verdict, reason, data = "no result", str(error), b""
         table[name][verdict] += 1
-        if verdict in ("unfit", "not equal", "no result"):
+        if verdict in _NOT_COUNTED:
             continue
         counted += 1
         if verdict != "verified":
