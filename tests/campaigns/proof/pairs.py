@@ -258,7 +258,7 @@ class Campaign:
         assert done.witness
         says = "verified" if done.verdict == "verified" else "verified as bit-identical"
         print(
-            f"SURVIVED {says}: {pair.name}, {pair.change} ({pair.surrounding}); corner {done.witness.corner!r}:"
+            f"{self.counted:5} SURVIVED {says}: {pair.name}, {pair.change} ({pair.surrounding}); corner {done.witness.corner!r}:"
             f" {done.witness.difference}",
             flush=True,
         )
@@ -352,6 +352,32 @@ def report(campaign: Campaign, seconds: float) -> dict[str, Any]:
     }
 
 
+def again(folder: Path, *, exact: bool) -> int:
+    """Compare the pairs in a folder once more, list those that are verified, and return 1 if there are any."""
+    verdicts: Counter[str] = Counter()
+    files = sorted(folder.glob("*/a.onnx"))
+    import_what_it_imports(_quiet_verdicts, next(_of_operator("", [next(written())], 0)), exact)
+    for file in files:
+        models = onnx.load(file), onnx.load(file.with_name("b.onnx"))
+        pair = Pair(file.parent.name, "", "", "", "", *models, {})
+        try:
+            verdict, claim = call(_quiet_verdicts, pair, exact, seconds=90)
+        except (Died, RuntimeError) as error:
+            verdict, claim = "no result", str(error)[:60]
+        verdicts[verdict] += 1
+        if "verified" in (verdict, claim):
+            print(f"{verdict} {claim}: {file.parent.name}", flush=True)
+    print(f"{len(files)} pairs: {dict(verdicts)}")
+    return int(verdicts["verified"] > 0)
+
+
+def _quiet_verdicts(pair: Pair, exact: bool) -> tuple[str, str]:
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    return _compared(pair)[0], _claimed(pair) if exact else ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -366,8 +392,13 @@ def main() -> int:
     parser.add_argument(
         "--save", type=Path, metavar="FOLDER", help="writes each verified pair there with its witness"
     )
+    parser.add_argument(
+        "--again", type=Path, metavar="FOLDER", help="compare the pairs that --save wrote, and no others"
+    )
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    if asked.again:
+        return again(asked.again, exact=asked.exact)
     bases = [*written(), *([] if asked.written else recorded())]
     bases = [base for base in bases if asked.only in base.operator]
     campaign, begin = Campaign(asked.save, asked.exact, asked.pairs // 3), time.perf_counter()
