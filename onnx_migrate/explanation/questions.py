@@ -25,6 +25,7 @@ from onnx_migrate.standard.schema import is_onnx, same_domain, versions
 __all__ = ["QUESTIONS", "Asked", "Finding", "ask"]
 
 _RESIZE_INPUTS = ("X", "roi", "scales", "sizes")
+_AXES_AS_INPUT = frozenset(("Squeeze", "Unsqueeze"))
 _DTYPES = {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}
 
 
@@ -76,8 +77,8 @@ class Asked:
         return self.opset if is_onnx(self.domain) else imported(self.proto.opset_import, self.domain)
 
     def text(self, name: str) -> str:
-        """Return a value of the text."""
-        return self.given.get(name, ("",))[0]
+        """Return a value of the text, "" if it does not say one."""
+        return next(iter(self.given.get(name, ())), "")
 
     def number(self, name: str) -> int | None:
         """Return a value of the text that is a number, None if it is none."""
@@ -93,6 +94,12 @@ class Asked:
         """Return whether a value is an initializer or the result of a Constant, of the body or the main graph."""
         graph = self.proto.graph
         return name in self._constants[id(body)] or name in self._constants[id(graph)]
+
+    def constant_shape(self, body: object, name: str) -> tuple[int, ...] | None:
+        """Return the shape of an initializer of the body or of the main graph, None if there is none of this name."""
+        graphs = [item for item in (body, self.proto.graph) if isinstance(item, onnx.GraphProto)]
+        tensors = (tensor for graph in graphs for tensor in graph.initializer if tensor.name == name)
+        return next((tuple(tensor.dims) for tensor in tensors), None)
 
     @cached_property
     def _constants(self) -> dict[int, set[str]]:
@@ -270,7 +277,7 @@ def _of_nodes(
     names = {**{name: asked.text(name) for name in asked.given}, "opset": asked.opset}
     what, otherwise = what.format_map(names), otherwise.format_map(names)
     nodes = asked.of(operators)
-    found = tuple(item.where for item in nodes if holds(item, asked))
+    found = _named_ones(tuple(item.where for item in nodes if holds(item, asked)), asked)
     label = " or ".join(operators) if operators else "node"
     if found:
         count = count_of(len(found), f"node of {label}" if operators else "node")
@@ -278,6 +285,12 @@ def _of_nodes(
     if operators and not nodes:
         return Finding(False, f"it has no {label}")
     return Finding(False, f"it has no such {label}{f': {otherwise}' if otherwise else ''}")
+
+
+def _named_ones(places: tuple[Where, ...], asked: Asked) -> tuple[Where, ...]:
+    """Return the places of the nodes that the text names, all places if it names none of them."""
+    names = {name for text in asked.given.get("node", ()) for name in (text, text.rpartition("!")[2])}
+    return tuple(where for where in places if where.node in names) or places
 
 
 def _any(_item: LocatedNode, _asked: Asked) -> bool:
@@ -318,8 +331,42 @@ def _other_attribute(item: LocatedNode, asked: Asked) -> bool:
     own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
     if own is None:
         return (asked.opset or 0) >= 11
-    value = helper.get_attribute_value(own)
-    return (value.decode() if isinstance(value, bytes) else str(value)) != asked.text("value")
+    return _text_of(own) != asked.text("value")
+
+
+def _has_value(item: LocatedNode, asked: Asked) -> bool:
+    """Return whether the attribute is set to this value."""
+    own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
+    return own is not None and _text_of(own) == asked.text("value")
+
+
+def _text_of(attribute: onnx.AttributeProto) -> str:
+    value = helper.get_attribute_value(attribute)
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _lacks_attribute(item: LocatedNode, asked: Asked) -> bool:
+    """Return whether the attribute is not set, and axes are no input either, which they are from opset 13 on."""
+    as_input = item.node.op_type in _AXES_AS_INPUT and any(item.node.input[1:2])
+    return not as_input and not _has_attribute(item, asked)
+
+
+def _of_domain(item: LocatedNode, asked: Asked) -> bool:
+    return same_domain(item.node.domain, asked.domain)
+
+
+def _wrong_blocks(item: LocatedNode, asked: Asked) -> bool:
+    """Return whether the scale of a blocked quantisation has not one element for each block of the axis."""
+    shapes = [asked.constant_shape(item.body, name) for name in item.node.input[:2]]
+    size = next((given.i for given in item.node.attribute if given.name == "block_size"), 0)
+    axis = next((given.i for given in item.node.attribute if given.name == "axis"), 1)
+    if size < 1 or None in shapes:
+        return False
+    data, scale = (list(shape or ()) for shape in shapes)
+    if not -len(data) <= axis < len(data):
+        return True
+    data[axis] = -(-data[axis] // size)
+    return data != scale
 
 
 def _input(item: LocatedNode, name: str) -> str:
@@ -361,6 +408,14 @@ _OF_NODES: dict[str, tuple[Callable[[LocatedNode, Asked], bool], str, str]] = {
     ),
     "has-attribute": (_has_attribute, "with the attribute {attribute}", "none has {attribute}"),
     "attribute-not": (_other_attribute, "whose {attribute} is not {value}", "{attribute} is {value}"),
+    "attribute-is": (_has_value, "whose {attribute} is {value}", "{attribute} is not {value}"),
+    "lacks-attribute": (_lacks_attribute, "without {attribute}", "each has {attribute}"),
+    "of-domain": (_of_domain, "of the domain {domain}", "none is of the domain {domain}"),
+    "wrong-blocks": (
+        _wrong_blocks,
+        "whose scale does not fit its axis and block size",
+        "the scale fits axis and block size",
+    ),
     "computed-input": (_computed_input, "whose {input} is computed", "{input} is a constant"),
     "has-input": (_has_input, "with {input}", "none has {input}"),
     "empty-input": (_empty_input, "with an empty or unread input", "none has an empty input"),
