@@ -1,4 +1,4 @@
-"""What advice needs to know of the model: which floating-point types it computes in, and whether it is quantised."""
+"""What advice needs to know of the model: the floating-point types that it computes in, and the open dims of its inputs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.inspection import load_structure, located_nodes
-from onnx_migrate.model.graphs import weight_tensors
+from onnx_migrate.model.graphs import fed_inputs, weight_tensors
 
 __all__ = ["model_facts"]
+
+_IMAGE, _SEQUENCE = 320, 128
+"""Elements along an axis of an image, and along any other axis but the first, in examples of `--fix`."""
 
 _FLOATS = frozenset((TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE))
 
@@ -25,11 +28,37 @@ def model_facts(model: str) -> dict[str, str]:
     path = shlex.split(model)[0] if model else ""
     if not os.path.isfile(path):
         return {}
-    types = _float_types(load_structure(path)[0].proto)
+    proto = load_structure(path)[0].proto
+    return {**_type_facts(_float_types(proto)), **_dim_facts(proto.graph)}
+
+
+def _type_facts(types: set[int]) -> dict[str, str]:
     if types == {TensorProto.FLOAT}:
         return {"only_float32": "yes"}
     others = sorted(TensorProto.DataType.Name(dtype).lower() for dtype in types - {TensorProto.FLOAT})
     return {"other_floats": " and ".join(others)} if others else {}
+
+
+def _dim_facts(graph: onnx.GraphProto) -> dict[str, str]:
+    """Return the options that give each open dim of the inputs a number; `fixed` if no dim is open."""
+    named: dict[str, int] = {}
+    whole: list[str] = []
+    for value in fed_inputs(graph):
+        dims = value.type.tensor_type.shape.dim
+        sizes = [dim.dim_value or _guess(axis, len(dims)) for axis, dim in enumerate(dims)]
+        if any(not dim.HasField("dim_value") and not dim.dim_param for dim in dims):
+            whole.append(shlex.quote(f"{value.name}:{','.join(map(str, sizes))}"))
+        else:
+            named |= {dim.dim_param: size for dim, size in zip(dims, sizes, strict=True) if dim.dim_param}
+    options = [*(shlex.quote(f"{name}={size}") for name, size in named.items()), *whole]
+    return {"open_dims": " ".join(f"--fix {option}" for option in options)} if options else {"fixed": "yes"}
+
+
+def _guess(axis: int, rank: int) -> int:
+    """Return a usual length for an axis: one item, and for images a multiple of the strides that networks have."""
+    if axis == 0:
+        return 1
+    return _IMAGE if rank == 4 and axis > 1 else _SEQUENCE
 
 
 def _float_types(proto: onnx.ModelProto) -> set[int]:

@@ -41,10 +41,10 @@ def tried(command: str, source: Source, item: Explanation) -> Trial | None:
         return None
     options = {name: value for name, value in pairwise([*words, ""]) if name.startswith("--")}
     try:
-        if set(options) <= {"--opset", "--for"} and options:
+        if set(options) <= {"--opset", "--for"}:
             return _planned(command, options, source)
         names = [_PASSES.get((name, "" if value.startswith("--") else value)) for name, value in options.items()]
-        return _run(command, [name for name in names if name], source, item) if names and all(names) else None
+        return _run(command, [name for name in names if name], source, item) if all(names) else None
     except UsageError:
         return None
     except MigrateError as error:
