@@ -111,7 +111,9 @@ def _remedy(mend: Mend, facts: Facts) -> Remedy:
     if "fixed" in facts and re.fullmatch(_FIX_ALONE, mend.command):
         return Remedy("", _NOTHING_OPEN)
     if "open_dims" in facts or "fixed" in facts:
-        command = re.sub(r" ?--fix NAME=SIZE", f" {facts['open_dims']}" if "open_dims" in facts else "", command)
+        command = re.sub(
+            r" ?--fix NAME=SIZE", f" {facts['open_dims']}" if "open_dims" in facts else "", command
+        )
         text = re.sub(r" ?Leave --fix out if no dim is (?:open|dynamic)\.", "", text)
     if "target_example" in facts and "{target}" in mend.command:
         name = facts["target"].partition("==")[0]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import UsageError, Where
+from onnx_migrate.explanation.asked_model import Finding
 from onnx_migrate.explanation.error_text import Explanation, filled_text
-from onnx_migrate.explanation.questions import Finding, ask
+from onnx_migrate.explanation.questions import ask
 from onnx_migrate.explanation.trial import Trial, tried
 from onnx_migrate.files import Source
 from onnx_migrate.inspection import load_structure
@@ -20,7 +21,7 @@ __all__ = ["TARGET", "ModelVerdict", "ask_model"]
 TARGET = "target"
 """The question that the table of a runtime answers; the others are `QUESTIONS`."""
 
-_NO_MIGRATION = ([], ["inspect"], ["verify"])
+_NO_MIGRATION: tuple[list[str], ...] = ([], ["inspect"], ["verify"])
 """The words after onnx-migrate in commands that change no model; none in a remedy of words alone."""
 
 
@@ -95,10 +96,10 @@ def _outlook(item: Explanation, source: Source) -> tuple[str, bool | None]:
             trials.append(trial)
         elif not _succeeded(trials):
             untried.append(remedy.command)
-    said = [trial.text for trial in trials]
+    sentences = [trial.text for trial in trials]
     if untried:
-        said.append(f"not tried here: {', '.join(untried)}")
-    return "; ".join(said), _succeeded(trials) if trials else None
+        sentences.append(f"not tried here: {', '.join(untried)}")
+    return "; ".join(sentences), _succeeded(trials) if trials else None
 
 
 def _succeeded(trials: list[Trial]) -> bool:

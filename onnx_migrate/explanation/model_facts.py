@@ -41,16 +41,18 @@ def _type_facts(types: set[int]) -> dict[str, str]:
 
 def _dim_facts(graph: onnx.GraphProto) -> dict[str, str]:
     """Return the options that give each open dim of the inputs a number; `fixed` if no dim is open."""
-    named: dict[str, int] = {}
-    whole: list[str] = []
+    named_dims: dict[str, int] = {}
+    whole_inputs: list[str] = []
     for value in fed_inputs(graph):
         dims = value.type.tensor_type.shape.dim
         sizes = [dim.dim_value or _guess(axis, len(dims)) for axis, dim in enumerate(dims)]
         if any(not dim.HasField("dim_value") and not dim.dim_param for dim in dims):
-            whole.append(shlex.quote(f"{value.name}:{','.join(map(str, sizes))}"))
+            whole_inputs.append(shlex.quote(f"{value.name}:{','.join(map(str, sizes))}"))
         else:
-            named |= {dim.dim_param: size for dim, size in zip(dims, sizes, strict=True) if dim.dim_param}
-    options = [*(shlex.quote(f"{name}={size}") for name, size in named.items()), *whole]
+            named_dims |= {
+                dim.dim_param: size for dim, size in zip(dims, sizes, strict=True) if dim.dim_param
+            }
+    options = [*(shlex.quote(f"{name}={size}") for name, size in named_dims.items()), *whole_inputs]
     return {"open_dims": " ".join(f"--fix {option}" for option in options)} if options else {"fixed": "yes"}
 
 
@@ -62,7 +64,7 @@ def _guess(axis: int, rank: int) -> int:
 
 
 def _float_types(proto: onnx.ModelProto) -> set[int]:
-    return _FLOATS & set(_types(proto))
+    return {dtype for dtype in _types(proto) if dtype in _FLOATS}
 
 
 def _types(proto: onnx.ModelProto) -> Iterator[int]:

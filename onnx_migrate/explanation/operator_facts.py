@@ -12,7 +12,14 @@ from onnx_migrate.engine.steps.lowering_registry import lowering_from
 from onnx_migrate.standard.schema import signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
-__all__ = ["attribute_facts", "canonical", "contributed_facts", "operator_facts", "operator_names", "version_facts"]
+__all__ = [
+    "attribute_facts",
+    "canonical",
+    "contributed_facts",
+    "operator_facts",
+    "operator_names",
+    "version_facts",
+]
 
 _CONTRIBUTED = {
     "Attention", "BeamSearch", "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "BiasSplitGelu",

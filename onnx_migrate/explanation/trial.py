@@ -43,7 +43,9 @@ def tried(command: str, source: Source, item: Explanation) -> Trial | None:
     try:
         if set(options) <= {"--opset", "--for"}:
             return _planned(command, options, source)
-        names = [_PASSES.get((name, "" if value.startswith("--") else value)) for name, value in options.items()]
+        names = [
+            _PASSES.get((name, "" if value.startswith("--") else value)) for name, value in options.items()
+        ]
         return _run(command, [name for name in names if name], source, item) if all(names) else None
     except UsageError:
         return None
@@ -67,12 +69,14 @@ def _planned(command: str, options: dict[str, str], source: Source) -> Trial | N
 def _run(command: str, passes: list[str], source: Source, item: Explanation) -> Trial:
     """Return how many nodes of the operators that the text names are left after the passes."""
     model, _ = load_structure(source)
-    results = Pipeline([make_pass(name) for name in passes]).intermediate_models(model)
+    results = Pipeline(tuple(make_pass(name) for name in passes)).intermediate_models(model)
     if not results:
         return Trial(f"{command} changes nothing in it", False)
     operator = item.facts.get("op", "")
     before, after = _number(model, operator), _number(results[-1][1], operator)
-    rewritten = f"rewrites {before - after} of {count_of(before, f'node of {operator}')}" if before else "rewrites it"
+    rewritten = (
+        f"rewrites {before - after} of {count_of(before, f'node of {operator}')}" if before else "rewrites it"
+    )
     return Trial(f"{command} {rewritten}", not before or after < before)
 
 

@@ -9,9 +9,11 @@ import onnx
 import onnx.parser
 import pytest
 
+from onnx_migrate.explanation.asked_model import Finding
 from onnx_migrate.explanation.error_text import explanation_of
 from onnx_migrate.explanation.in_model import TARGET, ModelVerdict, ask_model
-from onnx_migrate.explanation.questions import _OF_NODES, QUESTIONS, Finding, ask
+from onnx_migrate.explanation.node_questions import NODE_QUESTIONS
+from onnx_migrate.explanation.questions import QUESTIONS, ask
 from onnx_migrate.inspection import load_structure
 from onnx_migrate.standard.error_texts import error_texts, find
 
@@ -166,7 +168,7 @@ def test_questions_on_nodes(
 
 def test_every_question_on_nodes_is_asked_above() -> None:
     mark = next(mark for mark in test_questions_on_nodes.pytestmark if mark.name == "parametrize")  # type: ignore[attr-defined]
-    assert {case[0] for case in mark.args[1]} == {*_OF_NODES, "illegal"}
+    assert {case[0] for case in mark.args[1]} == {*NODE_QUESTIONS, "illegal"}
 
 
 def raises_in(path: str, question: str, **given: str) -> bool | None:

@@ -88,7 +88,7 @@ def _is_of_another_tool(hit: _Hit, lowered: str) -> bool:
 
 
 def _outermost(hits: list[_Hit]) -> Iterator[_Hit]:
-    """Yield, in the order of the text, the hits that lie in no other; of equal ones the one with most fixed words, then values."""
+    """Yield, in the order of the text, the hits that lie in no other; of equal ones that with most fixed words, then values."""
     end = -1
     for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1], -len(hit[4].words), -len(hit[3]))):
         if hit[1] > end:
