@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
+from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
 from onnx_migrate.explanation.operators import OperatorSteps, known_steps, operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
@@ -67,13 +68,16 @@ class Unknown:
 def explain(asked: str, model: str = "") -> Answer | Unknown:
     """Return what a name or a pasted text means; commands name `model`, or the path that the text names.
 
-    Raises UsageError for a known runtime with a release that is not.
+    `model` is quoted for a shell. Of the file of that path, its element types decide which advice is given.
+    Raises UsageError for a known runtime with a release that is not, and LoadError if the file is not a readable model.
     """
     name = " ".join(asked.strip().strip("\"'`").split()) if len(asked) <= _SHORT * 4 else ""
     if name and (found := _named(name)) is not None:
         return found
     own = tuple(dict.fromkeys(code for code in _OWN.findall(asked) if code in CODES))
-    errors = tuple(explanation_of(item, asked, model) for item in find(asked, error_texts()))
+    recognised = find(asked, error_texts())
+    in_model = model_facts(model) if recognised else {}
+    errors = tuple(explanation_of(item, asked, model, in_model) for item in recognised)
     if own or errors:
         return Answer(asked, codes=own, errors=errors)
     rows = runtime_rows(name) if name and len(name) <= _SHORT else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from onnx_migrate.explanation.facts import Facts, facts_of
 from onnx_migrate.report.json_form import selects
@@ -13,6 +14,12 @@ from onnx_migrate.standard.error_texts import ErrorText, Mend, RecognisedText, S
 __all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]
 
 _MOST_ALIKE = 20
+
+_CANNOT = ("onnx-migrate cannot mend", "onnx-migrate cannot fix")
+"""How a remedy begins that says that no command helps."""
+
+_FIX_ALONE = r"onnx-migrate \{model\} out\.onnx --fix NAME=SIZE"
+_NOTHING_OPEN = "Every dim of this model's inputs is a number already: fixing dims does not help."
 
 _CUSTOM = "onnx-migrate cannot write it with other operators. Export the model without it, or give the runtime its plugin."
 
@@ -38,6 +45,8 @@ class Explanation:
     remedies: tuple[Remedy, ...]
     alike: tuple[str, ...] = ()
     """What else the text says the same of: operators, or other values."""
+    nodes: tuple[str, ...] = ()
+    """The names of the nodes that the text complains of."""
 
     @property
     def name(self) -> str:
@@ -55,16 +64,21 @@ def page_of(name: str) -> str:
     return f"docs/errors/{name}.md"
 
 
-def explanation_of(found: RecognisedText, text: str, model: str = "") -> Explanation:
-    """Return the explanation of an error text; `model` is the path that commands name, "" for the one in the text."""
+def explanation_of(
+    found: RecognisedText, text: str, model: str = "", in_model: Facts = MappingProxyType({})
+) -> Explanation:
+    """Return the explanation of an error text; `model` is the path that commands name, "" for the one in the text.
+
+    `in_model` are the facts of that model, which decide what advice can help.
+    """
     entry = found.entry
-    every = [facts_of(entry, captured, text, model) for captured in found.captures]
+    every = [{**facts_of(entry, captured, text, model), **in_model} for captured in found.captures]
     facts = every[0]
     remedies = tuple(_remedy(mend, facts) for mend in entry.mends if _fits(mend, facts))
     if (
         entry.runtime
         and "op_unknown" in facts
-        and not any("cannot mend" in remedy.text for remedy in remedies)
+        and not any(remedy.text.startswith(_CANNOT) for remedy in remedies)
     ):
         remedies = (Remedy("", f"{facts['op_history']}: {_CUSTOM}"), *remedies)
     alike = dict.fromkeys(_label(other) for other in every[1:_MOST_ALIKE])
@@ -78,6 +92,7 @@ def explanation_of(found: RecognisedText, text: str, model: str = "") -> Explana
         filled(entry.causes, facts),
         remedies,
         tuple(alike),
+        tuple(dict.fromkeys(facts["node"] for facts in every if "node" in facts)),
     )
 
 
@@ -93,6 +108,13 @@ def filled_text(text: str, facts: Facts) -> str:
 
 def _remedy(mend: Mend, facts: Facts) -> Remedy:
     command, text = filled_text(mend.command, facts), filled_text(mend.text, facts)
+    if "fixed" in facts and re.fullmatch(_FIX_ALONE, mend.command):
+        return Remedy("", _NOTHING_OPEN)
+    if "open_dims" in facts or "fixed" in facts:
+        command = re.sub(
+            r" ?--fix NAME=SIZE", f" {facts['open_dims']}" if "open_dims" in facts else "", command
+        )
+        text = re.sub(r" ?Leave --fix out if no dim is (?:open|dynamic)\.", "", text)
     if "target_example" in facts and "{target}" in mend.command:
         name = facts["target"].partition("==")[0]
         text += f" Name your release in place of {facts['target']}: onnx-migrate explain {name} lists them."

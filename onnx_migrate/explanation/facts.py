@@ -6,10 +6,15 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from onnx_migrate.explanation.operator_facts import attribute_facts, operator_facts
+from onnx_migrate.explanation.operator_facts import (
+    attribute_facts,
+    contributed_facts,
+    operator_facts,
+    version_facts,
+)
 from onnx_migrate.standard.error_texts import ErrorText
 from onnx_migrate.standard.ir_versions import minimal_ir_version, newest_opset_of_ir
-from onnx_migrate.standard.schema import is_onnx, newest_opset, versions
+from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import shipped
 from onnx_migrate.standard.targets.releases import key
 
@@ -58,10 +63,11 @@ def facts_of(entry: ErrorText, captured: Facts, text: str, model: str = "") -> F
     if "op" in facts:
         opset = numbers.get("opset")
         facts |= operator_facts(facts["op"], opset if is_onnx(facts.get("domain", "")) else None)
+        facts |= contributed_facts(facts["op"])
         since = facts.get("op_since", "")
         if since and "op_known" in facts:
             facts["op_ort"] = _first_ort("opset", int(since))
-            facts |= _of_version(facts["op"], numbers.get("version"))
+            facts |= version_facts(facts["op"], numbers.get("version"))
             if int(since) > 7:
                 facts["opset_before_op"] = str(int(since) - 1)
         if "attribute" in facts:
@@ -84,16 +90,6 @@ def _several(facts: Facts) -> dict[str, str]:
     names = list(dict.fromkeys(name for name in names if name))
     several = {"several": "yes"} if len(names) > 1 else {}
     return {"ops": ", ".join(names), "op": facts.get("op", names[0] if names else ""), **several}
-
-
-def _of_version(op: str, version: int | None) -> dict[str, str]:
-    """Return what is known of one version of an operator of ai.onnx."""
-    found = {"op_newest": str(versions("", op)[-1])}
-    if version is not None and 0 < version < 7:
-        found["version_before_7"] = "yes"
-    elif version is not None and version > int(versions("", op)[0]):
-        found["opset_before_version"] = str(version - 1)
-    return found
 
 
 def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from onnx_migrate.compatibility import CompatibilityChecker, Support
-from onnx_migrate.errors import MigrateError, UsageError, Where
+from onnx_migrate.errors import UsageError, Where
+from onnx_migrate.explanation.asked_model import Finding
 from onnx_migrate.explanation.error_text import Explanation, filled_text
-from onnx_migrate.explanation.questions import Finding, ask
+from onnx_migrate.explanation.questions import ask
+from onnx_migrate.explanation.trial import Trial, tried
 from onnx_migrate.files import Source
-from onnx_migrate.inspection import inspect, load_structure
-from onnx_migrate.messages import count_of
+from onnx_migrate.inspection import load_structure
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.targets import resolve
 
@@ -23,17 +21,20 @@ __all__ = ["TARGET", "ModelVerdict", "ask_model"]
 TARGET = "target"
 """The question that the table of a runtime answers; the others are `QUESTIONS`."""
 
+_NO_MIGRATION: tuple[list[str], ...] = ([], ["inspect"], ["verify"])
+"""The words after onnx-migrate in commands that change no model; none in a remedy of words alone."""
+
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """Whether a model would raise an error: None if its structure does not say. `outlook` is what the first remedy would do."""
+    """Whether a model would raise an error: None if its structure does not say. `outlook` is what the remedies would do."""
 
     raises: bool | None
     reasons: tuple[str, ...] = ()
     places: tuple[Where, ...] = ()
     outlook: str = ""
     mends: bool | None = None
-    """Whether that remedy ends with a result, as far as that is known without weights."""
+    """Whether one of them ends with a result, as far as that is known without weights; None if none could be tried."""
 
 
 def ask_model(item: Explanation, source: Source) -> ModelVerdict:
@@ -65,7 +66,7 @@ def _given(given: Mapping[str, tuple[str, ...]], item: Explanation) -> dict[str,
     if "op" in values and given["op"][0].startswith("{op"):
         others = item.facts.get("ops", "").split(", ") if "ops" in item.facts else []
         values["op"] = tuple(dict.fromkeys([*values["op"], *filter(None, others), *item.alike]))
-    return values
+    return {"node": item.nodes, **values}
 
 
 def _target(model: Model, item: Explanation) -> Finding | None:
@@ -84,22 +85,22 @@ def _target(model: Model, item: Explanation) -> Finding | None:
 
 
 def _outlook(item: Explanation, source: Source) -> tuple[str, bool | None]:
-    """Return what the first remedy that can be planned would do."""
+    """Return what the remedies would do, as far as their commands can be tried on the structure, and which are untried."""
+    trials: list[Trial] = []
+    untried: list[str] = []
     for remedy in item.remedies:
-        words = shlex.split(remedy.command) if remedy.command else []
-        options = dict(pairwise(words))
-        opset, runtime = options.get("--opset", ""), options.get("--for", "")
-        if not words or "NAME=SIZE" in words or not (re.fullmatch(r"\d+\+?", opset) or runtime):
+        if remedy.command.removeprefix("onnx-migrate").split(" ")[1:2] in _NO_MIGRATION:
             continue
-        try:
-            planned = inspect(source, opset=opset or (None if runtime else "17+"), runtime=runtime or None)
-        except UsageError:
-            continue
-        except MigrateError as error:
-            return str(error), False
-        if planned.refusal is not None:
-            return f"{remedy.command} is refused: {planned.refusal}", False
-        changes = len(planned.plan.changes) if planned.plan else 0
-        reached = planned.plan.after.opset if planned.plan else None
-        return f"{remedy.command} reaches opset {reached}; {count_of(changes, 'node')} to change", True
-    return "", None
+        trial = None if _succeeded(trials) else tried(remedy.command, source, item)
+        if trial is not None:
+            trials.append(trial)
+        elif not _succeeded(trials):
+            untried.append(remedy.command)
+    sentences = [trial.text for trial in trials]
+    if untried:
+        sentences.append(f"not tried here: {', '.join(untried)}")
+    return "; ".join(sentences), _succeeded(trials) if trials else None
+
+
+def _succeeded(trials: list[Trial]) -> bool:
+    return any(trial.succeeds for trial in trials)

@@ -12,6 +12,7 @@ from onnx_migrate.explanation.operators import known_steps
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.error_texts import ErrorText, error_texts, words_of
 from onnx_migrate.standard.error_texts.pasted import lower, plain
+from onnx_migrate.standard.error_texts.tools import named_tools, owners
 from onnx_migrate.standard.targets import known_names
 from onnx_migrate.standard.targets.read import spellings
 
@@ -35,7 +36,10 @@ def near_error_texts(text: str) -> tuple[ErrorText, ...]:
         return ()
     scored = []
     part = lower(plain(text)).strip() if len(text) <= _LONGEST_PART else ""
+    tools = named_tools(lower(text[:2_000_000]))
     for entry in error_texts():
+        if tools and not tools & owners(entry.tool):
+            continue  # the text says who printed it
         # The few words of a text that any tool may say are in every other one.
         best = 0.0 if entry.general else max(_share(words, known) for words in _words()[entry.name])
         if len(part) >= _SHORTEST_PART and any(part in lower(pattern.words) for pattern in entry.patterns):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from onnx import defs
 
+from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.lowering_registry import lowering_from
 from onnx_migrate.standard.schema import signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
-__all__ = ["attribute_facts", "canonical", "operator_facts", "operator_names"]
+__all__ = [
+    "attribute_facts",
+    "canonical",
+    "contributed_facts",
+    "operator_facts",
+    "operator_names",
+    "version_facts",
+]
 
 _CONTRIBUTED = {
     "Attention", "BeamSearch", "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax", "BiasSplitGelu",
@@ -30,6 +40,17 @@ _CONTRIBUTED = {
     "UnfoldTensor", "WhisperBeamSearch", "WordConvEmbedding",
 }  # fmt: skip
 """Operators of the domain com.microsoft (docs/ContribOperators.md of github.com/microsoft/onnxruntime)."""
+
+_QUANTIZED = re.compile(
+    r"(?:QLinear\w+|QGemm|QAttention|QEmbedLayerNormalization|ConvInteger|MatMulInteger(?:ToFloat)?|MatMulNBits"
+    r"|DynamicQuantizeMatMul|GatherBlockQuantized)"
+)
+"""Operators that `--quantized qdq` replaces by float operators between DequantizeLinear and QuantizeLinear."""
+
+_MICROSOFT = "com.microsoft"
+
+_OLDEST_KERNELS = 7
+"""The opset from which on ONNX Runtime has kernels: a version below it is never a way out."""
 
 
 @cache
@@ -101,6 +122,37 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
             facts["op_in_opset"] = "yes"
     if any(key[0] for key in operator_names()[own.lower()]) or own in _CONTRIBUTED:
         facts["op_also_contributed"] = "yes"
+    return facts
+
+
+def version_facts(name: str, version: int | None) -> dict[str, str]:
+    """Return the newest version of an operator of ai.onnx, and the way to an opset below the version that a text names."""
+    known = versions("", name)
+    facts = {"op_newest": str(known[-1])}
+    if version is None:
+        return facts
+    if 0 < version < _OLDEST_KERNELS:
+        return {**facts, "version_before_7": "yes"}
+    # Texts also give the opset in place of the version of the operator.
+    own = max((since for since in known if since <= version), default=0)
+    step = lowering_from("", name, own)
+    if step is None or own <= _OLDEST_KERNELS:
+        return facts
+    if step.refusal:
+        return {**facts, "version_stays": step.refusal}
+    facts["opset_before_version"] = str(own - 1)
+    if not step.to_version:
+        facts["version_is_first"] = "yes"
+    return facts
+
+
+def contributed_facts(name: str) -> dict[str, str]:
+    """Return whether onnx-migrate has a rewrite for an operator of com.microsoft: with QDQ pairs, or with ai.onnx."""
+    own = name.rpartition(":")[2].rpartition(".")[2]
+    rewrite = decomposition_of(_MICROSOFT, own)
+    facts = {"op_quantized": "yes"} if _QUANTIZED.fullmatch(own) else {}
+    if rewrite is not None and not rewrite.refusal:
+        facts["op_written_out"] = "yes"
     return facts
 
 

@@ -2,122 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from itertools import chain
 
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from onnx_migrate.engine.validity import accepted
-from onnx_migrate.errors import MigrateError, Where
-from onnx_migrate.explanation.operator_facts import canonical
-from onnx_migrate.inspection import LocatedNode, located_nodes
+from onnx_migrate.errors import MigrateError
+from onnx_migrate.explanation.asked_model import Asked, Finding
+from onnx_migrate.explanation.node_questions import NODE_QUESTIONS, ask_nodes
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import Body, bodies, fed_inputs, initializer_names, weight_tensors
+from onnx_migrate.model.graphs import bodies, fed_inputs, initializer_names, weight_tensors
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.validity.node_types import type_faults
-from onnx_migrate.standard.opsets import imported, onnx_opset
-from onnx_migrate.standard.schema import is_onnx, same_domain, versions
+from onnx_migrate.standard.schema import same_domain
 
-__all__ = ["QUESTIONS", "Asked", "Finding", "ask"]
+__all__ = ["QUESTIONS", "ask"]
 
-_RESIZE_INPUTS = ("X", "roi", "scales", "sizes")
 _DTYPES = {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one question: whether the model would raise the error, None if that cannot be told; and the nodes."""
-
-    raises: bool | None
-    reason: str
-    places: tuple[Where, ...] = ()
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A model, and the values of the error text with which it is asked; "" where the text does not say one."""
-
-    model: Model
-    given: Mapping[str, tuple[str, ...]]
-
-    @property
-    def proto(self) -> onnx.ModelProto:
-        """The structure of the model."""
-        return self.model.proto
-
-    @property
-    def opset(self) -> int | None:
-        """The opset of ai.onnx that the model imports."""
-        return onnx_opset(self.proto.opset_import, ir_version=self.proto.ir_version)
-
-    @cached_property
-    def nodes(self) -> tuple[LocatedNode, ...]:
-        """All nodes but calls of local functions."""
-        return tuple(node for node in located_nodes(self.proto) if not node.is_call)
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        """The operators that the text names."""
-        return tuple(filter(None, self.given.get("op", ())))
-
-    @property
-    def domain(self) -> str:
-        """The domain that the text names, "" for ai.onnx."""
-        domain = self.text("domain")
-        return "" if is_onnx(domain) else domain
-
-    @property
-    def imported(self) -> int | None:
-        """The version of that domain that the model imports, None if it does not import it."""
-        return self.opset if is_onnx(self.domain) else imported(self.proto.opset_import, self.domain)
-
-    def text(self, name: str) -> str:
-        """Return a value of the text."""
-        return self.given.get(name, ("",))[0]
-
-    def number(self, name: str) -> int | None:
-        """Return a value of the text that is a number, None if it is none."""
-        text = self.text(name)
-        return int(text) if text.isdigit() else None
-
-    def of(self, operators: Iterable[str]) -> list[LocatedNode]:
-        """Return the nodes of operators, by names as texts write them; of all if none is named."""
-        names = {(key[1] if (key := canonical(name)) else name).lower() for name in operators}
-        return [item for item in self.nodes if not names or item.node.op_type.lower() in names]
-
-    def is_constant(self, body: object, name: str) -> bool:
-        """Return whether a value is an initializer or the result of a Constant, of the body or the main graph."""
-        graph = self.proto.graph
-        return name in self._constants[id(body)] or name in self._constants[id(graph)]
-
-    @cached_property
-    def _constants(self) -> dict[int, set[str]]:
-        found = {}
-        for body in self._bodies:
-            known = {output for node in body.node if node.op_type == "Constant" for output in node.output}
-            found[id(body)] = known | (
-                initializer_names(body) if isinstance(body, onnx.GraphProto) else set()
-            )
-        return found
-
-    @cached_property
-    def _bodies(self) -> list[Body]:
-        """The bodies of the model, which are kept so that none gets the id of another."""
-        return [located.body for located in bodies(self.proto)]
 
 
 def ask(question: str, model: Model, given: Mapping[str, tuple[str, ...]]) -> Finding:
     """Return the answer of a model to a question."""
     asked = Asked(model, given)
-    about_nodes = _OF_NODES.get(question)
-    return _of_nodes(asked, *about_nodes) if about_nodes else _OF_MODELS[question](asked)
-
-
-# What is asked of the model as a whole.
+    return ask_nodes(question, asked) if question in NODE_QUESTIONS else _OF_MODELS[question](asked)
 
 
 def _ir_newer(asked: Asked) -> Finding:
@@ -256,117 +166,5 @@ _OF_MODELS: dict[str, Callable[[Asked], Finding]] = {
     "illegal": _illegal,
 }
 
-
-# What is asked of each node of the operators that the text names.
-
-
-def _of_nodes(
-    asked: Asked, holds: Callable[[LocatedNode, Asked], bool], what: str, otherwise: str
-) -> Finding:
-    """Return whether there are nodes for which something holds, and where."""
-    operators = asked.operators
-    if holds is _any and not operators:
-        return Finding(None, "the text does not name the operator")
-    names = {**{name: asked.text(name) for name in asked.given}, "opset": asked.opset}
-    what, otherwise = what.format_map(names), otherwise.format_map(names)
-    nodes = asked.of(operators)
-    found = tuple(item.where for item in nodes if holds(item, asked))
-    label = " or ".join(operators) if operators else "node"
-    if found:
-        count = count_of(len(found), f"node of {label}" if operators else "node")
-        return Finding(True, f"it has {count}{f', {what}' if what else ''}", found)
-    if operators and not nodes:
-        return Finding(False, f"it has no {label}")
-    return Finding(False, f"it has no such {label}{f': {otherwise}' if otherwise else ''}")
-
-
-def _any(_item: LocatedNode, _asked: Asked) -> bool:
-    return True
-
-
-def _not_in_opset(item: LocatedNode, _asked: Asked) -> bool:
-    node = item.node
-    return item.form is None and (is_onnx(node.domain) or bool(versions(node.domain, node.op_type)))
-
-
-def _deprecated(item: LocatedNode, _asked: Asked) -> bool:
-    return item.form is not None and item.form.deprecated
-
-
-def _not_registered(item: LocatedNode, _asked: Asked) -> bool:
-    """Return whether the standard does not have it, or had it as an experiment of its first opset."""
-    known = versions(item.node.domain, item.node.op_type)
-    return item.form is None or item.form.deprecated or known[0:1] == (1,)
-
-
-def _of_version(item: LocatedNode, asked: Asked) -> bool:
-    version = asked.text("version")
-    return not version.isdigit() or (item.form is not None and item.form.since_version == int(version))
-
-
-def _has_attribute(item: LocatedNode, asked: Asked) -> bool:
-    return any(given.name == asked.text("attribute") for given in item.node.attribute)
-
-
-def _wrong_attribute(item: LocatedNode, asked: Asked) -> bool:
-    known = item.form.attributes if item.form else ()
-    return _has_attribute(item, asked) and asked.text("attribute") not in known
-
-
-def _other_attribute(item: LocatedNode, asked: Asked) -> bool:
-    """Return whether the attribute has another value; where it is not set, it has the default."""
-    own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
-    if own is None:
-        return (asked.opset or 0) >= 11
-    value = helper.get_attribute_value(own)
-    return (value.decode() if isinstance(value, bytes) else str(value)) != asked.text("value")
-
-
-def _input(item: LocatedNode, name: str) -> str:
-    """Return the value that is an input of a Resize or Upsample, "" if it is not given."""
-    inputs = item.node.input
-    at = 1 if len(inputs) == 2 and name == "scales" else _RESIZE_INPUTS.index(name)
-    return inputs[at] if at < len(inputs) else ""
-
-
-def _has_input(item: LocatedNode, asked: Asked) -> bool:
-    return bool(_input(item, asked.text("input")))
-
-
-def _computed_input(item: LocatedNode, asked: Asked) -> bool:
-    value = _input(item, asked.text("input"))
-    return bool(value) and not asked.is_constant(item.body, value)
-
-
-def _empty_input(item: LocatedNode, _asked: Asked) -> bool:
-    """Return whether it leaves out an input, or names one that it does not read, as roi of a Resize."""
-    return "" in item.node.input or (item.node.op_type == "Resize" and bool(_input(item, "roi")))
-
-
-def _negative_axis(item: LocatedNode, _asked: Asked) -> bool:
-    axes = {given.name: [given.i, *given.ints] for given in item.node.attribute}
-    return any(axis < 0 for axis in (*axes.get("axis", ()), *axes.get("axes", ())))
-
-
-_OF_NODES: dict[str, tuple[Callable[[LocatedNode, Asked], bool], str, str]] = {
-    "not-in-opset": (_not_in_opset, "not in opset {opset}", "opset {opset} has it"),
-    "deprecated": (_deprecated, "deprecated at opset {opset}", "opset {opset} has it"),
-    "not-registered": (_not_registered, "not of the standard", "it is of the standard"),
-    "has-operator": (_any, "", ""),
-    "has-version": (_of_version, "of version {version}", "it is of another version"),
-    "attribute": (
-        _wrong_attribute,
-        "with the attribute {attribute}",
-        "none has a wrong attribute {attribute}",
-    ),
-    "has-attribute": (_has_attribute, "with the attribute {attribute}", "none has {attribute}"),
-    "attribute-not": (_other_attribute, "whose {attribute} is not {value}", "{attribute} is {value}"),
-    "computed-input": (_computed_input, "whose {input} is computed", "{input} is a constant"),
-    "has-input": (_has_input, "with {input}", "none has {input}"),
-    "empty-input": (_empty_input, "with an empty or unread input", "none has an empty input"),
-    "negative-axis": (_negative_axis, "with an axis counted from the end", "no axis is counted from the end"),
-}
-"""What is asked, what is said of the nodes for which it holds, and what if it holds for none."""
-
-QUESTIONS = frozenset((*_OF_MODELS, *_OF_NODES))
+QUESTIONS = frozenset((*_OF_MODELS, *NODE_QUESTIONS))
 """The names by which `checks` of an error text ask."""

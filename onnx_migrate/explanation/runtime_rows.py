@@ -46,11 +46,14 @@ class RuntimeRelease:
 def runtime_rows(text: str) -> Table | RuntimeRelease | None:
     """Return the table of a runtime that a text names, or the release of it; None if the text names none.
 
+    A sentence that names a runtime without a release is no question about the runtime: most are error texts.
     Raises UsageError for a known runtime with a release that is not.
     """
     try:
         meant = understand(text)
     except UsageError:
+        return None
+    if meant.among_words and not meant.release:
         return None
     if meant.release or meant.among_words:
         return RuntimeRelease(resolve(text).members[0])

@@ -14,10 +14,10 @@ FOLDER = ROOT / "docs" / "errors"
 
 INDEX = """# Errors
 
-What tools say when they refuse an ONNX model, what it means, and what mends it; and the codes of onnx-migrate's own messages.
-`onnx-migrate explain "…"` recognises a pasted text, a whole traceback or a log (`… 2>&1 | onnx-migrate explain -`), and fills in
-its numbers and names; `onnx-migrate explain MODEL "…"` says whether a model would raise it, and at which nodes. `python -m
-tests.docs.errors_pages` writes these pages.
+These pages explain the errors of other tools that refuse an ONNX model, with cause and fix, and the codes of onnx-migrate's
+own messages. `onnx-migrate explain "…"` recognises a pasted text, a whole traceback or a log (`… 2>&1 | onnx-migrate explain -`),
+and fills in its numbers and names. `onnx-migrate explain MODEL "…"` tells whether a model would raise the error, and names the
+nodes. `python -m tests.docs.errors_pages` writes these pages.
 
 """
 
@@ -85,7 +85,7 @@ def _of_text(entry: ErrorText) -> str:
     ]
     if item.causes:
         parts.append(f"**Cause.** {_escaped(' '.join(item.causes))}\n")
-    parts.append("## What mends it\n")
+    parts.append("## Fix\n")
     for remedy in item.remedies:
         first, _, code = remedy.text.partition("\n")
         if remedy.command:
@@ -94,9 +94,9 @@ def _of_text(entry: ErrorText) -> str:
         if code:
             parts.append(f"```python\n{code}\n```\n")
     parts.append(
-        f'`onnx-migrate explain "…"` says this with the names and numbers of your text, and with a MODEL before it'
-        " whether that would raise it;"
-        f" `onnx-migrate explain {entry.name}` shows this page. All errors: [README.md](README.md).\n"
+        '`onnx-migrate explain "…"` prints this with the names and numbers of your text. With a MODEL before the text it'
+        " also names the nodes that cause the error."
+        f" `onnx-migrate explain {entry.name}` prints this page. All errors: [README.md](README.md).\n"
     )
     parts.append("Seen in:\n")
     parts += [f"- <{source}>" for source in entry.sources]

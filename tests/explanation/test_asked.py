@@ -82,6 +82,21 @@ def test_what_is_not_known_has_the_nearest_error_texts_and_its_operators() -> No
     assert found.operators == ("GridSample",)
 
 
+def test_the_nearest_error_texts_are_of_the_tool_that_the_text_names() -> None:
+    found = explain("E RKNN: this op is not supported: Foo, need <= 12 in the onnx opset")
+    assert isinstance(found, Unknown)
+    assert found.errors
+    assert all("rknn" in name or "load_onnx" in title for name, title in found.errors)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["RuntimeError: TensorRT currently supports only WeightsNChw", "something of QNN went wrong at last"],
+)
+def test_a_sentence_that_names_a_runtime_is_no_question_about_it(text: str) -> None:
+    assert isinstance(explain(text), Unknown)
+
+
 def test_words_of_nothing_have_nothing_near() -> None:
     found = explain("The quick brown fox jumps over the lazy dog")
     assert isinstance(found, Unknown)

@@ -9,9 +9,11 @@ import onnx
 import onnx.parser
 import pytest
 
+from onnx_migrate.explanation.asked_model import Finding
 from onnx_migrate.explanation.error_text import explanation_of
 from onnx_migrate.explanation.in_model import TARGET, ModelVerdict, ask_model
-from onnx_migrate.explanation.questions import _OF_NODES, QUESTIONS, Finding, ask
+from onnx_migrate.explanation.node_questions import NODE_QUESTIONS
+from onnx_migrate.explanation.questions import QUESTIONS, ask
 from onnx_migrate.inspection import load_structure
 from onnx_migrate.standard.error_texts import error_texts, find
 
@@ -45,6 +47,9 @@ def answer(path: str, question: str, **given: str) -> Finding:
 
 RESIZE = 'y = Resize <mode = "nearest"> (x, r, s)'
 WEIGHTS = "<float[8] r = {0,0,0,0,1,1,1,1}, float[4] s = {1,1,2,2}>"
+NORMALISED = "(x, w, w, w, w)"
+BLOCKS = "<int8[2,4] q = {1,2,3,4,5,6,7,8}, float[2,2] s = {1,2,3,4}>"
+NEW: dict[str, int] = {"opset": 21, "ir": 10}
 COMPUTED = "t = Neg(k) s = Neg(t) y = Upsample(x, s)"
 
 
@@ -117,6 +122,36 @@ COMPUTED = "t = Neg(k) s = Neg(t) y = Upsample(x, s)"
             {"nodes": "y = Softmax <axis = -1> (x)"},
             {"nodes": "y = Softmax <axis = 1> (x)"},
         ),
+        (
+            "lacks-attribute",
+            {"op": "Conv", "attribute": "strides"},
+            {"nodes": "y = Conv(x, w)", "inputs": "float[1,3,4,4] x, float[2,3,1,1] w"},
+            {"nodes": "y = Conv <strides = [1, 1]> (x, w)", "inputs": "float[1,3,4,4] x, float[2,3,1,1] w"},
+        ),
+        (
+            "lacks-attribute",
+            {"op": "Squeeze", "attribute": "axes"},
+            {"nodes": "y = Squeeze(x)", "opset": 13, "ir": 7},
+            {"nodes": "y = Squeeze(x, a)", "opset": 13, "ir": 7, "weights": "<int64[1] a = {0}>"},
+        ),
+        (
+            "attribute-is",
+            {"op": "BatchNormalization", "attribute": "training_mode", "value": "1"},
+            {"nodes": f"y = BatchNormalization <training_mode = 1> {NORMALISED}", "opset": 15, "ir": 8},
+            {"nodes": f"y = BatchNormalization <training_mode = 0> {NORMALISED}", "opset": 15, "ir": 8},
+        ),
+        (
+            "of-domain",
+            {"domain": "ai.onnx.ml"},
+            {"nodes": "y = ai.onnx.ml.Binarizer(x)", "more": ', "ai.onnx.ml": 3'},
+            {"nodes": "y = Relu(x)", "more": ', "ai.onnx.ml": 3'},
+        ),
+        (
+            "wrong-blocks",
+            {"op": "DequantizeLinear"},
+            {"nodes": "y = DequantizeLinear <axis = 0, block_size = 2> (q, s)", "weights": BLOCKS, **NEW},
+            {"nodes": "y = DequantizeLinear <axis = 1, block_size = 2> (q, s)", "weights": BLOCKS, **NEW},
+        ),
         ("illegal", {"op": "Relu"}, {"nodes": "y = Relu <alpha = 1.0> (x)"}, {"nodes": "y = Relu(x)"}),
         ("illegal", {}, {"nodes": "y = Relu(z)"}, {"nodes": "y = Relu(x)"}),
     ],
@@ -133,7 +168,7 @@ def test_questions_on_nodes(
 
 def test_every_question_on_nodes_is_asked_above() -> None:
     mark = next(mark for mark in test_questions_on_nodes.pytestmark if mark.name == "parametrize")  # type: ignore[attr-defined]
-    assert {case[0] for case in mark.args[1]} == {*_OF_NODES, "illegal"}
+    assert {case[0] for case in mark.args[1]} == {*NODE_QUESTIONS, "illegal"}
 
 
 def raises_in(path: str, question: str, **given: str) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from onnx_migrate.standard.error_texts.pasted import lower, plain
+from onnx_migrate.standard.error_texts.pasted import joined, lower, plain
 from onnx_migrate.standard.error_texts.patterns import Pattern
 from onnx_migrate.standard.error_texts.rows import ErrorText
 from onnx_migrate.standard.error_texts.tools import named_tools, owners
@@ -18,6 +18,9 @@ _Hit = tuple[int, int, ErrorText, dict[str, str], Pattern]
 
 _MOST = 100
 """Different findings of one error text."""
+
+_LONGEST_CUT = 100_000
+"""Characters of a text that is read again with the lines put together that a terminal cut within words."""
 
 _AROUND = 120
 """Characters before and after a finding in which a message names the tool that says it."""
@@ -41,17 +44,11 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     Where the words around it name another tool, a text is passed over: many tools say the same.
     Of two that stand at the same place the longer one counts, and what says little only where nothing else was found.
     """
-    whole = plain(text)
-    lowered = lower(whole)
-    hits = [
-        (start, end, entry, captured, pattern)
-        for entry in entries
-        for pattern in entry.patterns
-        for start, end, captured in pattern.find(whole, lowered)
-    ]
-    hits = [hit for hit in hits if not _is_of_another_tool(hit, lowered)]
-    if any(not hit[2].general for hit in hits):
-        hits = [hit for hit in hits if not hit[2].general]
+    entries = tuple(entries)
+    hits = _hits(text, entries)
+    if not _particular(hits) and "\n" in text[:_LONGEST_CUT]:
+        hits = _hits(joined(text[:_LONGEST_CUT]), entries) or hits
+    hits = _particular(hits) or hits
     grouped: dict[str, list[_Hit]] = {}
     for hit in _outermost(hits):
         grouped.setdefault(hit[2].name, []).append(hit)
@@ -67,6 +64,22 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     return tuple(sorted(found, key=lambda item: (item.entry.severity != "error", item.start)))
 
 
+def _hits(text: str, entries: Iterable[ErrorText]) -> list[_Hit]:
+    whole = plain(text)
+    lowered = lower(whole)
+    hits = (
+        (start, end, entry, captured, pattern)
+        for entry in entries
+        for pattern in entry.patterns
+        for start, end, captured in pattern.find(whole, lowered)
+    )
+    return [hit for hit in hits if not _is_of_another_tool(hit, lowered)]
+
+
+def _particular(hits: list[_Hit]) -> list[_Hit]:
+    return [hit for hit in hits if not hit[2].general]
+
+
 def _is_of_another_tool(hit: _Hit, lowered: str) -> bool:
     """Return whether the words around a finding name tools, and not the one whose text was found."""
     own = owners(hit[2].tool)
@@ -75,9 +88,9 @@ def _is_of_another_tool(hit: _Hit, lowered: str) -> bool:
 
 
 def _outermost(hits: list[_Hit]) -> Iterator[_Hit]:
-    """Yield, in the order of the text, the hits that lie in no other, and of equal ones the one with most values."""
+    """Yield, in the order of the text, the hits that lie in no other; of equal ones that with most fixed words, then values."""
     end = -1
-    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1], -len(hit[3]))):
+    for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1], -len(hit[4].words), -len(hit[3]))):
         if hit[1] > end:
             end = hit[1]
             yield hit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["decoded", "lower", "plain", "unquoted", "words_of"]
+__all__ = ["decoded", "joined", "lower", "plain", "unquoted", "words_of"]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)")
 _QUOTES = {
@@ -14,6 +14,8 @@ _QUOTES = {
 }
 """Quotes, which shells drop, the backslashes before them, the marks of Markdown and of quoted mail; lines of boxes are spaces."""
 _ENTITY = re.compile(r"&(?:[a-z]{2,6}|#x?[0-9a-fA-F]{1,5});")
+_NARROWEST = 40
+"""Columns that a terminal has at least: shorter lines were not cut."""
 _UPPER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -34,6 +36,17 @@ def plain(text: str) -> str:
     if "\\" in text:
         text = text.replace("\\n", " ").replace("\\r", " ")
     return " ".join(unquoted(text).split())
+
+
+def joined(text: str) -> str:
+    """Return text whose lines a terminal cut at its width, within words too, with these lines put together again."""
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    width = max(map(len, lines))
+    if width < _NARROWEST:
+        return text
+    # A terminal drops the space at which it cuts a line, which is one character shorter then.
+    ends = {width: "", width - 1: " "}
+    return "".join(line + ends.get(len(line), "\n") for line in lines)
 
 
 def unquoted(text: str) -> str:

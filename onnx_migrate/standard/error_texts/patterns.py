@@ -25,6 +25,7 @@ KINDS: Mapping[str, str] = {
     "release": r"\d{1,8}(?:\.\d{1,8}){0,3}",
     "type": r"[\w()]{1,60}",
     "name": _NAME,
+    "domain": r"(?:ai\.onnx|com|org)\.[\w.]{1,80}",
     "word": r"\S{1,200}",
     "maybe": r"\S{0,200}",
     "text": r".{0,240}?",

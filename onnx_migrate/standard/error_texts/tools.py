@@ -15,6 +15,10 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "onnx runtime": ("onnxruntimeerror",),
     "arm nn": ("armnn::",),
     "migraphx": ("migraphx",),
+    "rknn": ("rknn",),
+    "hailo": ("hailo_sdk", "hailo_model_zoo", "hailo_virtualenv"),
+    "qnn": ("qnnexecutionprovider", "qnnbackend", "qnndsp", "qnn graph"),
+    "openvino": ("openvino", "src/frontends/onnx/frontend"),
 }
 """By the word that a tool's name has in the tables of error texts, what its messages contain, in lower case."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 
+import pytest
+
 from onnx_migrate.standard.error_texts import error_texts
 from onnx_migrate.standard.error_texts.find import find
 
@@ -64,3 +66,13 @@ def test_megabytes_are_quick() -> None:
     start = time.process_time()
     find(log, error_texts())
     assert time.process_time() - start < 4
+
+
+@pytest.mark.parametrize("width", [79, 80, 100, 120])
+def test_a_text_that_a_terminal_cut_within_words(width: int) -> None:
+    text = (
+        f"{'x' * 70} No Op registered for Range with domain_version of 10, which the model of {'y' * 90} has"
+    )
+    cut = "\n".join(text[at : at + width] for at in range(0, len(text), width))
+    (found,) = find(cut, error_texts())
+    assert found.captures[0] == {"op": "Range", "opset": "10"}

@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from onnx_migrate.standard.error_texts.pasted import decoded, lower, plain, words_of
+from onnx_migrate.standard.error_texts.pasted import decoded, joined, lower, plain, words_of
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,20 @@ def test_bytes_that_are_no_text_are_read_too() -> None:
 
 def test_words() -> None:
     assert words_of("No Op registered, domain_version 10") == ["registered", "domain_version"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["a" * 60 + " No Op regis", "tered for Range"], "No Op registered for Range"),
+        (["a" * 60 + " No Op", "registered for Range", "b" * 66 + "c"], "No Op registered for Range"),
+        (["a" * 60 + " No Op regis\r", "tered for Range\r"], "No Op registered for Range"),
+    ],
+)
+def test_lines_that_a_terminal_cut_are_put_together(lines: list[str], text: str) -> None:
+    assert text in joined("\n".join(lines))
+
+
+@pytest.mark.parametrize("text", ["", "one line", "two\nshort lines", "x" * 80 + "\n" + "y" * 20 + "\nz"])
+def test_lines_that_end_by_themselves_stay(text: str) -> None:
+    assert joined(text).count("\n") >= text.count("\n") - (len(text) > 80)

@@ -1,0 +1,107 @@
+"""A model that is asked whether it would raise an error, with the values of the error text, and the form of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.explanation.operator_facts import canonical
+from onnx_migrate.inspection import LocatedNode, located_nodes
+from onnx_migrate.model.graphs import Body, bodies, initializer_names
+from onnx_migrate.model.model import Model
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["Asked", "Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer to one question: whether the model would raise the error, None if that cannot be told; and the nodes."""
+
+    raises: bool | None
+    reason: str
+    places: tuple[Where, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model, and the values of the error text with which it is asked; "" where the text does not say one."""
+
+    model: Model
+    given: Mapping[str, tuple[str, ...]]
+
+    @property
+    def proto(self) -> onnx.ModelProto:
+        """The structure of the model."""
+        return self.model.proto
+
+    @property
+    def opset(self) -> int | None:
+        """The opset of ai.onnx that the model imports."""
+        return onnx_opset(self.proto.opset_import, ir_version=self.proto.ir_version)
+
+    @cached_property
+    def nodes(self) -> tuple[LocatedNode, ...]:
+        """All nodes but calls of local functions."""
+        return tuple(node for node in located_nodes(self.proto) if not node.is_call)
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The operators that the text names."""
+        return tuple(filter(None, self.given.get("op", ())))
+
+    @property
+    def domain(self) -> str:
+        """The domain that the text names, "" for ai.onnx."""
+        domain = self.text("domain")
+        return "" if is_onnx(domain) else domain
+
+    @property
+    def imported(self) -> int | None:
+        """The version of that domain that the model imports, None if it does not import it."""
+        return self.opset if is_onnx(self.domain) else imported(self.proto.opset_import, self.domain)
+
+    def text(self, name: str) -> str:
+        """Return a value of the text, "" if it does not say one."""
+        return next(iter(self.given.get(name, ())), "")
+
+    def number(self, name: str) -> int | None:
+        """Return a value of the text that is a number, None if it is none."""
+        text = self.text(name)
+        return int(text) if text.isdigit() else None
+
+    def of(self, operators: Iterable[str]) -> list[LocatedNode]:
+        """Return the nodes of operators, by names as texts write them; of all if none is named."""
+        names = {(key[1] if (key := canonical(name)) else name).lower() for name in operators}
+        return [item for item in self.nodes if not names or item.node.op_type.lower() in names]
+
+    def is_constant(self, body: object, name: str) -> bool:
+        """Return whether a value is an initializer or the result of a Constant, of the body or the main graph."""
+        graph = self.proto.graph
+        return name in self._constants[id(body)] or name in self._constants[id(graph)]
+
+    def constant_shape(self, body: object, name: str) -> tuple[int, ...] | None:
+        """Return the shape of an initializer of the body or of the main graph, None if there is none of this name."""
+        graphs = [item for item in (body, self.proto.graph) if isinstance(item, onnx.GraphProto)]
+        tensors = (tensor for graph in graphs for tensor in graph.initializer if tensor.name == name)
+        return next((tuple(tensor.dims) for tensor in tensors), None)
+
+    @cached_property
+    def _constants(self) -> dict[int, set[str]]:
+        found = {}
+        for body in self._bodies:
+            known = {output for node in body.node if node.op_type == "Constant" for output in node.output}
+            found[id(body)] = known | (
+                initializer_names(body) if isinstance(body, onnx.GraphProto) else set()
+            )
+        return found
+
+    @cached_property
+    def _bodies(self) -> list[Body]:
+        """The bodies of the model, which are kept so that none gets the id of another."""
+        return [located.body for located in bodies(self.proto)]
