@@ -19,7 +19,7 @@ _CANNOT = ("onnx-migrate cannot mend", "onnx-migrate cannot fix")
 """How a remedy begins that says that no command helps."""
 
 _FIX_ALONE = r"onnx-migrate \{model\} out\.onnx --fix NAME=SIZE"
-_NOTHING_OPEN = "Every dim of this model's inputs is a number already: fixing dims does not help."
+"""The command that only gives numbers to open dims."""
 
 _CUSTOM = "onnx-migrate cannot write it with other operators. Export the model without it, or give the runtime its plugin."
 
@@ -74,7 +74,7 @@ def explanation_of(
     entry = found.entry
     every = [{**facts_of(entry, captured, text, model), **in_model} for captured in found.captures]
     facts = every[0]
-    remedies = tuple(_remedy(mend, facts) for mend in entry.mends if _fits(mend, facts))
+    remedies = _remedies(entry.mends, facts)
     if (
         entry.runtime
         and "op_unknown" in facts
@@ -106,10 +106,24 @@ def filled_text(text: str, facts: Facts) -> str:
     return re.sub(r"\{(\w+)(?:\|([^{}]*))?\}", lambda found: facts.get(found[1], found[2] or ""), text)
 
 
+def _remedies(mends: Iterable[Mend], facts: Facts) -> tuple[Remedy, ...]:
+    """Return what to do, without commands that do not change this model; why not, if there is nothing else."""
+    fitting = [mend for mend in mends if _fits(mend, facts)]
+    helping = tuple(_remedy(mend, facts) for mend in fitting if not _idle(mend, facts))
+    return helping or tuple(Remedy("", _idle(mend, facts)) for mend in fitting[:1])
+
+
+def _idle(mend: Mend, facts: Facts) -> str:
+    """Return why a command does not change the model, "" if it may."""
+    if "fixed" in facts and re.fullmatch(_FIX_ALONE, mend.command):
+        return "Every dim of this model's inputs is a number already: fixing dims does not help."
+    if "only_float32" in facts and "--precision fp32" in mend.command:
+        return "Every floating-point type of this model is float32 already: --precision fp32 does not help."
+    return ""
+
+
 def _remedy(mend: Mend, facts: Facts) -> Remedy:
     command, text = filled_text(mend.command, facts), filled_text(mend.text, facts)
-    if "fixed" in facts and re.fullmatch(_FIX_ALONE, mend.command):
-        return Remedy("", _NOTHING_OPEN)
     if "open_dims" in facts or "fixed" in facts:
         command = re.sub(
             r" ?--fix NAME=SIZE", f" {facts['open_dims']}" if "open_dims" in facts else "", command

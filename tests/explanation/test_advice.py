@@ -211,3 +211,20 @@ def test_what_is_advised_for_a_missing_kernel_makes_the_model_load(
     (command, _) = advice(str(refusal.value), path)
     assert cli(path, "out.onnx", *command.split(), "--no-simplify").code == 0
     onnxruntime.InferenceSession(str(folder / "out.onnx"), providers=["CPUExecutionProvider"])
+
+
+def test_a_comparison_that_failed_leads_to_verify(make: Make) -> None:
+    path = make("g (float[1,4] x) => (float[1,4] y) { y = Relu(x) }")
+    for text in (
+        "why is my accuracy lower than in PyTorch?",
+        "AssertionError: \nNot equal to tolerance rtol=0.001, atol=1e-05\n\nMismatched elements: 12 / 1000 (1.2%)",
+        "Tensor-likes are not close!\n\nMismatched elements: 3 / 8 (37.5%)",
+    ):
+        assert advice(text, path)[0].startswith("onnx-migrate verify ")
+
+
+def test_float32_is_not_advised_where_nothing_else_is(make: Make) -> None:
+    text = "[TensorRT v8502] No low-precision conv kernel available"
+    assert "--for tensorrt==8.5 --precision fp32" in advice(text)
+    (only,) = advice(text, make("g (float[1,4] x) => (float[1,4] y) { y = Relu(x) }"))[:1]
+    assert "fp32" not in only

@@ -86,7 +86,12 @@ def test_every_entry_has_a_tool_a_meaning_a_remedy_and_sources(entry: ErrorText)
     for mend in entry.mends:
         assert mend.command or mend.text
         assert not mend.command or mend.command.startswith(
-            ("onnx-migrate {model} ", "onnx-migrate inspect {model}", "onnx-migrate explain ")
+            (
+                "onnx-migrate {model} ",
+                "onnx-migrate inspect {model}",
+                "onnx-migrate explain ",
+                "onnx-migrate verify {model} ",
+            )
         )
     for sentence in entry.sentences:
         assert "\u2014" not in sentence.text
