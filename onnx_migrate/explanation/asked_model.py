@@ -85,11 +85,11 @@ class Asked:
         graph = self.proto.graph
         return name in self._constants[id(body)] or name in self._constants[id(graph)]
 
-    def constant_shape(self, body: object, name: str) -> tuple[int, ...] | None:
-        """Return the shape of an initializer of the body or of the main graph, None if there is none of this name."""
-        graphs = [item for item in (body, self.proto.graph) if isinstance(item, onnx.GraphProto)]
+    def initializer(self, body: object, name: str) -> onnx.TensorProto | None:
+        """Return an initializer of the body or of the main graph, None if there is none of this name."""
+        graphs = [graph for graph in (body, self.proto.graph) if isinstance(graph, onnx.GraphProto)]
         tensors = (tensor for graph in graphs for tensor in graph.initializer if tensor.name == name)
-        return next((tuple(tensor.dims) for tensor in tensors), None)
+        return next(tensors, None)
 
     @cached_property
     def _constants(self) -> dict[int, set[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from onnx_migrate.errors import Where
 from onnx_migrate.explanation.asked_model import Asked, Finding
@@ -109,16 +109,27 @@ def _of_domain(item: LocatedNode, asked: Asked) -> bool:
 
 def _wrong_blocks(item: LocatedNode, asked: Asked) -> bool:
     """Return whether the scale of a blocked quantisation has not one element for each block of the axis."""
-    shapes = [asked.constant_shape(item.body, name) for name in item.node.input[:2]]
+    tensors = [asked.initializer(item.body, name) for name in item.node.input[:2]]
     size = next((given.i for given in item.node.attribute if given.name == "block_size"), 0)
     axis = next((given.i for given in item.node.attribute if given.name == "axis"), 1)
-    if size < 1 or None in shapes:
+    if size < 1 or None in tensors:
         return False
-    data, scale = (list(shape or ()) for shape in shapes)
+    data, scale = (list(tensor.dims) for tensor in tensors if tensor is not None)
     if not -len(data) <= axis < len(data):
         return True
     data[axis] = -(-data[axis] // size)
     return data != scale
+
+
+def _asymmetric(item: LocatedNode, asked: Asked) -> bool:
+    """Return whether the zero point is uint8, which is the default, or a stored number other than 0."""
+    name = item.node.input[2] if len(item.node.input) > 2 else ""
+    zero_point = asked.initializer(item.body, name)
+    if not name:
+        return item.node.op_type == "QuantizeLinear"
+    if zero_point is None or zero_point.data_location == onnx.TensorProto.EXTERNAL:
+        return False
+    return zero_point.data_type == onnx.TensorProto.UINT8 or bool(numpy_helper.to_array(zero_point).any())
 
 
 def _input(item: LocatedNode, name: str) -> str:
@@ -167,6 +178,11 @@ NODE_QUESTIONS: Mapping[str, tuple[Callable[[LocatedNode, Asked], bool], str, st
         _wrong_blocks,
         "whose scale does not fit its axis and block size",
         "the scale fits axis and block size",
+    ),
+    "asymmetric": (
+        _asymmetric,
+        "whose zero point is not 0 in int8",
+        "each stored zero point is 0 in int8",
     ),
     "computed-input": (_computed_input, "whose {input} is computed", "{input} is a constant"),
     "has-input": (_has_input, "with {input}", "none has {input}"),

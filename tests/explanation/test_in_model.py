@@ -47,6 +47,7 @@ def answer(path: str, question: str, **given: str) -> Finding:
 
 RESIZE = 'y = Resize <mode = "nearest"> (x, r, s)'
 WEIGHTS = "<float[8] r = {0,0,0,0,1,1,1,1}, float[4] s = {1,1,2,2}>"
+QUANTIZED = "y = QuantizeLinear(x, s, z)"
 NORMALISED = "(x, w, w, w, w)"
 BLOCKS = "<int8[2,4] q = {1,2,3,4,5,6,7,8}, float[2,2] s = {1,2,3,4}>"
 NEW: dict[str, int] = {"opset": 21, "ir": 10}
@@ -151,6 +152,24 @@ COMPUTED = "t = Neg(k) s = Neg(t) y = Upsample(x, s)"
             {"op": "DequantizeLinear"},
             {"nodes": "y = DequantizeLinear <axis = 0, block_size = 2> (q, s)", "weights": BLOCKS, **NEW},
             {"nodes": "y = DequantizeLinear <axis = 1, block_size = 2> (q, s)", "weights": BLOCKS, **NEW},
+        ),
+        (
+            "asymmetric",
+            {"op": "QuantizeLinear"},
+            {"nodes": QUANTIZED, "weights": "<float s = {1.0}, int8 z = {3}>", "opset": 13, "ir": 7},
+            {"nodes": QUANTIZED, "weights": "<float s = {1.0}, int8 z = {0}>", "opset": 13, "ir": 7},
+        ),
+        (
+            "asymmetric",
+            {"op": "QuantizeLinear"},
+            {"nodes": QUANTIZED, "weights": "<float s = {1.0}, uint8 z = {0}>", "opset": 13, "ir": 7},
+            {"nodes": "y = Relu(x)", "opset": 13, "ir": 7},
+        ),
+        (
+            "asymmetric",
+            {"op": ""},
+            {"nodes": "y = QuantizeLinear(x, s)", "weights": "<float s = {1.0}>", "opset": 13, "ir": 7},
+            {"nodes": "y = DequantizeLinear(x, s)", "inputs": "int8[2] x, float s", "opset": 13, "ir": 7},
         ),
         ("illegal", {"op": "Relu"}, {"nodes": "y = Relu <alpha = 1.0> (x)"}, {"nodes": "y = Relu(x)"}),
         ("illegal", {}, {"nodes": "y = Relu(z)"}, {"nodes": "y = Relu(x)"}),
