@@ -11,6 +11,7 @@ from onnx_migrate.verify.kernel.arrays import (
     in_blocks,
     is_float,
     same_bits,
+    sum_of_squares,
 )
 
 X = np.float32([1, -3, np.nan, np.inf])
@@ -47,3 +48,15 @@ def test_the_same_bits_are_the_same_bytes():
     assert not same_bits(X[::2], X[::2]), "not known: not in one piece"
     assert differing_bits(X, np.float32([1, 3, np.nan, 5])) == 2
     assert differing_bits(X, np.float32([1, -3, -np.nan, np.inf])) == 0, "all NaN are the same"
+
+
+def test_a_block_has_a_million_elements():
+    sizes = [a.size for a, _ in in_blocks(np.zeros(2_500_000, np.int8), np.zeros(2_500_000, np.int8))]
+    assert sizes == [1 << 20, 1 << 20, 2_500_000 - (2 << 20)], "at most 8 MB in double precision"
+
+
+def test_squares_are_summed_on_one_thread(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(np, "dot", lambda a, b: sizes.append(a.size) or 1.0)
+    sum_of_squares(np.ones(20_000))
+    assert sizes == [8192, 8192, 20_000 - 2 * 8192], "OpenBLAS starts threads for longer products"

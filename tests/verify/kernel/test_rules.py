@@ -57,7 +57,6 @@ def test_a_few_steps_below_the_least_normal_number_are_allowed():
     tiny = np.array([2 * step, step, 0], np.float16)
     assert observed(tiny, tiny + np.float16(2 * step)).agrees
     assert observed(tiny, tiny + np.float16(3 * step)).problem
-    assert allowance(Tolerance(), 0.0, 0.0, F32) == 2 * 2.0**-149
 
 
 @pytest.mark.parametrize(("noise", "times", "agrees"), [(1e-4, 9, True), (1e-4, 11, False), (1e-6, 9, True)])
@@ -279,3 +278,15 @@ def test_simplification_is_judged_beside_the_result_without_it():
     assert worse_than(X, moved, off(X, 1.005e-3)) == ""
     assert "0.0011 of its largest value, and by 0.001 without" in worse_than(X, moved, off(X, 1.1e-3))
     assert "NaN" in worse_than(X, moved, off(X, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "smallest"), [(np.float64, 2.0**-1074), (np.float32, 2.0**-149), (np.float16, 2.0**-24)]
+)
+def test_two_steps_of_the_smallest_number_are_allowed_beside_zeros(dtype, smallest):
+    assert allowance(Tolerance(), 0.0, 0.0, np.dtype(dtype)) == 2 * smallest
+
+
+def test_the_ceiling_of_floats_of_8_bits_is_a_quarter():
+    ones = np.ones(4, pytest.importorskip("ml_dtypes").float8_e4m3fn)
+    assert allowance(Tolerance(), 1.0, 1.0, ones.dtype) == 0.25
