@@ -1,8 +1,7 @@
 """The part of the proof that decides: it takes evidence and returns a verdict. It imports numpy and the verdicts only.
 
-Everything else in `verify` proposes evidence: it chooses inputs, runs models, and measures how rounding moves the original.
-A fault there can lose a proof. A fault here can create a wrong one, so the kernel stays below 600 lines. Its eight rules and
-where each is written are in docs/maintainers/proof-kernel.md.
+Everything else in `verify` proposes evidence. A fault there can lose a proof. A fault here can create a wrong one, so the
+kernel stays below 600 lines. docs/maintainers/proof-kernel.md has its eight rules.
 """
 
 from __future__ import annotations

@@ -58,24 +58,12 @@ def _left_out(measurement: Measurement, original: Array) -> Array | None:
     return np.logical_or.reduce(fitting) if fitting else None
 
 
-def allowance(tolerance: Tolerance, scale: float, noise: float, dtype: np.dtype[np.generic]) -> float:
-    """Return the absolute difference that rounding explains (rule 2) in an output of this scale, noise and type."""
-    return max(_floor(tolerance, scale, dtype), min(_rounding(tolerance, noise), _ceiling(scale, dtype)))
-
-
 def _floor(tolerance: Tolerance, scale: float, dtype: np.dtype[np.generic]) -> float:
+    """Return the absolute difference that is always allowed in an output of this scale and type (rule 2)."""
     precision = precision_of(dtype)
     ulps = precision.floor if tolerance.floor is None else tolerance.floor
     smallest = SUBNORMAL_STEPS * precision.eps * precision.least_normal
     return max(ulps * max(tolerance.eps, precision.eps) * scale, smallest)
-
-
-def _ceiling(scale: float, dtype: np.dtype[np.generic]) -> float:
-    return precision_of(dtype).ceiling * scale
-
-
-def _rounding(tolerance: Tolerance, noise: float) -> float:
-    return (NOISE_FACTOR if tolerance.factor is None else tolerance.factor) * noise
 
 
 def _floats(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
@@ -92,22 +80,23 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
     if tolerance.is_given:
         return _within_given(entry, original, result, tolerance, gap)
     scale = _scale(gap.scale, measurement.scale)
+    floor, ceiling = _floor(tolerance, scale, original.dtype), precision_of(original.dtype).ceiling * scale
+    factor = NOISE_FACTOR if tolerance.factor is None else tolerance.factor
     explained = AGAIN_FACTOR * measurement.explanation.largest if measurement.explanation else 0.0
-    rounding = max(_rounding(tolerance, measurement.largest), explained)
-    seen = max(AGAIN_FACTOR * measurement.largest, explained)
-    ceiling = _ceiling(scale, original.dtype)
-    floor = _floor(tolerance, scale, original.dtype)
-    entry = replace(entry, allowed=max(floor, min(rounding, ceiling)))
-    usual = max(floor, min(max(_rounding(tolerance, measurement.typical), explained), ceiling))
+    entry = replace(entry, allowed=max(floor, min(max(factor * measurement.largest, explained), ceiling)))
+    usual = max(floor, min(max(factor * measurement.typical, explained), ceiling))
     if entry.problem:
         return entry
     if gap.largest > entry.allowed:
-        if gap.largest <= seen:
+        if gap.largest <= max(AGAIN_FACTOR * measurement.largest, explained):
             share = gap.largest / (scale or gap.largest)
             return replace(
                 entry, doubt=_not_told_apart(entry.output, f"by up to {share:.2g} of its largest value")
             )
-        return replace(entry, problem=_excess(original, result, entry.allowed, gap.largest))
+        wrong = sum(
+            int(np.count_nonzero(error > entry.allowed)) for _, error in finite_parts(original, result)
+        )
+        return replace(entry, problem=_text(wrong, original.size, gap.largest, entry.allowed))
     if gap.typical > usual:
         mean = f"elements differ by {gap.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
         return replace(entry, problem=mean)
@@ -130,11 +119,6 @@ def _within_given(
     if wrong and not entry.problem:
         return replace(entry, problem=_text(wrong, original.size, gap.largest, entry.allowed))
     return entry
-
-
-def _excess(original: Array, result: Array, allowed: float, largest: float) -> str:
-    wrong = sum(int(np.count_nonzero(error > allowed)) for _, error in finite_parts(original, result))
-    return _text(wrong, original.size, largest, allowed)
 
 
 def _text(wrong: int, size: int, largest: float, allowed: float) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from onnx_migrate.verdicts import Comparison, Kind
-from onnx_migrate.verify.kernel import Measurement, Observation, Tolerance, decide, judge
+from onnx_migrate.verify.kernel import Measurement, Observation, Tolerance, decide, decision, judge
 from onnx_migrate.verify.kernel.decision import Coverage, coverage
 
 X = np.linspace(-1, 1, 100, dtype=np.float32)
@@ -44,3 +46,23 @@ def test_an_output_that_differs_decides_before_one_that_is_open():
     entries = [entry(doubt="open"), entry(problem="wrong")]
     assert decide(entries, {}) == (Kind.DIFFERS, "output 'y': wrong")
     assert decide(entries[:1], {"y": Coverage(1, 1.0)}) == (Kind.UNVERIFIED, "open")
+
+
+def test_the_kernel_is_small_and_stands_alone():
+    sources = [file.read_text() for file in Path(decision.__file__).parent.glob("*.py")]
+    assert sum(len(source.splitlines()) for source in sources) <= 600
+    imports = {
+        line.split()[1]
+        for source in sources
+        for line in source.splitlines()
+        if line.startswith(("import ", "from "))
+    }
+    outside = {name for name in imports if name.startswith("onnx_migrate") and ".verify.kernel" not in name}
+    assert outside == {"onnx_migrate.verdicts"}
+    assert {name for name in imports if not name.startswith("onnx_migrate")} <= {
+        "__future__",
+        "collections.abc",
+        "dataclasses",
+        "numpy",
+        "typing",
+    }

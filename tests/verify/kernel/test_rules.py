@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from onnx_migrate.verify.kernel import Explanation, Measurement, Observation, Tolerance, judge
-from onnx_migrate.verify.kernel.rules import allowance, beyond_one_node, worse_than
+from onnx_migrate.verify.kernel.rules import beyond_one_node, worse_than
 
 X = np.linspace(-1, 1, 1001, dtype=np.float32)
-F32 = np.dtype(np.float32)
 ULP = 2.0**-23
 
 
@@ -280,13 +279,14 @@ def test_simplification_is_judged_beside_the_result_without_it():
     assert "NaN" in worse_than(X, moved, off(X, np.nan))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "smallest"), [(np.float64, 2.0**-1074), (np.float32, 2.0**-149), (np.float16, 2.0**-24)]
-)
-def test_two_steps_of_the_smallest_number_are_allowed_beside_zeros(dtype, smallest):
-    assert allowance(Tolerance(), 0.0, 0.0, np.dtype(dtype)) == 2 * smallest
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_two_steps_of_the_smallest_number_are_allowed_beside_zeros(dtype):
+    zeros, step = np.zeros(4, dtype), np.finfo(dtype).smallest_subnormal
+    assert observed(zeros, off(zeros, 2 * step)).agrees
+    assert observed(zeros, off(zeros, 3 * step)).problem
+    assert observed(zeros, zeros - 2 * step).allowed == 2 * step
 
 
 def test_the_ceiling_of_floats_of_8_bits_is_a_quarter():
     ones = np.ones(4, pytest.importorskip("ml_dtypes").float8_e4m3fn)
-    assert allowance(Tolerance(), 1.0, 1.0, ones.dtype) == 0.25
+    assert observed(ones, off(ones, 0.25), largest=1.0).allowed == 0.25
