@@ -61,9 +61,6 @@ class Measurement:
     explanation: Explanation | None = None
 
 
-NOTHING_MEASURED = Measurement()
-
-
 @dataclass(frozen=True, eq=False)
 class Observation:
     """One tensor of an output, as both models computed it from the same inputs in the same runtime and configuration.
@@ -75,4 +72,4 @@ class Observation:
     original: Array | None
     result: Array | None
     tolerance: Tolerance = field(default_factory=Tolerance)
-    measurement: Measurement = NOTHING_MEASURED
+    measurement: Measurement = field(default_factory=Measurement)

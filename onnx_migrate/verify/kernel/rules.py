@@ -111,19 +111,17 @@ def _scale(scale: float, scale_of_all: float) -> float:
 def _within_given(
     entry: Comparison, original: Array, result: Array, tolerance: Tolerance, gap: Difference
 ) -> Comparison:
-    """Compare with the limit that the user gave."""
     rtol, atol = tolerance.rtol or 0.0, tolerance.atol or 0.0
     entry = replace(entry, allowed=atol + rtol * gap.scale if gap.elements else 0.0)
     parts = finite_parts(original, result)
     wrong = sum(int(np.count_nonzero(error > atol + rtol * magnitude)) for magnitude, error in parts)
-    if wrong and not entry.problem:
-        return replace(entry, problem=_text(wrong, original.size, gap.largest, entry.allowed))
-    return entry
+    problem = _text(wrong, original.size, gap.largest, entry.allowed) if wrong else ""
+    return replace(entry, problem=entry.problem or problem)
 
 
 def _text(wrong: int, size: int, largest: float, allowed: float) -> str:
-    text = f"{wrong} of {_elements(size)} differ by more than is allowed:"
-    return f"{text} the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
+    size_text = f"the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
+    return f"{wrong} of {_elements(size)} differ by more than is allowed: {size_text}"
 
 
 def _discrete(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
@@ -159,8 +157,8 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
         return entry if differing <= few else replace(entry, doubt=_not_told_apart(entry.output, share))
     if changed and differing <= few:
         return replace(entry, doubt=_not_told_apart(entry.output, "in other elements on each run"))
-    problem = f"{differing} of {_elements(original.size)} are not equal"
-    return replace(entry, problem=problem + (f", by up to {largest:.3g}" if largest else ""))
+    distance = f", by up to {largest:.3g}" if largest else ""
+    return replace(entry, problem=_unequal(differing, original.size) + distance)
 
 
 def _not_told_apart(output: str, share: str) -> str:
@@ -168,6 +166,10 @@ def _not_told_apart(output: str, share: str) -> str:
         f"rounding alone changes output {output!r} of the original {share}, so a fault cannot be told from rounding;"
         " give inputs on which it is stable with --input-data"
     )
+
+
+def _unequal(count: int, size: int) -> str:
+    return f"{count} of {_elements(size)} {'is' if count == 1 else 'are'} not equal"
 
 
 def _elements(count: int) -> str:
@@ -186,7 +188,7 @@ def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
         return f"{original.dtype}{list(original.shape)} became {recomputed.dtype}{list(recomputed.shape)}"
     if not is_float(original):
         differing = int(np.count_nonzero(original != recomputed))
-        return f"{differing} of {_elements(original.size)} are not equal" if differing else ""
+        return _unequal(differing, original.size) if differing else ""
     gap, differing = Difference.between(original, recomputed), differing_bits(original, recomputed)
     if gap.problem:
         return "NaN or infinities are at different positions"

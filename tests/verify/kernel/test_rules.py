@@ -147,7 +147,7 @@ def test_discrete_elements_are_equal(dtype):
     values = (IDS % 2).astype(dtype)
     after = values.copy()
     after[5] = not after[5]
-    assert "1 of 1000 elements are not equal" in observed(values, after).problem
+    assert "1 of 1000 elements is not equal" in observed(values, after).problem
 
 
 def test_an_element_that_rounding_changes_in_the_original_may_differ_and_others_may_not():
