@@ -27,7 +27,7 @@ __all__ = ["AS_ASKED", "Behind", "Chain", "Link", "Obligation", "OtherNumbers", 
 
 _FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
-AS_ASKED = "as it was asked to"
+AS_ASKED = "as you asked"
 """Why most passes change numbers, as the end of a sentence."""
 
 
