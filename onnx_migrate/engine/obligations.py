@@ -130,11 +130,11 @@ class OtherNumbers(Obligation):
         if self.unmeasured:
             text = f"the numbers were not compared with the original's: {self.unmeasured}"
             return Statement(self.subject, text, Kind.UNVERIFIED)
-        if not self.limited:
-            return statement_on(self.subject, distance)
         floats = {
             value.name for value in before.proto.graph.output if value.type.tensor_type.elem_type in _FLOATS
         }
+        if not self.limited:
+            return statement_on(self.subject, distance, floats)
         return within_limits(self.subject, self.limited, distance, floats)
 
 

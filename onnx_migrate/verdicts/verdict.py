@@ -36,7 +36,8 @@ class Distance:
     """How far another model's outputs are from the original's, over all feeds, without optimisation.
 
     `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
-    `reshaped` is whether it has another shape, so that no difference could be computed.
+    `reshaped` is whether it has another shape, so that no difference could be computed. `largest` is infinite for integers,
+    booleans and texts that are not equal.
     """
 
     output: str
@@ -49,6 +50,8 @@ class Distance:
             return f"output {self.output!r} has another shape on the verifier's inputs"
         if not self.largest:
             return "the outputs are the same on the verifier's inputs"
+        if math.isinf(self.largest):  # of integers, booleans and texts no difference is measured
+            return f"elements of output {self.output!r} differ on the verifier's inputs"
         return f"output {self.output!r} differs by up to {self.largest:.3g} of {self.scale:.3g} on the verifier's inputs"
 
 

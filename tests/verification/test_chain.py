@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from onnx_migrate import UsageError, VerificationFailed, default_pipeline, migrate
 from onnx_migrate.engine.obligations import Behind, Obligation, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass
+from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.html.contents import verdict_text
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -284,7 +285,7 @@ def test_inputs_of_the_users_go_through_every_link() -> None:
 
 
 def test_the_distance_is_that_of_the_result_and_not_of_a_model_before_it() -> None:
-    behind = Behind(Model(onnx.ModelProto()), Verdict(Kind.VERIFIED), Distance("y", 1.0, 4.0))
+    behind = Behind(load(model(NET)), Verdict(Kind.VERIFIED), Distance("y", 1.0, 4.0))
     found = OtherNumbers("p", "s").prove(None, behind.result, behind.result, behind)
     assert said(found) == [
         "s: other numbers, as you asked: output 'y' differs by up to 25 % of its largest value"
