@@ -118,7 +118,7 @@ class OtherNumbers(Obligation):
         if statement.kind is not Kind.VERIFIED and verdict.verified and (self.limited or self.unmeasured):
             verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=str(statement))
         model = f"the model after {self.by}"
-        stand_in = f"passes behind {self.by}: {model} stood in for the original"
+        stand_in = f"{model} stood in for the original in the comparison of the passes behind it"
         return replace(
             verdict,
             statements=(statement, *verdict.statements),

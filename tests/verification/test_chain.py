@@ -215,12 +215,20 @@ def test_segments_without_other_numbers_are_one_statement() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "text"),
     [
-        ("17 (float[2] x) => (float[2] y) { r = RandomNormalLike(x)  y = Add(x, r) }", {}, "fixed numbers stood in"),
-        (NET, {"outputs": "b"}, "the part as it was cut out stood in for the original"),
-        ("17 (float[2] x, float k) => (float[2] y) { y = Mul(x, k) }", {"fix_values": "k=2"}, "'k' fixed stood in"),
+        (
+            "17 (float[2] x) => (float[2] y) { r = RandomNormalLike(x)  y = Add(x, r) }",
+            {},
+            "fixed numbers stood in",
+        ),
+        (NET, {"outputs": "b"}, "the part that was cut out stood in for the whole model"),
+        (
+            "17 (float[2] x, float k) => (float[2] y) { y = Mul(x, k) }",
+            {"fix_values": "k=2"},
+            "constants stood in for the values of 'k'",
+        ),
         (NET, {"precision": "fp16"}, "the model after precision stood in for the original"),
     ],
-)  # fmt: skip
+)
 def test_what_was_run_instead_of_the_original_is_said(
     source: str, options: dict[str, Any], text: str
 ) -> None:
