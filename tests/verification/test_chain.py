@@ -28,9 +28,8 @@ IDS = "17 (int64[N] i, float[N,4] x) => (float[N,4] y, int64[N] j) <float[9,4] t
 
 def scaled(proto: onnx.ModelProto, factor: float) -> None:
     for tensor in proto.graph.initializer:
-        tensor.CopyFrom(
-            numpy_helper.from_array(numpy_helper.to_array(tensor) * np.float32(factor), tensor.name)
-        )
+        array = numpy_helper.to_array(tensor)
+        tensor.CopyFrom(numpy_helper.from_array((array * factor).astype(array.dtype), tensor.name))
 
 
 @dataclass(frozen=True)
@@ -146,6 +145,12 @@ def test_the_distance_of_the_result_from_the_original_is_held_to_the_limit(limit
     found = verdict(NET, Scales(limit=limit))
     assert found.kind is kind
     assert ("beyond the limit" in found.reason) == (kind is Kind.UNVERIFIED)
+
+
+def test_passes_behind_one_with_a_limit_use_it_up_too() -> None:
+    found = verdict(LINE, Scales(limit=0.005), Silent(factor=1.02), rtol=0.1)
+    assert found.kind is Kind.UNVERIFIED
+    assert "differs by up to 2" in found.reason
 
 
 def test_beyond_the_limit_nothing_is_written_where_a_proof_is_required() -> None:
@@ -290,6 +295,26 @@ def test_inputs_of_the_users_go_through_every_link() -> None:
     assert [feed.name for feed in found.feeds] == ["input_data"]
     with pytest.raises(UsageError, match="another value than the one that it is fixed to"):
         verdict(source, input_data={"x": x, "k": np.float32(3)}, **options)
+
+
+@pytest.mark.parametrize("place", ["precision", None])
+def test_an_obligation_gets_the_inputs_for_the_model_before_its_pass(place: str | None) -> None:
+    """Which `precision` with float16 inputs changes for the links behind it."""
+    kinds: list[str] = []
+
+    class Records(Doubled):
+        def prove(self, prover: Any, before: Model, after: Model, behind: Behind) -> Verdict:
+            kinds.append(str(prover.settings.feeds.sets[0].inputs["x"].dtype))
+            return behind.verdict
+
+    class Recorded(Doubles):
+        def apply(self, model: Model, log: ChangeLog) -> PassResult:
+            return PassResult(super().apply(model, log).model, Records())
+
+    asked: dict[str, Any] = {"precision": "fp16", "precision_io": True, "simplify": False}
+    pipeline = default_pipeline(**asked).add(Recorded(), before=place)
+    migrate(model(LINE), pipeline=pipeline, input_data={"x": np.float32([[1, 2, 3, 4]])}, **asked, **HERE)
+    assert kinds == ["float32" if place else "float16"]
 
 
 def test_the_distance_is_that_of_the_result_and_not_of_a_model_before_it() -> None:
