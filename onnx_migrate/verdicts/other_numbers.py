@@ -82,4 +82,6 @@ def percent(share: float) -> str:
 
 def _share(distance: Distance) -> float:
     """Return a distance as a share of the largest value of its output."""
-    return math.inf if distance.reshaped else distance.largest / (distance.scale or 1.0)
+    if distance.reshaped or distance.problem:
+        return math.inf
+    return distance.largest / (distance.original_scale or distance.scale or 1.0)

@@ -37,15 +37,20 @@ class Distance:
 
     `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
     `reshaped` is whether it has another shape, so that no difference could be computed. `largest` is infinite for integers,
-    booleans and texts that are not equal.
+    booleans and texts that are not equal. `original_scale` is the largest magnitude in the original, and `problem` says how NaN
+    and infinities differ, "" if they do not.
     """
 
     output: str
     largest: float
     scale: float
     reshaped: bool = False
+    original_scale: float = 0.0
+    problem: str = ""
 
     def __str__(self) -> str:
+        if self.problem:
+            return f"output {self.output!r} has {self.problem} on the verifier's inputs"
         if self.reshaped:
             return f"output {self.output!r} has another shape on the verifier's inputs"
         if not self.largest:

@@ -153,6 +153,25 @@ def test_passes_behind_one_with_a_limit_use_it_up_too() -> None:
     assert "differs by up to 2" in found.reason
 
 
+@dataclass(frozen=True)
+class Breaks(Scales):
+    """Makes NaN of numbers below 0."""
+
+    name = "breaks"
+
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
+        model.proto.graph.node[-1].op_type = "Sqrt"
+        return PassResult(model, OtherNumbers(self.name, "scaled", limited=(RoundedOutput("y", 0.0, 0.5),)))
+
+
+def test_nan_that_the_original_does_not_have_is_beyond_every_limit() -> None:
+    found = verdict(LINE, Breaks())
+    assert found.kind is Kind.UNVERIFIED
+    assert found.reason.startswith(
+        "scaled: beyond the limit that you asked for: output 'y' has another shape, or NaN"
+    )
+
+
 def test_beyond_the_limit_nothing_is_written_where_a_proof_is_required() -> None:
     with pytest.raises(VerificationFailed, match="scaled: beyond the limit that you asked for") as caught:
         verdict(NET, Scales(limit=1e-5), verify="require")
