@@ -53,7 +53,8 @@ class Part(Obligation):
         parts = [after, *([] if self.rest is None else [self.rest])]
         start = prove_parts(prover, before, parts, settings, joined)
         doubt = "the part was not compared with the whole model"
-        return from_stand_in(verdict, start, "the part as it was cut out", doubt)
+        stand_in = "the part that was cut out stood in for the whole model"
+        return from_stand_in(verdict, start, "the part as it was cut out", stand_in, doubt)
 
 
 @register_pass

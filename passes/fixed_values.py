@@ -52,10 +52,10 @@ class Fed(Obligation):
         if settings.feeds is not None:
             settings = replace(settings, input_data=self.feeds_after(settings.feeds, before, after))
         start = prove_parts(prover, before, [self.with_defaults], settings, after, self.values)
-        against = f"the original with {listed(map(repr, self.values))} fixed"
-        return from_stand_in(
-            verdict, start, against, "the original was not run with the values that are fixed"
-        )
+        names = listed(map(repr, self.values))
+        stand_in = f"constants stood in for the values of {names}"
+        doubt = "the original was not run with the values that are fixed"
+        return from_stand_in(verdict, start, f"the original with {names} fixed", stand_in, doubt)
 
 
 @register_pass

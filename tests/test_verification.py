@@ -255,6 +255,18 @@ def test_a_simplification_that_a_runtime_computes_wrongly_is_left_out(faulty: ob
     assert len(off.model.graph.node) == 3
 
 
+@pytest.mark.long
+def test_statements_are_on_the_result_without_the_simplification_that_a_runtime_computes_wrongly(
+    faulty: object,
+) -> None:
+    original = marked(TWICE, "NEEDS=Identity")
+    report = migrate(original, prove_in="faulty", precision="fp16", **HERE).report
+    assert "left-out" in {note.code for note in report.notes}
+    assert report.verification is not None
+    assert [statement.subject for statement in report.verification.statements] == ["conversion", "float16"]
+    assert str(report.verification.statements[0]) == "conversion: bit-identical"
+
+
 @pytest.mark.parametrize(("doc", "code"), [("REFUSE", "runtime-fails"), ("NEEDS=None", "")])
 def test_a_result_that_a_runtime_does_not_run_is_not_returned(faulty: object, doc: str, code: str) -> None:
     if not code:  # both are off alike, which is not the migration's fault

@@ -27,7 +27,7 @@ __all__ = ["AS_ASKED", "Behind", "Chain", "Link", "Obligation", "OtherNumbers", 
 
 _FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
-AS_ASKED = "as it was asked to"
+AS_ASKED = "as you asked"
 """Why most passes change numbers, as the end of a sentence."""
 
 
@@ -118,7 +118,7 @@ class OtherNumbers(Obligation):
         if statement.kind is not Kind.VERIFIED and verdict.verified and (self.limited or self.unmeasured):
             verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=str(statement))
         model = f"the model after {self.by}"
-        stand_in = f"passes behind {self.by}: {model} stood in for the original"
+        stand_in = f"{model} stood in for the original in the comparison of the passes behind it"
         return replace(
             verdict,
             statements=(statement, *verdict.statements),
@@ -130,11 +130,11 @@ class OtherNumbers(Obligation):
         if self.unmeasured:
             text = f"the numbers were not compared with the original's: {self.unmeasured}"
             return Statement(self.subject, text, Kind.UNVERIFIED)
-        if not self.limited:
-            return statement_on(self.subject, distance)
         floats = {
             value.name for value in before.proto.graph.output if value.type.tensor_type.elem_type in _FLOATS
         }
+        if not self.limited:
+            return statement_on(self.subject, distance, floats)
         return within_limits(self.subject, self.limited, distance, floats)
 
 

@@ -33,6 +33,8 @@ class Deviation:
 
     def __str__(self) -> str:
         name, limit = f"output {self.output!r}", f" (limit {percent(self.limit)})" if self.limit else ""
+        if math.isinf(self.share) and self.counted:
+            return f"elements of {name} differ{limit}"
         if math.isinf(self.share):
             return f"{name} has another shape, or NaN or infinities in other places"
         if not self.share:
@@ -62,12 +64,14 @@ def within_limits(
     return Statement(subject, f"beyond the limit that you asked for: {worst}", Kind.UNVERIFIED)
 
 
-def statement_on(subject: str, distance: Distance | None) -> Statement:
-    """Return the statement on a result that may differ by any amount."""
+def statement_on(subject: str, distance: Distance | None, floats: Collection[str]) -> Statement:
+    """Return the statement on a result that may differ by any amount; `floats` are as in `within_limits`."""
     if distance is None:
         text = "other numbers, as you asked; how far they are from the original's was not measured"
         return Statement(subject, text, Kind.UNVERIFIED)
-    return Statement(subject, f"other numbers, as you asked: {Deviation(distance.output, _share(distance))}")
+    counted = distance.output not in floats and not distance.reshaped
+    deviation = Deviation(distance.output, _share(distance), counted=counted)
+    return Statement(subject, f"other numbers, as you asked: {deviation}")
 
 
 def percent(share: float) -> str:
@@ -78,4 +82,6 @@ def percent(share: float) -> str:
 
 def _share(distance: Distance) -> float:
     """Return a distance as a share of the largest value of its output."""
-    return math.inf if distance.reshaped else distance.largest / (distance.scale or 1.0)
+    if distance.reshaped or distance.problem:
+        return math.inf
+    return distance.largest / (distance.original_scale or distance.scale or 1.0)

@@ -36,19 +36,27 @@ class Distance:
     """How far another model's outputs are from the original's, over all feeds, without optimisation.
 
     `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
-    `reshaped` is whether it has another shape, so that no difference could be computed.
+    `reshaped` is whether it has another shape, so that no difference could be computed. `largest` is infinite for integers,
+    booleans and texts that are not equal. `original_scale` is the largest magnitude in the original, and `problem` says how NaN
+    and infinities differ, "" if they do not.
     """
 
     output: str
     largest: float
     scale: float
     reshaped: bool = False
+    original_scale: float = 0.0
+    problem: str = ""
 
     def __str__(self) -> str:
+        if self.problem:
+            return f"output {self.output!r} has {self.problem} on the verifier's inputs"
         if self.reshaped:
             return f"output {self.output!r} has another shape on the verifier's inputs"
         if not self.largest:
             return "the outputs are the same on the verifier's inputs"
+        if math.isinf(self.largest):  # of integers, booleans and texts no difference is measured
+            return f"elements of output {self.output!r} differ on the verifier's inputs"
         return f"output {self.output!r} differs by up to {self.largest:.3g} of {self.scale:.3g} on the verifier's inputs"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from onnx_migrate.engine.obligations import Behind, Chain, Link
 from onnx_migrate.engine.pass_infra import builtin_passes
@@ -62,7 +63,7 @@ class Verifying:
         the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
         load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
         """
-        given = self.prover.settings
+        given = self._given
         settings = [replace(given, input_data=feeds) for feeds in Chain(result.links).feeds_at(given.feeds)]
         *earlier, end = range(len(result.segments))
         self.prover.settings = settings[-1]
@@ -82,16 +83,21 @@ class Verifying:
             self._require_known(verdict)
         return result, proof
 
-    def again(self, result: PipelineResult, known: Proof) -> tuple[PipelineResult, Proof]:
-        """Verify the last segment of a result once more, from which the optional pass was left out after `known`."""
-        result, proof = self._last(result.with_last(replace(result.segments[-1], other=None)))
+    def again(self, original: Model, result: PipelineResult, known: Proof) -> tuple[PipelineResult, Proof]:
+        """Verify a result once more, from which the optional pass was left out after `known`: its last segment is another.
+
+        With other numbers, all is proved again, as the statements are on the whole chain.
+        """
+        result = result.with_last(replace(result.segments[-1], other=None))
+        if known.verdict.statements:
+            return self(original, result)
+        result, proof = self._last(result)
         self._require_known(proof.verdict)
         before = known.verdict
         kept = replace(
             proof.verdict,
             compared_with=before.compared_with,
             distance=before.distance,
-            statements=before.statements,
             stand_ins=before.stand_ins,
         )
         return result, replace(proof, verdict=kept)
@@ -108,6 +114,11 @@ class Verifying:
         self.prover.settings = _settings_of(place, result.links, settings)
         with self._naming_faulty_pass(original, result, place):
             return self.prover.prove(replace(segment, other=other), self._plan).verdict
+
+    @cached_property
+    def _given(self) -> Settings:
+        """The settings with the user's inputs for the original, as the prover has them before the first proof."""
+        return self.prover.settings
 
     @property
     def _plan(self) -> DimPlan | None:

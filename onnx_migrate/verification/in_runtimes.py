@@ -34,7 +34,7 @@ class ProvingInRuntimes:
         if failing and result.can_leave_out and not self.verifying.simplified:
             result = result.without_optional(proofs_text(failing))
             if proof is not None:
-                result, proof = self.verifying.again(result, proof)
+                result, proof = self.verifying.again(original, result, proof)
             outcomes, failing = self._proofs(original, result)
         if not failing:
             return result, proof, outcomes

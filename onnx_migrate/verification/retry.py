@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.pipeline import Pipeline
-from onnx_migrate.errors import CannotMigrate, MigrateError, VerificationFailed
+from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -56,7 +56,7 @@ class Retrying:
         try:
             last = self._pipeline(replaced).run(self.original, log).segments[-1]
             self.prover.prove(last, log.fact(DimPlan, "", ""))
-        except (CannotMigrate, VerificationFailed):
+        except MigrateError:
             return False
         return True
 

@@ -47,16 +47,16 @@ def prove_parts(
     return verdict
 
 
-def from_stand_in(verdict: Verdict, start: Verdict, against: str, doubt: str) -> Verdict:
+def from_stand_in(verdict: Verdict, start: Verdict, against: str, stand_in: str, doubt: str) -> Verdict:
     """Return the verdict on a result that was compared with a stand-in for the original, with the verdict `start` on that.
 
-    `against` names the stand-in, and `doubt` is the reason if `start` left it open.
+    `against` names the stand-in, `stand_in` says so in the headline, and `doubt` is the reason if `start` left it open.
     """
     verdict = replace(
         verdict,
         notes=(*verdict.notes, *start.notes),
         compared_with=verdict.compared_with or against,
-        stand_ins=(f"{against} stood in for the original", *verdict.stand_ins),
+        stand_ins=(stand_in, *verdict.stand_ins),
     )
     if verdict.verified and not start.verified:
         return replace(verdict, kind=start.kind, reason=f"{doubt}: {start.reason}")

@@ -26,21 +26,22 @@ def with_types_of(model: Model, other: onnx.ModelProto) -> Model:
     result = model.copy()
     graph, names = result.proto.graph, Names(result.proto)
     inner = {name: names.fresh(f"{name}_cast") for name in types}
-    ports = {name: value for name in types for value in (*graph.input, *graph.output) if value.name == name}
-    inputs = {value.name for value in graph.input} & types.keys()
-    rename_values(graph, inner)
-    casts = [
-        helper.make_node("Cast", [name], [inner[name]], to=types[name])
-        if name in inputs
-        else helper.make_node("Cast", [inner[name]], [name], to=wanted[name])
-        for name in types
+    inputs = [value for value in graph.input if value.name in types]
+    outputs = [value for value in graph.output if value.name in types]
+    before = [
+        helper.make_node("Cast", [value.name], [inner[value.name]], to=types[value.name]) for value in inputs
     ]
-    for name, value in ports.items():
+    behind = [
+        helper.make_node("Cast", [inner[value.name]], [value.name], to=wanted[value.name])
+        for value in outputs
+    ]
+    ports = [(value, value.name) for value in (*inputs, *outputs)]
+    rename_values(graph, inner)
+    for value, name in ports:  # the ports keep their names, and the nodes read and write the casts
         value.name, value.type.tensor_type.elem_type = name, wanted[name]
-    nodes = list(graph.node)
+    nodes = [*before, *graph.node, *behind]
     del graph.node[:]
-    before, behind = [cast for cast in casts if cast.input[0] in inputs], casts
-    graph.node.extend([*before, *nodes, *(cast for cast in behind if cast.input[0] not in inputs)])
+    graph.node.extend(nodes)
     return result
 
 

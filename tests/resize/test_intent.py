@@ -245,7 +245,7 @@ def test_the_numbers_after_the_option_are_compared_with_what_is_said(inputs: Pat
     assert report.verification is not None
     assert [str(statement) for statement in report.verification.statements] == [
         "conversion: bit-identical",
-        "resize intent: other numbers, as you asked: output 'y' differs by up to 60 % of its largest value",
+        "resize intent: other numbers, as you asked: output 'y' differs by up to 37 % of its largest value",
     ]
     assert report.verification.compared_with == "the model after resize_intent"
 

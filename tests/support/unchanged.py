@@ -47,6 +47,9 @@ CASES = {
     "proved_text": ["--opset=21", "--no-simplify", "--verbose"],
     "proved_dynamic": ["--dynamic-batch", "--no-simplify", "--json"],
     "proved_check": ["--opset=17", "--check", "--diff"],
+    "proved_intent": ["--opset=17", "--resize-intent", "--json"],
+    "proved_half": ["--precision=fp16", "--json"],
+    "proved_fixed": ["--fix=batch=2", "--json"],
 }
 """Arguments for a model; those that begin with "proved" run it."""
 QUICK = [name for name in CASES if not name.startswith("proved")]

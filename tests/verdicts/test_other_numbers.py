@@ -71,12 +71,18 @@ def test_other_shapes_and_infinities_are_beyond_every_limit() -> None:
 
 def test_without_a_limit_the_distance_is_told() -> None:
     text = "other numbers, as you asked: output 'y' differs by up to 48 % of its largest value"
-    assert str(statement_on("resize intent", Distance("y", 0.823, 1.7))) == f"resize intent: {text}"
-    assert statement_on("int32", Distance("y", 0.0, 1.0)).text.endswith("output 'y' does not differ")
+    assert str(statement_on("resize intent", Distance("y", 0.823, 1.7), {"y"})) == f"resize intent: {text}"
+    assert statement_on("int32", Distance("y", 0.0, 1.0), ()).text.endswith("output 'y' does not differ")
+
+
+def test_of_integers_that_differ_no_number_is_told() -> None:
+    """Their distance is infinite, which says nothing of NaN."""
+    found = statement_on("resize intent", Distance("mask", float("inf"), 0.0), {"y"})
+    assert found.text == "other numbers, as you asked: elements of output 'mask' differ"
 
 
 def test_a_distance_that_nobody_measured_is_no_proof() -> None:
-    statement = statement_on("resize intent", None)
+    statement = statement_on("resize intent", None, ())
     assert statement.kind is Kind.UNVERIFIED
     assert "was not measured" in statement.text
 

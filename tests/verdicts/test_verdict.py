@@ -11,6 +11,7 @@ from onnx_migrate.report.json_form import json_of
 from onnx_migrate.verdicts import (
     Blocker,
     Comparison,
+    Distance,
     DynamicProof,
     Element,
     FirstDifference,
@@ -238,3 +239,7 @@ def test_an_output_of_another_shape_is_not_off_by_infinity():
     assert str(RoundedOutput("y", float("inf"), 0.005)).endswith(
         "has another shape than the original's, or NaN or infinite numbers in other places"
     )
+
+
+def test_of_integers_that_differ_a_distance_tells_no_number():
+    assert str(Distance("y", float("inf"), 0.0)) == "elements of output 'y' differ on the verifier's inputs"

@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from onnx_migrate import UsageError, VerificationFailed, default_pipeline, migrate
 from onnx_migrate.engine.obligations import Behind, Obligation, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass
+from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.html.contents import verdict_text
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -27,9 +28,8 @@ IDS = "17 (int64[N] i, float[N,4] x) => (float[N,4] y, int64[N] j) <float[9,4] t
 
 def scaled(proto: onnx.ModelProto, factor: float) -> None:
     for tensor in proto.graph.initializer:
-        tensor.CopyFrom(
-            numpy_helper.from_array(numpy_helper.to_array(tensor) * np.float32(factor), tensor.name)
-        )
+        array = numpy_helper.to_array(tensor)
+        tensor.CopyFrom(numpy_helper.from_array((array * factor).astype(array.dtype), tensor.name))
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,31 @@ def test_the_distance_of_the_result_from_the_original_is_held_to_the_limit(limit
     assert ("beyond the limit" in found.reason) == (kind is Kind.UNVERIFIED)
 
 
+def test_passes_behind_one_with_a_limit_use_it_up_too() -> None:
+    found = verdict(LINE, Scales(limit=0.005), Silent(factor=1.02), rtol=0.1)
+    assert found.kind is Kind.UNVERIFIED
+    assert "differs by up to 2" in found.reason
+
+
+@dataclass(frozen=True)
+class Breaks(Scales):
+    """Makes NaN of numbers below 0."""
+
+    name = "breaks"
+
+    def apply(self, model: Model, log: ChangeLog) -> PassResult:
+        model.proto.graph.node[-1].op_type = "Sqrt"
+        return PassResult(model, OtherNumbers(self.name, "scaled", limited=(RoundedOutput("y", 0.0, 0.5),)))
+
+
+def test_nan_that_the_original_does_not_have_is_beyond_every_limit() -> None:
+    found = verdict(LINE, Breaks())
+    assert found.kind is Kind.UNVERIFIED
+    assert found.reason.startswith(
+        "scaled: beyond the limit that you asked for: output 'y' has another shape, or NaN"
+    )
+
+
 def test_beyond_the_limit_nothing_is_written_where_a_proof_is_required() -> None:
     with pytest.raises(VerificationFailed, match="scaled: beyond the limit that you asked for") as caught:
         verdict(NET, Scales(limit=1e-5), verify="require")
@@ -214,12 +239,20 @@ def test_segments_without_other_numbers_are_one_statement() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "text"),
     [
-        ("17 (float[2] x) => (float[2] y) { r = RandomNormalLike(x)  y = Add(x, r) }", {}, "fixed numbers stood in"),
-        (NET, {"outputs": "b"}, "the part as it was cut out stood in for the original"),
-        ("17 (float[2] x, float k) => (float[2] y) { y = Mul(x, k) }", {"fix_values": "k=2"}, "'k' fixed stood in"),
+        (
+            "17 (float[2] x) => (float[2] y) { r = RandomNormalLike(x)  y = Add(x, r) }",
+            {},
+            "fixed numbers stood in",
+        ),
+        (NET, {"outputs": "b"}, "the part that was cut out stood in for the whole model"),
+        (
+            "17 (float[2] x, float k) => (float[2] y) { y = Mul(x, k) }",
+            {"fix_values": "k=2"},
+            "constants stood in for the values of 'k'",
+        ),
         (NET, {"precision": "fp16"}, "the model after precision stood in for the original"),
     ],
-)  # fmt: skip
+)
 def test_what_was_run_instead_of_the_original_is_said(
     source: str, options: dict[str, Any], text: str
 ) -> None:
@@ -283,8 +316,28 @@ def test_inputs_of_the_users_go_through_every_link() -> None:
         verdict(source, input_data={"x": x, "k": np.float32(3)}, **options)
 
 
+@pytest.mark.parametrize("place", ["precision", None])
+def test_an_obligation_gets_the_inputs_for_the_model_before_its_pass(place: str | None) -> None:
+    """Which `precision` with float16 inputs changes for the links behind it."""
+    kinds: list[str] = []
+
+    class Records(Doubled):
+        def prove(self, prover: Any, before: Model, after: Model, behind: Behind) -> Verdict:
+            kinds.append(str(prover.settings.feeds.sets[0].inputs["x"].dtype))
+            return behind.verdict
+
+    class Recorded(Doubles):
+        def apply(self, model: Model, log: ChangeLog) -> PassResult:
+            return PassResult(super().apply(model, log).model, Records())
+
+    asked: dict[str, Any] = {"precision": "fp16", "precision_io": True, "simplify": False}
+    pipeline = default_pipeline(**asked).add(Recorded(), before=place)
+    migrate(model(LINE), pipeline=pipeline, input_data={"x": np.float32([[1, 2, 3, 4]])}, **asked, **HERE)
+    assert kinds == ["float32" if place else "float16"]
+
+
 def test_the_distance_is_that_of_the_result_and_not_of_a_model_before_it() -> None:
-    behind = Behind(Model(onnx.ModelProto()), Verdict(Kind.VERIFIED), Distance("y", 1.0, 4.0))
+    behind = Behind(load(model(NET)), Verdict(Kind.VERIFIED), Distance("y", 1.0, 4.0))
     found = OtherNumbers("p", "s").prove(None, behind.result, behind.result, behind)
     assert said(found) == [
         "s: other numbers, as you asked: output 'y' differs by up to 25 % of its largest value"

@@ -191,7 +191,8 @@ class ResultRun:
 def distance(original: OriginalRun, other: Runnable) -> Distance | None:
     """Run `other` on the feeds of a run of the original, as that ran first, and return the largest difference.
 
-    Only outputs are compared, and only their finite elements. None where `other` does not load or run.
+    Only outputs are compared. An output with NaN or infinities in other places comes before every difference of finite elements.
+    None where `other` does not load or run.
     """
     mark(DISTANCE_STAGE)
     found: list[Distance] = []
@@ -208,8 +209,15 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
                 for part, one, another in parts or ():
                     if one is None or another is None:
                         continue
-                    largest, reshaped = Difference.between(one, another).largest, one.shape != another.shape
-                    found.append(Distance(part, largest, 0.0 if reshaped else scale_of(another), reshaped))
+                    measured, reshaped = Difference.between(one, another), one.shape != another.shape
+                    scales = 0.0 if reshaped else scale_of(another), measured.scale
+                    found.append(
+                        Distance(part, measured.largest, scales[0], reshaped, scales[1], measured.problem)
+                    )
     except EvaluationError:
         return None
-    return max(found, key=lambda item: (item.largest / (item.scale or 1.0), item.output), default=None)
+    return max(
+        found,
+        key=lambda item: (bool(item.problem), item.largest / (item.scale or 1.0), item.output),
+        default=None,
+    )

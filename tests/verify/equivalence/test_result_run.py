@@ -91,7 +91,7 @@ MINE = Feeds((Feed("mine", {"x": np.array([1, -4, 2], np.float32)}),))
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
-        (OTHER, Distance("y", 4.0, 12.0)),
+        (OTHER, Distance("y", 4.0, 12.0, original_scale=8.0)),
         (DOUBLE, Distance("y", 0.0, 8.0)),
         (LONGER, Distance("y", float("inf"), 0.0, reshaped=True)),
         (runnable("(float[3] x) => (float[3] y, float[3] z) { y = Missing (x) z = Relu (x) }"), None),
