@@ -107,16 +107,19 @@ def _value(value: float | str) -> str:
 
 @dataclass(frozen=True)
 class RoundedOutput:
-    """How far one output is off with every value rounded to its type after each node, and how far it may be.
+    """The error of one output with every value rounded to its type after each node, and the limit of it.
 
-    `error` is a share of the output's largest magnitude; of what is no float, the share of elements that differ. `floor` is that
-    of the original with its weights and inputs rounded, None where the limit did not need it.
+    Both are shares of the output's largest value; of an output that holds no floats, shares of its elements that differ, and
+    `counts_elements` is set. `floor` is the error of the original with its weights and inputs rounded, None where nobody
+    measured it. `type` is the type that the run simulates.
     """
 
     name: str
     error: float
     limit: float
     floor: float | None = None
+    type: str = ""
+    counts_elements: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -125,16 +128,26 @@ class RoundedOutput:
 
     @property
     def excess(self) -> float:
-        """How far off it is, by its limit."""
+        """The error / the limit."""
         return self.error / self.limit
 
-    def __str__(self) -> str:
+    @property
+    def difference(self) -> str:
+        """How much the output differs, as the end of a sentence that begins with its name."""
         if math.isinf(self.error):
-            return (
-                f"output {self.name!r}, every value rounded, has another shape than the original's, or NaN or infinite numbers"
-                " in other places"
-            )
-        return (
-            f"output {self.name!r}, every value rounded, is off by {self.error:.2g} of its largest magnitude;"
-            f" {self.limit:.2g} is allowed"
+            return "has another shape than the original's, or NaN or infinite numbers that the original does not have"
+        whole = "of its elements" if self.counts_elements else "of its largest value"
+        return f"differs by up to {_percent(self.error)} {whole} (limit {_percent(self.limit)})"
+
+    def __str__(self) -> str:
+        where = (
+            f"in {self.type}" if self.type == "float32" else f"in simulated {self.type or 'low precision'}"
         )
+        if math.isinf(self.error):
+            return f"output {self.name!r} {self.difference}, {where}"
+        whole = "elements" if self.counts_elements else "largest value"
+        return f"output {self.name!r}: error {_percent(self.error)} {where} (limit {_percent(self.limit)} of the {whole})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:,.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from onnx import TensorProto
@@ -21,51 +21,49 @@ from onnx_migrate.verify.precision.reference import decides
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
 
+from .candidates import largest_products, sensitive_kinds
 from .crashes import crashing_nodes, runs_optimised
+from .island_steps import Islands, islands_of, neighbours_of, readers_of, steps_inside
 from .numbers import largest
-from .plan import moves
 
 __all__ = ["Converting", "Found", "Islands", "find_islands"]
 
 _ROUNDS = 16
 """How many times islands may grow."""
 
-_MARGIN = 8.0
-"""How far below the largest number of the type a value stays, as other inputs make it larger; up to as far above, islands begin
-with it. What is larger still is a mask that becomes infinite, unless the numbers say otherwise."""
+_HEADROOM = 8.0
+"""A value must stay 8 times below the type's maximum, since other inputs give larger ones. Nodes with values between max / 8 and
+8 * max start in float32. A larger constant number is a mask (masks.py)."""
 
-_NEVER = 1e30
-"""Numbers of this size are of no use: a type that holds them has no nodes near its limit."""
+_UNREACHED = 1e30
+"""Types whose maximum is larger (bfloat16, float32) do not overflow in practice: nobody looks for large values."""
 
-_MARGINAL = 2.0
-"""By how many times a result is off more than allowed where much rounding adds up, and no node makes it alone."""
+_ACCUMULATED = 2.0
+"""Error / limit up to which the cause is accumulated rounding rather than one node."""
 
 _PATIENCE = 3
-"""How many rounds that bring the result no nearer add nothing but causes; as along a chain of numbers that overflow."""
+"""Rounds without improvement in which only the blamed nodes are added, not their neighbours, as along a chain that overflows."""
 
-_SLOW = 2
-"""After how many rounds with such results islands no longer grow: the whole model is one then, of which parts are given back."""
+_ACCUMULATED_ROUNDS = 2
+"""After 2 rounds of accumulated rounding, the search changes its direction: it keeps everything and releases groups."""
 
 _LOOP_TRIES = 12
-"""How often it is tried to keep of loops and branches the nodes inside them alone."""
+"""Attempts to keep only nodes inside a loop or branch, not the whole loop."""
 
 _GROUPS = 32
-"""Of how many groups of nodes, about as many in each, it is found out which need not be kept."""
+"""Groups into which kept nodes are divided; a group is released as a whole."""
 
-_AGAIN = 3
-"""How often that is found out, if the result of the last time was off on other inputs: each time on these, too."""
+_GROUP_ROUNDS = 3
+"""How often groups are released again, if the result fails on other inputs; these inputs then count too."""
 
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 """How many times inputs are drawn, and for a model that decides by its numbers."""
 
-_SURELY = 0.7
-"""By which share of what is allowed a result with smaller islands may be off: it is chosen by the inputs that judge it."""
+_ACCEPTED = 0.7
+"""Error / limit up to which a smaller set of kept nodes is accepted, since it was selected on the inputs it is judged by."""
 
 _PRODUCTS = (MATRIX | RECURRENT, MATRIX, RECURRENT)
 """Operators that change where all others keep their type: of those inside of a loop or branch the search sees no values."""
-
-Islands = frozenset[tuple[BodyKey, str]]
-"""Nodes by their bodies and first outputs."""
 
 Converting = Callable[[Islands], Model]
 """Converts the original with these nodes kept."""
@@ -117,16 +115,16 @@ class _Search:
             islands = needed
             for _ in range(_ROUNDS):
                 # Where the whole model is taken next, nobody asks for causes.
-                named_from = _MARGINAL if slow == _SLOW - 1 else 0.0
+                named_from = _ACCUMULATED if slow == _ACCUMULATED_ROUNDS - 1 else 0.0
                 found = self._compared(original, islands, named_from=named_from)
                 idle += 1
-                slow += found.excess < _MARGINAL
+                slow += found.excess < _ACCUMULATED
                 if best is None or found.agrees or found.excess < best.closeness.excess:
                     near, best, idle = best, Found(islands, found, sizes), 0
                 if found.agrees or found.reason or self._kind == TensorProto.FLOAT:
                     break
-                if slow == _SLOW and found.excess < _MARGINAL:
-                    whole = Found(_places(self._graph.steps), Closeness(), sizes)
+                if slow == _ACCUMULATED_ROUNDS and found.excess < _ACCUMULATED:
+                    whole = Found(islands_of(self._graph.steps), Closeness(), sizes)
                     parts = self._smaller(original, whole, needed)
                     if parts != whole and parts.islands not in self._wholes:
                         return parts
@@ -134,25 +132,52 @@ class _Search:
                     if best.islands == islands:
                         best = replace(best, closeness=found)
                 causes = [self._makers[name] for name in found.causes]
-                new = _places(causes) - islands
+                new = islands_of(causes) - islands
                 needed |= new if found.fails else frozenset()
-                reach = 0 if new and idle < _PATIENCE and slow < _SLOW else max(1, 2 * reach)
-                grown = islands | new | self._around(islands | _places(causes), reach)
+                reach = 0 if new and idle < _PATIENCE and slow < _ACCUMULATED_ROUNDS else max(1, 2 * reach)
+                grown = islands | new | self._around(islands | islands_of(causes), reach)
                 if grown == islands:
                     break
                 islands = grown
             assert best is not None
             if best.closeness.agrees:
                 best = self._smaller(original, best, needed)
-            if best.closeness.reason or best.islands not in self._wholes or near is None:
+            if best.closeness.reason or self._is_right(best):
                 return best
-            return self._products(original, near, islands)
+            if near is not None and best.islands in self._wholes:
+                best = self._products(original, near, islands)
+            return best if self._is_right(best) else self._last_resort(original, best, needed)
+
+    def _is_right(self, found: Found) -> bool:
+        """Return whether a result is within its limits, and narrow at all."""
+        return found.closeness.agrees and found.islands not in self._wholes
+
+    def _last_resort(self, original: Runnable, found: Found, needed: Islands) -> Found:
+        """Return the first result within its limits of those that keep a kind of operators, or all but the products."""
+        if self._kind == TensorProto.FLOAT:
+            return found
+        whole = Found(islands_of(self._graph.steps), Closeness(), found.sizes)
+        parts = self._smaller(original, whole, needed)
+        if parts.islands != whole.islands and self._is_right(parts):
+            return parts
+        kept = [needed | islands_of(steps) for steps in sensitive_kinds(self._graph, found.closeness.causes)]
+        narrow = [
+            whole.islands - islands_of([step]) for step in largest_products(self._graph) if step.outputs
+        ]
+        for islands in (*kept, *narrow):
+            quick = self._compared(original, islands, most=1.0)
+            if quick.reason or quick.excess > 1.0 or islands in self._wholes:
+                continue
+            closeness = self._compared(original, islands, named_from=math.inf)
+            if closeness.agrees and not closeness.reason:
+                return replace(found, islands=islands, closeness=closeness)
+        return found
 
     def _products(self, original: Runnable, found: Found, kept: Islands) -> Found:
         """Return the closest of what was found and results of whose kept loops and branches nothing but products changes."""
         steps = [step for step in map(self._makers.__getitem__, (name for _, name in kept)) if step.inner]
         for products in _PRODUCTS if steps else ():
-            islands = kept - _places(steps) | _places(_inside(*steps, but=products))
+            islands = kept - islands_of(steps) | islands_of(steps_inside(*steps, but=products))
             closeness = self._compared(original, islands)
             if islands in self._wholes or closeness.reason:
                 continue
@@ -167,7 +192,7 @@ class _Search:
         configurations, and for jumps.
         """
         tries, kept = _LOOP_TRIES, [found.islands]
-        most = max(_SURELY, found.closeness.excess)
+        most = max(_ACCEPTED, found.closeness.excess)
 
         def tried(islands: Islands) -> bool:
             nonlocal tries
@@ -181,16 +206,16 @@ class _Search:
         for place in sorted(found.islands - needed):
             step = self._makers[place[1]]
             for products in (*_PRODUCTS, frozenset()) if step.inner else ():
-                if tries and tried(kept[-1] - {place} | _places(_inside(step, but=products))):
+                if tries and tried(kept[-1] - {place} | islands_of(steps_inside(step, but=products))):
                     break
         # Of a branch that no input takes nothing would be known.
         given_back = [step for step in self._graph.steps if not step.is_a("If")]
-        order = [place for step in _inside(*given_back) for place in _places([step])]
+        order = [place for step in steps_inside(*given_back) for place in islands_of([step])]
         order = [place for place in order if place in kept[-1] and place not in needed]
         length = max(1, -(-len(order) // _GROUPS))
         groups = [order[start : start + length] for start in range(0, len(order), length)]
         smaller: list[Islands] = []
-        for _ in range(_AGAIN if groups else 0):
+        for _ in range(_GROUP_ROUNDS if groups else 0):
             last = smaller[-1:]
             narrow = self._narrowed(original, kept[-1] - set(order), groups, most)
             smaller = [kept[-1].difference(*(groups[place] for place in places)) for places in narrow]
@@ -222,16 +247,16 @@ class _Search:
     def _large(self, original: Runnable, sizes: dict[str, tuple[float, float]]) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type; `sizes` gets those of all nodes."""
         limit = largest(self._kind)
-        given = original, self._settings.for_child, self._draws, limit / _MARGIN
+        given = original, self._settings.for_child, self._draws, limit / _HEADROOM
         ending = self._settings.call(RANGES, *given)
         values = ending.value if isinstance(ending, process.Returned) else {}
         sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
         near = [
             self._makers[name]
             for name, (top, _, varies) in values.items()
-            if varies and top < limit * _MARGIN < _NEVER
+            if varies and top < limit * _HEADROOM < _UNREACHED
         ]
-        return _places(other for step in near for other in (step, *_readers(step)))
+        return islands_of(other for step in near for other in (step, *readers_of(step)))
 
     def _compared(
         self, original: Runnable, islands: Islands, most: float | None = None, *, named_from: float = 0.0
@@ -259,7 +284,7 @@ class _Search:
             return Closeness(reason=interruption(ending))
         if self._crashing is None:
             self._crashing = crashing_nodes(
-                self._graph, lambda steps: self._runs(original, islands | _places(steps))
+                self._graph, lambda steps: self._runs(original, islands | islands_of(steps))
             )
         causes = tuple(step.node.output[0] for step in self._crashing)
         return Closeness(refusal=f"ONNX Runtime does not run it: {interruption(ending)}", causes=causes)
@@ -272,32 +297,5 @@ class _Search:
         """Return the nodes of the main graph up to `reach` nodes away from these."""
         found = {self._makers[name] for _, name in places}
         for _ in range(reach):
-            found |= {other for step in found for other in _neighbours(step)}
-        return _places(found)
-
-
-def _places(steps: Iterable[Step]) -> Islands:
-    return frozenset(
-        (step.frame.key, value.name) for step in steps for value in step.outputs[:1] if value is not None
-    )
-
-
-def _inside(*steps: Step, but: Collection[str] = ()) -> Iterator[Step]:
-    """Yield nodes that have no sub-graphs, of these and all inside them, without some operators and what moves numbers."""
-    for step in steps:
-        if step.inner:
-            for _, frame in step.inner:
-                yield from _inside(*frame.steps, but=but)
-        elif not but or not (step.is_a(*but) or moves(step)):
-            yield step
-
-
-def _neighbours(step: Step) -> Iterable[Step]:
-    for value in step.read:
-        if value.maker is not None and value.maker.frame is step.frame and value.tensor is None:
-            yield value.maker
-    yield from _readers(step)
-
-
-def _readers(step: Step) -> Iterable[Step]:
-    return (reader for value in step.made for reader, _ in value.readers if reader.frame is step.frame)
+            found |= {other for step in found for other in neighbours_of(step)}
+        return islands_of(found)

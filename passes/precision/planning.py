@@ -12,6 +12,7 @@ from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, Retyping, retyping
 from onnx_migrate.standard.schema import CONTROL_FLOW
 from onnx_migrate.standard.targets import Target, Targets
 
+from .masks import Masks, mask_places
 from .merging import merge_islands
 from .neighbours import (
     follow,
@@ -27,9 +28,6 @@ from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
 
 __all__ = ["is_meant", "plan_of", "refusing_target"]
-
-_BOUNDING = frozenset({"Clip", "Max", "Min", "Where"})
-"""Operators in which a constant that becomes infinite bounds nothing, as before, or is a mask, as a Cast behind makes it."""
 
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
@@ -77,6 +75,8 @@ def plan_of(
             plan.kept[step] = reason
         else:
             plan.changes[step] = change
+    masks = Masks(frames, plan, stored)
+    masks.keep()
     if plan.narrows:
         keep_fused_concats(steps, plan)
         keep_deciding_loops(frames, plan)
@@ -88,6 +88,8 @@ def plan_of(
         keep_index_arithmetic(steps, plan)
         follow(steps, plan)
         merge_islands(steps, plan)
+        masks.keep()
+        keep_inside(frames, plan)
     return plan
 
 
@@ -155,7 +157,7 @@ def _unless_lost(
         if tensor.data_type not in plan.sources:
             continue
         extent = stored.extent(tensor)
-        if extent.lost and not (extent.overflows and step.is_a(*_BOUNDING)):
+        if extent.lost and not (extent.overflows and place in mask_places(step)):
             if not extent.overflows:
                 plan.vanishing[step] = extent.vanishing
                 if not step.domain and place in _ADDED.get(step.node.op_type, ()):

@@ -28,7 +28,8 @@ from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
 from onnx_migrate.verify.precision.closeness import Closeness
 
-from .islands import Found, Islands, find_islands
+from .island_steps import Islands
+from .islands import Found, find_islands
 from .numbers import largest, smallest
 from .plan import Plan, sources_of
 from .planning import is_meant, plan_of
@@ -41,10 +42,6 @@ KINDS = {"fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "fp32": Tens
 """The element types that can be asked for."""
 
 _NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-
-_NEARLY = 1.5
-"""By how many times an output may be off more than allowed, where no islands bring it nearer; the report warns then. On other
-inputs it may be off by more."""
 
 _QUANTISING = ("QuantizeLinear", "DequantizeLinear")
 
@@ -139,8 +136,8 @@ class Precision(ObligedPass):
             kind,
             f"to those of {kind}, {why}",
             new_types=self.interface,
-            limited=closeness.outputs,
-            unmeasured=closeness.reason,
+            limited=closeness.largest,
+            unmeasured=_doubt(closeness),
         )
 
     def _raised(self, model: Model, log: ChangeLog) -> Model:
@@ -206,7 +203,7 @@ class Precision(ObligedPass):
     def _judge(self, found: Found, graph: Frame) -> None:
         """Raise CannotMigrate for a result that is too far from the original."""
         closeness = found.closeness
-        if closeness.reason or closeness.excess <= _NEARLY:
+        if closeness.agrees:  # also where nothing could be compared, which the report says
             return
         cause = next((step for step in graph.steps if {*step.node.output} & {*closeness.causes[-1:]}), None)
         kind = _NAMES[self.kind]
@@ -256,14 +253,17 @@ class Precision(ObligedPass):
                 f"the numbers in {kind} were not compared with the original's: {closeness.reason}",
                 severity="warning",
             )
-        for output in closeness.outputs:
+        if closeness.domain:
             log.note(
                 self.name,
-                "precision-error",
-                str(output),
-                subject=output.name,
-                severity="info" if output.agrees else "warning",
+                "precision-inputs",
+                f"the comparison used floats that are {closeness.domain}, as the model computes NaN or infinity from others",
             )
+        for output in closeness.largest:
+            severity = (
+                "info" if output.agrees else "warning"
+            )  # of a model whose original rounds more than the result
+            log.note(self.name, "precision-error", str(output), subject=output.name, severity=severity)
 
     def _record_ranges(self, plan: Plan, found: Found, log: ChangeLog) -> None:
         """Record how large the numbers of nodes are."""
@@ -278,6 +278,16 @@ class Precision(ObligedPass):
             log.record_fact(
                 "", "", NumberRanges(_NAMES[self.kind], largest(kind), smallest(kind), tuple(rows))
             )
+
+
+def _doubt(closeness: Closeness) -> str:
+    """Return why nobody knows how far a result is off; "" if it is within its limits.
+
+    Only a result in float32 may be written beyond them: a narrow original rounds more than its result.
+    """
+    if closeness.agrees:
+        return closeness.reason
+    return f"{closeness.worst}; the original rounds more than the result, so that a fault cannot be told from that"
 
 
 def _refuse_unmatched(keep: Iterable[str], frames: Iterable[Frame]) -> None:

@@ -16,7 +16,7 @@ from onnx_migrate.model.tensors import numbers
 from onnx_migrate.model.weights import Weights, clear_data
 from onnx_migrate.process.temporary import TemporaryFolder
 
-from .numbers import Array, Extent, converted, floats
+from .numbers import Array, Extent, converted, floats, largest
 
 __all__ = ["StoredNumbers"]
 
@@ -80,6 +80,9 @@ class StoredNumbers:
     def _changed(self, values: Array) -> tuple[bytes, Extent]:
         extent = Extent(self.target)
         extent.add(values)
+        if extent.overflows:  # a mask or bound, as the plan keeps all other nodes that read such numbers
+            top = largest(self.target)
+            values = np.where(np.isfinite(values), np.clip(values, -top, top), values).astype(values.dtype)
         return converted(values, self.target), extent
 
     def _from_file(self, tensor: TensorProto) -> _Converted:

@@ -233,13 +233,32 @@ def test_an_element_has_its_index_and_both_values(element: Element, text: str) -
 
 
 def test_an_output_of_another_shape_is_not_off_by_infinity():
-    assert str(RoundedOutput("y", 0.25, 0.005)).endswith(
-        "is off by 0.25 of its largest magnitude; 0.005 is allowed"
-    )
-    assert str(RoundedOutput("y", float("inf"), 0.005)).endswith(
-        "has another shape than the original's, or NaN or infinite numbers in other places"
+    assert str(RoundedOutput("y", float("inf"), 0.005, type="float16")) == (
+        "output 'y' has another shape than the original's, or NaN or infinite numbers that the original does not have,"
+        " in simulated float16"
     )
 
 
 def test_of_integers_that_differ_a_distance_tells_no_number():
     assert str(Distance("y", float("inf"), 0.0)) == "elements of output 'y' differ on the verifier's inputs"
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (
+            RoundedOutput("y", 0.0031, 0.005, type="float16"),
+            "output 'y': error 0.31 % in simulated float16 (limit 0.5 % of the largest value)",
+        ),
+        (
+            RoundedOutput("y", 12.0, 1e-4, type="float32"),
+            "output 'y': error 1,200 % in float32 (limit 0.01 % of the largest value)",
+        ),
+        (
+            RoundedOutput("k", 0.25, 0.02, type="bfloat16", counts_elements=True),
+            "output 'k': error 25 % in simulated bfloat16 (limit 2 % of the elements)",
+        ),
+    ],
+)
+def test_a_rounded_output_has_its_error_and_limit_in_percent(output: RoundedOutput, text: str) -> None:
+    assert str(output) == text

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
+import numpy as np
 import onnx
 import onnx.inliner
 from onnx import TensorProto
@@ -20,9 +21,10 @@ from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE
+from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, retyping
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
+from onnx_migrate.verify.evaluators.scopes import with_own_names
 
 __all__ = [
     "COARSE",
@@ -99,6 +101,7 @@ def narrowest(model: onnx.ModelProto) -> int:
 
 def strict(runnable: Runnable, *, coarse: bool = False) -> Runnable:
     """Return the model with each node of a narrow type computing in float32, and its outputs rounded to their types."""
+    runnable = with_own_names(runnable)
     if not is_narrow(runnable.model):
         return runnable
     model = runnable.proto()
@@ -238,32 +241,51 @@ def rounding(source: str, narrow: str, target: str, kind: int) -> list[onnx.Node
     ]
 
 
-def rounded_weights(original: Runnable, result: Runnable, kind: int) -> Runnable:
-    """Return the original with the numbers rounded to `kind` that the result stores in it, and with rounded inputs.
+def rounded_weights(original: Runnable, kind: int) -> Runnable:
+    """Return the original with its inputs and its weights rounded to `kind`, and all arithmetic in float32.
 
-    It computes in float32: no model of that type is nearer to the original, but by chance.
+    Nodes read the rounded numbers where their operators take the type. So no result of that type is nearer to the original, but
+    by chance. A constant that overflows or becomes 0 stays, as in a result.
     """
     model = original.proto()
-    narrow = {tensor.name for tensor in result.model.graph.initializer if tensor.data_type == kind}
-    stored = [node for node in result.model.graph.node if node.op_type == "Constant"]
-    narrow |= {node.output[0] for node in stored if node.attribute[0].t.data_type == kind}
     names = Names(model)
     frame = frames_of(model, TypeTable(model))[0]
     nodes: list[onnx.NodeProto] = []
     for value in frame.values.values():
         is_input = value.maker is None and value.tensor is None
-        if value.dtype == TensorProto.FLOAT and (
-            is_input or (value.tensor is not None and value.name in narrow)
-        ):
+        if value.dtype != TensorProto.FLOAT or not (is_input or _fits(value.tensor, kind)):
+            continue
+        readers = [(step, place) for step, place in value.readers if _takes(step, place, kind)]
+        if readers:
             narrowed, rounded = names.fresh(f"{value.name}_narrow"), names.fresh(f"{value.name}_rounded")
             nodes += rounding(value.name, narrowed, rounded, kind)
-            for step, place in value.readers:
-                step.node.input[place] = rounded
+        for step, place in readers:
+            step.node.input[place] = rounded
     constants = [step.node for step in frame.steps if step.is_a("Constant")]
     body = [*constants, *nodes, *(step.node for step in frame.steps if not step.is_a("Constant"))]
     del model.graph.node[:]
     model.graph.node.extend(body)
     return original.with_structure(model)
+
+
+def _takes(step: Step, place: int, kind: int) -> bool:
+    """Return whether a node reads an input in the type where it computes in that."""
+    inputs = tuple(value is not None and value.dtype == TensorProto.FLOAT for value in step.inputs)
+    outputs = tuple(value is not None and value.dtype == TensorProto.FLOAT for value in step.outputs)
+    if step.inner:
+        return inputs[place]
+    change = retyping(step.domain, step.node.op_type, step.version, inputs, outputs, kind)
+    return change is not None and change.inputs[place]
+
+
+def _fits(tensor: TensorProto | None, kind: int) -> bool:
+    """Return whether no number of a constant becomes infinite or 0; large weights are taken to fit."""
+    if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+        return tensor is not None
+    held = onnx.numpy_helper.to_array(tensor).reshape(-1)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = numbers(held.astype(onnx.helper.tensor_dtype_to_np_dtype(kind))).astype(np.float32)
+    return bool(np.all(np.isfinite(narrow) == np.isfinite(held)) and (narrow.any() or not held.any()))
 
 
 def _load(runnable: Runnable, *, coarse: bool = False) -> Evaluator:

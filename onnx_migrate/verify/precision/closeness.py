@@ -1,17 +1,17 @@
 """How far the outputs of a model in another precision are from the original's, and which nodes they part at.
 
-The result runs strictly (strict.py). It may be as far from the original as its type's rounding makes it, or twice as far as
-the original is with its weights and inputs rounded alone.
+The result runs strictly (strict.py). Its error may be what rounding to its type makes, or twice the floor: the error of the
+original with its weights and inputs rounded. A limit is measured on the original alone, whichever nodes keep their type, and
+never exceeds the ceiling of the type (errors.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Step
@@ -24,23 +24,18 @@ from onnx_migrate.verify.evaluators import (
     STRICT,
     UNOPTIMIZED,
     EvaluationError,
-    Evaluator,
     Runnable,
     open_model,
 )
-from onnx_migrate.verify.evaluators.strict import is_narrow, rounded_weights
+from onnx_migrate.verify.evaluators.scopes import with_own_names
 from onnx_migrate.verify.kernel import Observation, judge
 from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.causes import causes_of, originals
-from onnx_migrate.verify.precision.errors import FROM_DOUBLE, ROUNDING, fed, in_float, is_masked, magnitudes
-from onnx_migrate.verify.precision.jumps import SURELY, jump
-from onnx_migrate.verify.precision.reference import (
-    Reference,
-    error_on,
-    floors_of_narrow,
-    recorded,
-    reference_of,
-)
+from onnx_migrate.verify.precision.errors import fed, is_masked, magnitudes
+from onnx_migrate.verify.precision.feeds import WIDE, share_of_numbers
+from onnx_migrate.verify.precision.jumps import CERTAIN, jump
+from onnx_migrate.verify.precision.measured import Measured
+from onnx_migrate.verify.precision.reference import Reference, error_on, recorded, reference_of
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
@@ -49,7 +44,6 @@ __all__ = [
     "RANGES",
     "RUNS",
     "Closeness",
-    "Measured",
     "closeness",
     "number_ranges",
     "run_optimised",
@@ -58,18 +52,8 @@ __all__ = [
 MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
 """Operators for whose time a narrow type is asked for."""
 
-_FLOORS = 2.0
-"""How many times as far off as the original with rounded weights and inputs it may be."""
-
-_JUMPING = 4.0
-"""How many times that at most where the original decides by numbers: it may be off by a jump, which is no rounding."""
-
-_NEAR = 0.25
-"""By which share of what is allowed an output is off on some distribution before more inputs are drawn. In 158 comparisons
-of 101 models, further draws were off at most 4 times as far as the first ones where these were off by less than 0.4 of that."""
-
-_FEWER = 2
-"""On how many generated ones a result runs as ONNX Runtime runs it, which rounds less often."""
+_HALF_OF_OUTPUT = 0.5
+"""The share of an output's elements that are finite on some input: with fewer, too little is compared."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +71,16 @@ class Closeness:
     reason: str = ""
     refusal: str = ""
     fails: bool = False
-    """Whether that is what ONNX Runtime says, and `causes` are all nodes of the form that it has no kernel of."""
+    """True if `refusal` is an error of ONNX Runtime; `causes` are then all nodes without a kernel."""
     beyond: tuple[str, ...] = ()
     on_others: bool = False
-    """Whether it is off by rounding alone, on another feed than the one on which results are tried."""
+    """True if the failing feed is not the one used during the search, and no value is NaN or infinite."""
+    inputs: tuple[str, ...] = ()
+    """The names of the feeds that were compared."""
+    largest: tuple[RoundedOutput, ...] = ()
+    """Of each output the largest error; `outputs` are those that are largest beside their limits."""
+    domain: str = ""
+    """Of which floats the inputs are, where the original computes few numbers on any; "" for all floats."""
 
     @property
     def agrees(self) -> bool:
@@ -131,14 +121,14 @@ def closeness(
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
-    These are drawn so many times, unless the user gave some. `migrated` says that the original has the type itself, so that no
+    Inputs are drawn `draws` times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. With `most` it runs on the feed and in the configuration alone in which a result was off
-    last, neither causes nor jumps are looked for, and the comparison ends at the first output that is off by more than so many
-    times what is allowed. Causes are looked for where one is off by at least `named_from` times that; and jumps where one is
-    within its limit everywhere, or off by more than rounding makes it.
+    optimisation, unless `strictly`. `most` asks for a quick rejection: it runs only the feed and the configuration that failed
+    last, stops at the first output above `most` times its limit, and names no causes. Causes are named where an error is at least
+    `named_from` times its limit. Jumps are looked for where all outputs are within their limits, or an error is too large for
+    rounding.
     """
-    original, result = without_draws(original, result)
+    original, result = map(with_own_names, without_draws(original, result))
     try:
         mark("original: running")
         reference = reference_of(original, result, settings, draws)
@@ -157,7 +147,7 @@ def closeness(
             rounded = dict(measured.errors) if way == STRICT else rounded
             if not within:
                 break
-        may_jump = within or (measured.way == STRICT and max(rounded.values(), default=0.0) > SURELY)
+        may_jump = within or (measured.way == STRICT and max(rounded.values(), default=0.0) > CERTAIN)
         if halves and reference.decides and may_jump and most is None:
             jumping = jump(reference, result, rounded)
             if jumping is not None:
@@ -173,132 +163,37 @@ def closeness(
         outputs = tuple(
             replace(output, limit=output.error) if output.name in tolerated else output for output in outputs
         )
-    found = Closeness(outputs, beyond=tuple(measured.beyond), on_others=measured.on_others)
+    found = Closeness(
+        outputs,
+        beyond=tuple(measured.beyond),
+        on_others=measured.on_others,
+        inputs=tuple(feed.name for feed in reference.feeds),
+        largest=measured.largest,
+        domain=reference.domain,
+    )
+    if found.agrees and not migrated:
+        found = replace(found, reason=_uncompared(reference, found))
     if found.agrees or kind == TensorProto.FLOAT or most is not None or found.excess < named_from:
         return found
     worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
-    at = max(runs, key=lambda place: error_on(reference, place, worst.name, runs[place]))
+    judged = {place: run for place, run in runs.items() if reference.feeds[place].name != WIDE} or runs
+    if not any(error_on(reference, place, worst.name, judged[place]) > worst.limit for place in judged):
+        judged = runs
+    at = max(judged, key=lambda place: error_on(reference, place, worst.name, runs[place]))
     limit = max(output.limit for output in outputs)
     return replace(found, causes=causes_of(reference, result, at, limit, measured.way))
 
 
-class Measured:
-    """How far the outputs of a result are off, run in one way after the other, and how far they may be."""
-
-    def __init__(
-        self,
-        reference: Reference,
-        result: Runnable,
-        kind: int,
-        settings: Settings,
-        migrated: bool,
-        most: float | None,
-    ) -> None:
-        """`most` is how many times what is allowed an output may be off before nothing more is run, on one feed."""
-        self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
-        self._kind, self._enough, self._tried = kind, 1.0 if most is None else most, most is not None
-        from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
-        self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
-        self._most = _JUMPING * self._rounding if reference.decides and not migrated else float("inf")
-        self._rounded: Evaluator | None = None
-        self.errors: dict[str, float] = {}
-        self.outputs: dict[str, RoundedOutput] = {}
-        """Of each output the worst, by what it may be off on the same inputs."""
-        self.beyond: dict[str, None] = {}
-        """Outputs at which the original itself overflows."""
-        self.way = STRICT
-        """The configuration in which the result ran last."""
-        self.runs: dict[int, dict[str, Any]] = {}
-        """What it gave there, by the places of feeds."""
-        self.on_others = False
-        """Whether it was off, every value rounded, on another feed than the one on which results are tried."""
-
-    @property
-    def compared(self) -> tuple[RoundedOutput, ...]:
-        """The outputs but those at which the original overflows."""
-        return tuple(output for name, output in self.outputs.items() if name not in self.beyond)
-
-    def run(self, way: str) -> bool:
-        """Load the result in a configuration, and compare. Raises EvaluationError where it does not load or run."""
-        model = open_model(self._result, way)
-        return self.compare(lambda inputs: model.run(fed(inputs, self._result.model)), way)
-
-    def compare(self, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]], way: str = STRICT) -> bool:
-        """Run on all inputs, or up to the first on which a result that is searched for leaves the original; return whether none.
-
-        Raises EvaluationError where it does not run.
-        """
-        reference, self.runs, self.way = self._reference, {}, way
-        for place in self._places(way):
-            run = in_float(run_on(reference.feeds[place].inputs))
-            self.runs[place] = run
-            errors = {name: error_on(reference, place, name, run) for name in reference.outputs[0]}
-            floors: Mapping[str, float] = {}
-            if any(error > self._enough * self._rounding for error in errors.values()) or (
-                self._migrated and _overflows(reference.outputs[place])
-            ):
-                self._find_floor(place)
-                floors = reference.floors[place]
-            for name, error in errors.items():
-                self._add(name, error, floors.get(name))
-            if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
-                self.on_others = way == STRICT and place != reference.order[0]
-                reference.is_off_on(place, way)
-                return False
-        return True
-
-    def _places(self, way: str) -> Iterator[int]:
-        order = [*self._reference.order]
-        if self._tried:
-            yield order[0]
-        elif way != STRICT and self._settings.feeds is None:
-            yield from order[:_FEWER]
-        else:
-            yield from order
-            if any(output.excess > _NEAR for output in self.outputs.values()):
-                yield from self._reference.draw_again()
-
-    def _add(self, name: str, error: float, floor: float | None) -> None:
-        self.errors[name] = max(error, self.errors.get(name, 0.0))
-        if floor == float("inf"):
-            self.beyond[name] = None
-            return
-        limit = min(max(self._rounding, _FLOORS * (floor or 0.0)), self._most)
-        output = RoundedOutput(name, error, limit, floor)
-        if name not in self.outputs or output.excess > self.outputs[name].excess:
-            self.outputs[name] = output
-
-    def _find_floor(self, place: int) -> None:
-        """Find out how far off outputs are on the feed at a place by rounding alone."""
-        reference = self._reference
-        if place in reference.floors:
-            return
-        if self._migrated or self._kind == TensorProto.FLOAT:
-            floor = floors_of_narrow(reference, self._settings, UNOPTIMIZED)
-            reference.floors = dict.fromkeys(range(len(reference.feeds)), floor)
-            return
-        if reference.own_floors is None:
-            ways = (UNOPTIMIZED, OPTIMIZED) if is_narrow(reference.runnable.model) else ()
-            reference.own_floors = floors_of_narrow(reference, self._settings, *ways) if ways else {}
-        try:
-            if self._rounded is None:
-                rounded = rounded_weights(reference.runnable, self._result, self._kind)
-                self._rounded = open_model(rounded, UNOPTIMIZED)
-            run = in_float(self._rounded.run(reference.feeds[place].inputs))
-        except EvaluationError:
-            run = {}
-        errors = {name: error_on(reference, place, name, run) for name in run}
-        own = reference.own_floors
-        reference.floors[place] = own | {
-            name: max(off, own.get(name, 0.0)) for name, off in errors.items() if np.isfinite(off)
-        }
-
-
-def _overflows(outputs: Mapping[str, Any]) -> bool:
-    arrays = (
-        value for value in outputs.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    )
-    return not all(np.isfinite(array).all() for array in arrays)
+def _uncompared(reference: Reference, found: Closeness) -> str:
+    """Return why the comparison says too little: an output of which less than half is numbers on all inputs; "" else."""
+    for name in reference.outputs[0]:
+        share = max(share_of_numbers({name: run[name]}) for run in reference.outputs)
+        if share < _HALF_OF_OUTPUT or (found.beyond and name in found.beyond):
+            return (
+                f"of output {name!r}, {1 - share:.0%} is NaN or infinite in the original on all inputs that were tried;"
+                " give inputs of yours with --input-data"
+            )
+    return ""
 
 
 def _runs(reference: Reference, way: str) -> bool:
@@ -346,6 +241,7 @@ RUNS = "onnx_migrate.verify.precision.closeness:run_optimised"
 
 def run_optimised(original: Runnable, model: Runnable, settings: Settings) -> None:
     """Run a model with optimisation on the first inputs of an original. Raises EvaluationError; may end the process."""
+    original, model = map(with_own_names, (original, model))
     reference = reference_of(original, model, settings, 1)
     evaluator = open_model(model, OPTIMIZED)
     for feed in reference.feeds:
@@ -363,7 +259,7 @@ def number_ranges(
 
     The third is whether the largest is above `large` and may be larger on other inputs, as that of a mask is not.
     """
-    (original,) = without_draws(original)
+    original = with_own_names(*without_draws(original))
     try:
         reference = reference_of(original, original, settings, draws, recording=True)
     except EvaluationError:

@@ -13,40 +13,53 @@ from onnx import TensorProto
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.verify.evaluators.strict import LARGEST_HALF
 
+Array = np.ndarray[Any, Any]
+
 __all__ = [
+    "CEILING",
     "FROM_DOUBLE",
+    "FROM_DOUBLE_CEILING",
     "ROUNDING",
     "as_masked",
     "error_of",
     "fed",
     "in_float",
     "is_masked",
+    "largest_of",
     "magnitudes",
     "wide",
 ]
 
 ROUNDING: dict[int, float] = {TensorProto.FLOAT16: 5e-3, TensorProto.BFLOAT16: 2e-2, TensorProto.FLOAT: 5e-3}
-"""By how much of an output's largest magnitude a result may be off."""
+"""The error that an output may have in each type, as a share of its largest value."""
 
 FROM_DOUBLE = 1e-4
 """The same for a model of float64 in float32."""
 
+CEILING: dict[int, float] = {TensorProto.FLOAT16: 0.05, TensorProto.BFLOAT16: 0.1, TensorProto.FLOAT: 0.05}
+"""The largest limit, as a share of the output's largest value: beyond it rounding cannot be told from a fault."""
+
+FROM_DOUBLE_CEILING = 1e-2
+"""The same for a model of float64 in float32."""
+
 _SHARE = 0.005
-"""Of the elements of an output that are no floats, the share that may differ."""
+"""Share of the elements of an integer or boolean output that may differ."""
 
 _ALIKE = 1 / 16
 """How much the numbers of a mask may differ, as it is added to others, as a share of the largest."""
 
 
-def error_of(expected: Any, given: Any) -> float:
-    """Return how far a value is off, as a share of the largest magnitude of the expected one; infinite for NaN in its place.
+def error_of(expected: Any, given: Any, scale: float = 0.0) -> float:
+    """Return the error of a value as a share of the largest expected magnitude, or of `scale` if that is larger.
 
-    Of what is no float, the share of elements that differ.
+    The error is infinite where one of the two is NaN or infinite and the other is not. For integers and booleans it is the share
+    of elements that differ.
     """
     if isinstance(expected, list):
         if len(expected) != len(given):
             return float("inf")
-        return max(map(error_of, expected, given), default=0.0)
+        pairs = zip(expected, given, strict=True)
+        return max((error_of(one, other, scale) for one, other in pairs), default=0.0)
     if not isinstance(expected, np.ndarray) or not isinstance(given, np.ndarray):
         return 0.0 if expected is given else float("inf")
     if expected.shape != given.shape:
@@ -58,19 +71,32 @@ def error_of(expected: Any, given: Any) -> float:
         return 0.0 if share <= _SHARE else share
     with np.errstate(invalid="ignore", over="ignore"):
         top, off = float(np.abs(expected).max()), float(np.abs(given - expected).max())
-    if math.isfinite(top) and math.isfinite(off):
-        return off / top if top else off
+    if top <= LARGEST_HALF and math.isfinite(off):
+        return off / (max(top, scale) or 1.0)
     finite = np.isfinite(expected)
     if not np.array_equal(np.isnan(expected), np.isnan(given)):
         return float("inf")
     infinite = ~finite & ~np.isnan(expected)
     if not np.array_equal(given[infinite], expected[infinite]) or not np.all(np.isfinite(given[finite])):
         return float("inf")
-    if not finite.any():
+    return _error_of_numbers(expected[finite].astype(np.float64), given[finite].astype(np.float64), scale)
+
+
+def _error_of_numbers(expected: Array, given: Array, scale: float) -> float:
+    """Return the error of finite numbers; those of a mask are compared with themselves, as they would hide all other errors."""
+    sizes, off = np.abs(expected), np.abs(given - expected)
+    huge = sizes > LARGEST_HALF
+    top = float(sizes[~huge].max(initial=0.0)) or float(sizes.max(initial=0.0))
+    others = float(off[~huge].max(initial=0.0)) / (max(top, scale) or 1.0)
+    return max(others, float((off[huge] / sizes[huge]).max(initial=0.0)))
+
+
+def largest_of(value: Any) -> float:
+    """Return the largest finite magnitude that no mask holds, in an output of floats; 0 where there is none."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return 0.0
-    top = float(np.max(np.abs(expected[finite])))
-    off = float(np.max(np.abs(given[finite].astype(np.float64) - expected[finite])))
-    return off / top if top else off
+    sizes = np.abs(value)
+    return float(sizes[sizes <= LARGEST_HALF].max(initial=0.0))
 
 
 def magnitudes(value: Any) -> tuple[float, float]:

@@ -10,9 +10,10 @@ import numpy as np
 
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
+from onnx_migrate.verify.evaluators.scopes import with_own_names
 from onnx_migrate.verify.evaluators.switched import switched
 from onnx_migrate.verify.model_traits import without_draws
-from onnx_migrate.verify.precision.closeness import Measured
+from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, reference_of
 from onnx_migrate.verify.settings import Settings
 
@@ -50,7 +51,7 @@ def narrowed(
     rounded nearly as `result` does, on one feed: what is found has to be converted and compared. Returns nothing where the
     original does not run so.
     """
-    original, result = without_draws(original, result)
+    original, result = map(with_own_names, without_draws(original, result))
     found: list[frozenset[int]] = []
     try:
         reference = reference_of(original, result, settings, draws)

@@ -17,18 +17,19 @@ from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
+from onnx_migrate.verify.precision.feeds import WIDE
 from onnx_migrate.verify.precision.reference import Reference, error_on
 
-__all__ = ["SURELY", "jump"]
+__all__ = ["CERTAIN", "jump"]
 
 _LARGER = 24.0
-"""How many times as far as before an output is off with coarse rounding that is continuous: 8, with a margin."""
+"""Error with coarse rounding / error: coarse rounding multiplies a continuous error by 8; above 24 times it is a jump."""
 
 _SMALLEST = 2 * ROUNDING[TensorProto.FLOAT16]
-"""The share of an output's largest magnitude up to which it is no jump."""
+"""The error up to which an output does not jump, as a share of its largest value."""
 
-SURELY = 2 * _SMALLEST
-"""The share from which on it is one without roundings that are larger."""
+CERTAIN = 2 * _SMALLEST
+"""The error from which on an output jumps without coarse rounding, as a share of its largest value."""
 
 
 def jump(
@@ -39,7 +40,7 @@ def jump(
         model = open_model(result, COARSE)
     except (EvaluationError, MemoryError):
         return None
-    for place in [*reference.order]:
+    for place in [place for place in reference.order if reference.feeds[place].name != WIDE]:
         try:
             run = in_float(model.run(fed(reference.feeds[place].inputs, result.model)))
         except (EvaluationError, MemoryError):
@@ -59,7 +60,7 @@ def jump(
 
 def _is_jump(coarse: float, fine: float) -> bool:
     """Return whether an output jumps; one that is infinite or NaN as it is, and was not, overflows."""
-    return fine < math.inf and coarse > _SMALLEST and (coarse > _LARGER * fine or fine > SURELY)
+    return fine < math.inf and coarse > _SMALLEST and (coarse > _LARGER * fine or fine > CERTAIN)
 
 
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:

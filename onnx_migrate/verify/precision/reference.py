@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from onnx_migrate.verify.evaluators.strict import NARROW
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
-from onnx_migrate.verify.precision.errors import error_of, in_float
+from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
+from onnx_migrate.verify.precision.feeds import SMALL, WIDE, ZEROS, hide_rows, keep_to_domain
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
@@ -30,15 +32,16 @@ __all__ = [
     "decides",
     "error_on",
     "floors_of_narrow",
+    "outputs_in",
     "recorded",
     "reference_of",
 ]
 
-_ZEROS = "zeros"
-"""Inputs, as of silence or padding, on which results may be off, as nothing but rounding is left, but not infinite or NaN."""
+_DISTRIBUTIONS = ("normal", "uniform", SMALL, ZEROS)
+"""Input distributions: different magnitudes and signs overflow or vanish at different nodes."""
 
-_DISTRIBUTIONS = ("normal", "uniform", "small", _ZEROS)
-"""Of inputs that are generated: numbers of another size, or of one sign, overflow or vanish elsewhere."""
+_FEW = 100
+"""Elements below which an output's largest value is that of all inputs tried, as one draw of few numbers says little of it."""
 
 _DECIDING = frozenset(
     {
@@ -54,8 +57,14 @@ _BATCHES = (1, 2, 3)
 _LARGE = 1 << 20
 """Numbers of an input, as of an image, of which one draw is as telling as several of a smaller one."""
 
+_MORE_DRAWS = 4
+"""How many times as many draws are made for a light model with few inputs: each says little, and takes a millisecond."""
+
+_FEW_NUMBERS, _LIGHT, _HEAVY = 1 << 12, 1 << 22, 1 << 26
+"""Numbers of all inputs and of all weights up to which more draws are made; and weights from which on fewer inputs are run."""
+
 _WITH_OTHERS = 1 << 22
-"""Bytes of recorded values up to which they are computed on further inputs too, as that takes less than to load a model."""
+"""If inner values take fewer bytes, they are computed on all inputs: that takes less time than to load the model again."""
 
 FEWEST = 200
 """How many inner values are recorded in one run at least: so many in the first one."""
@@ -71,7 +80,9 @@ class Reference:
     floors: dict[int, dict[str, float]] = field(default_factory=dict)
     """By places of feeds, where they are known, how far off outputs are by rounding alone."""
     own_floors: dict[str, float] | None = None
-    """How far off outputs of a narrow original are as the runtime runs it, once that is known."""
+    """The floors of a narrow original, once they are known."""
+    others: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    """Outputs in other configurations than STRICT, by these and the places of feeds."""
     order: list[int] = field(default_factory=list)
     """The places of feeds, those first on which a result was off last."""
     way: str = STRICT
@@ -84,6 +95,8 @@ class Reference:
     """How many times inputs are drawn in all."""
     at_once: int = FEWEST
     """How many inner values should not take too much memory."""
+    domain: str = ""
+    """Of which floats the inputs are, where the model computes few numbers on random ones: a key of feeds.DOMAINS."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
 
     def is_off_on(self, place: int, way: str) -> None:
@@ -99,6 +112,8 @@ class Reference:
             return ()
         for draw in range(1, self.draws):
             search.draw_again(draw)
+        if self.domain:
+            keep_to_domain(search, len(self.outputs), self.domain)
         more = range(len(self.outputs), len(search.outputs))
         self.feeds, self.outputs = search.feeds, [in_float(run) for run in search.outputs]
         self.order += more
@@ -109,6 +124,18 @@ class Reference:
         if self._inner[0] != place:
             self._inner = place, {}
         return self._inner[1]
+
+    def scale(self, name: str) -> float:
+        """Return the largest value of a small output on all inputs but small ones; 0 of an output with many elements.
+
+        Of a dozen numbers one draw may have none that is large.
+        """
+        values = [
+            run[name]
+            for feed, run in zip(self.feeds, self.outputs, strict=False)
+            if feed.name not in (SMALL, ZEROS, WIDE) and getattr(run[name], "size", _FEW) < _FEW
+        ]
+        return max(map(largest_of, values), default=0.0)
 
     @cached_property
     def graph(self) -> Frame:
@@ -150,6 +177,9 @@ def reference_of(
     key = (original.structure or b"", shapes, draws)
     if key not in _references:
         reference = Reference(original)
+        weights = sum(
+            prod(value.tensor.dims) for value in reference.graph.values.values() if value.tensor is not None
+        )
         inner = recorded(reference)[:FEWEST] if recording and settings.feeds is None else []
         first, *others = _DISTRIBUTIONS
         extent = Extent(distributions=(first,), batches=_BATCHES, thorough=True, recorded=tuple(inner))
@@ -159,7 +189,9 @@ def reference_of(
             search.generate()
             if bytes_of(search.recorded) > _WITH_OTHERS:
                 search.replace_model(open_model(original, STRICT), search.outputs, ())
-            search.run_also(others)
+            search.run_also(others if weights > _HEAVY else [*others, WIDE])
+            reference.domain = keep_to_domain(search)
+            hide_rows(search, reference.graph, 1 if weights > _HEAVY else None)
         else:
             search.use(settings.feeds)
         reference.inner_on(0).update(search.recorded)
@@ -167,8 +199,10 @@ def reference_of(
         reference.feeds, reference.outputs = search.feeds, [in_float(run) for run in search.outputs]
         reference.order = list(range(len(search.feeds)))
         arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
-        if draws > 1 and settings.feeds is None and sum(array.size for array in arrays) <= _LARGE:
-            reference.search, reference.draws = search, draws
+        count = sum(array.size for array in arrays)
+        if draws > 1 and settings.feeds is None and count <= _LARGE:
+            more = _MORE_DRAWS if count <= _FEW_NUMBERS and weights <= _LIGHT else 1
+            reference.search, reference.draws = search, 1 + more * (draws - 1)
             if reference.decides:
                 reference.draw_again()
         for other in [key for key in _references if key[0] != (original.structure or b"")]:
@@ -196,10 +230,34 @@ def recorded(reference: Reference, result: Runnable | None = None) -> list[str]:
     ]
 
 
-def error_on(reference: Reference, place: int, name: str, run: Mapping[str, Any]) -> float:
-    """Return how far an output is off on the feed at a place."""
-    error = error_of(reference.outputs[place][name], run[name])
-    return 0.0 if reference.feeds[place].name == _ZEROS and np.isfinite(error) else error
+def outputs_in(reference: Reference, way: str, place: int) -> Mapping[str, Any]:
+    """Return the outputs in a configuration on the feed at a place; those in STRICT where it does not run so."""
+    if (way, place) not in reference.others:
+        try:
+            run = in_float(open_model(reference.runnable, way).run(reference.feeds[place].inputs))
+        except EvaluationError:
+            run = reference.outputs[place]
+        reference.others[way, place] = run
+    return reference.others[way, place]
+
+
+def error_on(
+    reference: Reference,
+    place: int,
+    name: str,
+    run: Mapping[str, Any],
+    expected: Mapping[str, Any] | None = None,
+    least: float = 0.0,
+) -> float:
+    """Return how far an output is off on the feed at a place, from what is `expected` or the reference's own outputs.
+
+    The error is a share of the largest value, or of `least` if that is larger.
+    """
+    feed = reference.feeds[place].name
+    expected = reference.outputs[place] if expected is None else expected
+    scale = 0.0 if feed in (SMALL, WIDE) else reference.scale(name)
+    error = error_of(expected[name], run[name], max(scale, least))
+    return 0.0 if feed == ZEROS and np.isfinite(error) else error
 
 
 def floors_of_narrow(reference: Reference, settings: Settings, *ways: str) -> dict[str, float]:

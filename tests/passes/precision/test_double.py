@@ -51,7 +51,7 @@ def test_what_float32_cannot_hold_stays_float64() -> None:
 def test_numbers_that_float32_does_not_tell_apart_are_refused() -> None:
     source = "17 (double[2] x) => (double[2] y) <double w = {1e9}> { a = Add(x, w) b = Sub(a, w) y = Neg(b) }"
     with pytest.raises(
-        CannotMigrate, match=r"in float32, output 'y'.* is off by .*; 0\.0001 is allowed"
+        CannotMigrate, match=r"in float32, output 'y': error 100 % in float32 \(limit 0\.01 %"
     ) as caught:
         converted(source, "fp32", settings=SEARCH)
     assert caught.value.code == "precision-lost"

@@ -1,0 +1,232 @@
+"""Inputs on which a change of precision is judged beside the random ones: masks that hide whole rows, and the model's domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.standard.retyping import FLOATS
+from onnx_migrate.verify.equivalence.feed_search import FeedSearch
+from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.inputs.user_inputs import Feed
+
+__all__ = [
+    "ALL_HIDDEN",
+    "SMALL",
+    "WIDE",
+    "ZEROS",
+    "hide_rows",
+    "keep_to_domain",
+    "mask_feeds",
+    "narrowed_to_domain",
+    "share_of_numbers",
+]
+
+ZEROS, WIDE = "zeros", "wide"
+"""Inputs of silence or padding, and inputs ten times as large: a result fails there by NaN and infinite numbers alone."""
+
+SMALL = "small"
+
+Inputs = Mapping[str, Any]
+Outputs = Mapping[str, Any]
+Domain = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+
+_ENOUGH_NUMBERS = 0.9
+"""The share of an output's elements that are finite on inputs of the model's domain."""
+
+DOMAINS: Mapping[str, Domain] = {
+    "positive": np.abs,
+    "0 to 1": lambda array: np.abs(array) % 1,
+    "above 1": lambda array: np.abs(array) + 1,
+    "sorted": lambda array: np.sort(np.abs(array), axis=-1) if array.ndim else np.abs(array),
+    "-1 to 1": np.tanh,
+    "negative": lambda array: -np.abs(array),
+}
+"""How floats of a random input become floats of a domain, by what reports call it, the widest first."""
+
+_LOWEST = float(np.finfo(np.float32).min)
+
+_MOVING = (
+    "Cast",
+    "Expand",
+    "Flatten",
+    "Identity",
+    "Reshape",
+    "Slice",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+)
+"""Operators behind which a mask is still one."""
+
+_MASKING = (
+    "And",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Mul",
+    "Not",
+    "Or",
+    "Sub",
+    "Where",
+    "Xor",
+)
+"""Operators that read a mask of integers or truth values, as 1 - mask does."""
+
+
+def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
+    """Replace feeds on which few of the outputs are numbers by feeds of the model's domain, and return which domain that is.
+
+    Feeds from the place `first` on are looked at. One that stays without numbers goes, if any other has some. In a model of a
+    limited domain numbers around 0 may be as far outside of what it is for as negative ones, so that small inputs go too.
+    """
+    domains = [domain] if domain else [*DOMAINS]
+    for place in range(first, len(search.feeds)):
+        feed = search.feeds[place]
+        found, inputs, outputs = narrowed_to_domain(feed.inputs, search.run, search.outputs[place], domains)
+        if found:
+            domains = [found]
+            search.feeds[place], search.outputs[place] = Feed(feed.name, inputs), dict(outputs)
+            search.recorded = {} if place == 0 else search.recorded
+    shares = [share_of_numbers(outputs) for outputs in search.outputs]
+    limited = len(domains) == 1
+    kept = [
+        place
+        for place, share in enumerate(shares)
+        if place < first
+        or (share >= max(shares) / 2 and not (limited and search.feeds[place].name in (SMALL, ZEROS, WIDE)))
+    ]
+    if 0 not in kept:
+        search.recorded = {}
+    search.feeds, search.outputs = (
+        [search.feeds[place] for place in kept],
+        [search.outputs[place] for place in kept],
+    )
+    return domains[0] if limited else ""
+
+
+def hide_rows(search: FeedSearch, graph: Frame, most: int | None = None) -> None:
+    """Run up to `most` further feeds whose masks hide rows, as far as the model takes them."""
+    for name, inputs in islice(mask_feeds(graph, search.feeds[0].inputs), most):
+        try:
+            outputs = search.run(inputs)
+        except EvaluationError as error:
+            search.notes.append(f"the original does not run on {name!r}, which is left out: {error}")
+            continue
+        search.feeds.append(Feed(name, inputs))
+        search.outputs.append(outputs)
+
+
+def mask_feeds(graph: Frame, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
+    """Yield inputs whose masks hide nothing, everything, and the padding at the left or right of rows; none without masks.
+
+    The other inputs are those of `inputs`.
+    """
+    fills = {name: _fill_of(graph, name) for name, value in inputs.items() if _may_be_mask(value)}
+    masks = {name: fill for name, fill in fills.items() if fill is not None}
+    for label, pattern in _PATTERNS.items() if masks else ():
+        changed = {name: _filled(inputs[name], pattern, fill) for name, fill in masks.items()}
+        yield label, {**inputs, **changed}
+
+
+def narrowed_to_domain(
+    inputs: Inputs,
+    run: Callable[[Inputs], Outputs],
+    outputs: Outputs,
+    domains: Sequence[str] = tuple(DOMAINS),
+) -> tuple[str, Inputs, Outputs]:
+    """Return the first domain of floats in which the model computes numbers, with its inputs and outputs there.
+
+    The domain is "" where the outputs are numbers as they are, or in none of the `domains`.
+    """
+    if share_of_numbers(outputs) >= _ENOUGH_NUMBERS:
+        return "", inputs, outputs
+    for name in domains:
+        moved = {key: _moved(value, DOMAINS[name]) for key, value in inputs.items()}
+        try:
+            found = run(moved)
+        except EvaluationError:
+            continue
+        if share_of_numbers(found) >= _ENOUGH_NUMBERS:
+            return name, moved, found
+    return "", inputs, outputs
+
+
+def share_of_numbers(outputs: Outputs) -> float:
+    """Return the share of finite elements in the output that has the fewest."""
+    arrays = [
+        value for value in outputs.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    ]
+    return min((float(np.isfinite(array).mean()) for array in arrays if array.size), default=1.0)
+
+
+def _moved(value: Any, domain: Domain) -> Any:
+    floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return np.asarray(domain(value), value.dtype) if floats else value
+
+
+def _may_be_mask(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.size > 1 and value.dtype.kind in "biuf"
+
+
+def _fill_of(graph: Frame, name: str) -> tuple[float, float] | None:
+    """Return what stands in a mask for what is hidden and what is not; None for an input that is no mask."""
+    value = graph.values.get(name)
+    if value is None or value.tensor is not None:
+        return None
+    readers = list(_readers(value))
+    named = "mask" in name.lower()
+    if value.dtype in FLOATS:
+        added = any(step.is_a("Add") for step in readers)
+        return ((_LOWEST, 0.0) if added else (0.0, 1.0)) if named else None
+    masking = bool(readers) and all(step.is_a(*_MASKING) for step in readers)
+    return (0.0, 1.0) if value.dtype == TensorProto.BOOL or named or masking else None
+
+
+def _readers(value: Value, depth: int = 6) -> Iterator[Step]:
+    """Yield the nodes that read a value, behind those that only move or cast it."""
+    for step, place in value.readers:
+        if depth and place == 0 and step.is_a(*_MOVING):
+            for made in step.made:
+                yield from _readers(made, depth - 1)
+        else:
+            yield step
+
+
+def _nothing_shown(shown: np.ndarray[Any, Any]) -> None:
+    shown[:] = False
+
+
+def _padded(shown: np.ndarray[Any, Any]) -> None:
+    """Hide the left half of the first row, all of the second, and the right half of the third."""
+    half = (shown.shape[-1] + 1) // 2
+    shown[0::4, :half] = False
+    shown[1::4] = False
+    shown[2::4, half:] = False
+
+
+def _all_shown(shown: np.ndarray[Any, Any]) -> None:
+    shown[:] = True
+
+
+ALL_HIDDEN = "masks: every row hidden"
+"""The name of the inputs whose masks hide everything."""
+
+_PATTERNS = {ALL_HIDDEN: _nothing_shown, "masks: rows padded": _padded, "masks: nothing hidden": _all_shown}
+
+
+def _filled(
+    array: np.ndarray[Any, Any], pattern: Callable[[np.ndarray[Any, Any]], None], fill: tuple[float, float]
+) -> np.ndarray[Any, Any]:
+    shown = np.ones((prod(array.shape[:-1]), array.shape[-1]), bool)
+    pattern(shown)
+    return np.where(shown, fill[1], fill[0]).astype(array.dtype).reshape(array.shape)

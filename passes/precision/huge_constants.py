@@ -1,0 +1,258 @@
+"""The values that may hold a number near the largest one of a type, as a mask does, and the constants that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
+from onnx_migrate.model.tensors import numbers
+from onnx_migrate.standard.retyping import FLOATS
+
+from .carried import ALL_INPUTS, ARITHMETIC, CARRIED, bounds_nothing, flows
+from .numbers import largest
+from .stored import StoredNumbers
+
+__all__ = ["HugeNumbers"]
+
+Array = np.ndarray[Any, Any]
+
+_HEADROOM = 4.0
+"""The type's maximum / the magnitude from which on a number is huge: the sum of three masks and a score may not overflow."""
+
+_MOST_NUMBERS = 16
+"""Distinct huge numbers that are listed of a value. A table of more is no mask, and stays in its type."""
+
+_MOST_SUMS = 6
+"""Arithmetic nodes behind a constant up to which its numbers are followed."""
+
+_SMALL = 1 << 12
+"""Elements up to which values that follow from constants alone are computed."""
+
+_READ = 1 << 24
+"""Elements up to which constants of integers and float64 are looked at."""
+
+_COMPUTED: Mapping[str, Callable[..., Any]] = {
+    "Add": np.add, "Div": np.divide, "Mul": np.multiply, "Neg": np.negative, "Pow": np.power, "Sub": np.subtract,
+}  # fmt: skip
+
+_FLOATS = (*FLOATS, TensorProto.DOUBLE)
+
+_NEGATIVE_VANISHES = ("Relu", "Softplus")
+
+
+@dataclass(frozen=True)
+class Huge:
+    """The huge numbers that a value may hold, and how many arithmetic nodes they passed. `fixed`: a caller may override them."""
+
+    numbers: frozenset[float]
+    sums: int = 0
+    fixed: bool = True
+
+    def joined(self, other: Huge | None) -> Huge:
+        """Return the huge numbers of both."""
+        if other is None:
+            return self
+        joined = sorted(self.numbers | other.numbers)[: _MOST_NUMBERS + 1]
+        return Huge(frozenset(joined), max(self.sums, other.sums), self.fixed and other.fixed)
+
+
+@dataclass
+class HugeNumbers:
+    """Of the values of a model those that may hold huge numbers of a type."""
+
+    target: int
+    stored: StoredNumbers
+    of: dict[Value, Huge] = field(default_factory=dict)
+    _looked_at: set[Value] = field(default_factory=set)
+    _constants: dict[Value, Array | None] = field(default_factory=dict)
+
+    @property
+    def threshold(self) -> float:
+        """The magnitude from which on a number is huge."""
+        return largest(self.target) / _HEADROOM
+
+    def find(self, frames: Iterable[Frame]) -> None:
+        """Follow the huge constants of all bodies, until no further value gets some."""
+        frames = list(frames)
+        for frame in frames:
+            self._overridable(frame)
+        steps = [step for frame in frames for step in frame.steps]
+        changed = True
+        while changed:
+            changed = False
+            for step in steps:
+                for value, huge in self._made(step):
+                    joined = huge.joined(self.of.get(value))
+                    if joined != self.of.get(value):
+                        self.of[value], changed = joined, True
+
+    def overflows(self, value: Value) -> bool:
+        """Return whether a huge number of a value is beyond the largest one of the type."""
+        huge = self.of.get(value)
+        return huge is not None and any(abs(number) > largest(self.target) for number in huge.numbers)
+
+    def _overridable(self, frame: Frame) -> None:
+        for tensor in frame.body.initializer:
+            value = frame.values.get(tensor.name)
+            if value is not None and value.tensor is None and (found := self._huge_in(tensor)):
+                self.of[value] = Huge(found, fixed=False)
+
+    def read(self, step: Step) -> Iterator[tuple[Value, Huge]]:
+        """Yield the values with huge numbers that a node carries on, or computes with."""
+        places = ALL_INPUTS if step.is_a(*ARITHMETIC) else CARRIED.get(step.node.op_type, ())
+        for place, value in enumerate(step.inputs if not step.domain else ()):
+            if value is None or place not in places:
+                continue
+            if value not in self.of and value.tensor is not None and value not in self._looked_at:
+                self._looked_at.add(value)
+                if found := self._huge_in(value.tensor):
+                    self.of[value] = Huge(found)
+            huge = self.of.get(value)
+            if huge is not None and not (step.is_a("Div") and (place or value.tensor is not None)):
+                yield value, huge
+
+    def _made(self, step: Step) -> Iterator[tuple[Value, Huge]]:
+        for source, target in flows(step):
+            if source in self.of:
+                yield target, self.of[source]
+        if step.domain or step.is_a("Constant") or not step.made:
+            return
+        computed = self._computed(step)
+        if computed is not None:
+            found = self._huge_among(computed)
+            given = frozenset(found)
+            if given:
+                yield step.made[0], Huge(given)
+            return
+        if step.is_a("ConstantOfShape"):
+            given = frozenset().union(*(self._huge_in(attribute.t) for attribute in step.node.attribute))
+            if given:
+                yield step.made[0], Huge(given)
+            return
+        huge = self._carried(step)
+        if huge is not None and huge.numbers and huge.sums <= _MOST_SUMS:
+            for value in step.made:
+                yield value, huge
+
+    def _carried(self, step: Step) -> Huge | None:
+        read = [
+            (value, huge) for value, huge in self.read(step) if not bounds_nothing(step, value, huge.numbers)
+        ]
+        joined: Huge | None = None
+        for _, huge in read:
+            joined = huge.joined(joined)
+        if step.is_a("Pad") and step.version < 11:
+            stated = (attribute.f for attribute in step.node.attribute if attribute.name == "value")
+            found = self._huge_among(np.array([*stated], np.float64))
+            joined = Huge(found).joined(joined) if found else joined
+        if joined is None:
+            return None
+        if step.is_a("Mul") and not self._is_masking(step, [value for value, _ in read]):
+            return None
+        found = joined.numbers
+        if step.is_a(*_NEGATIVE_VANISHES):
+            found = frozenset(number for number in found if number > 0)
+        if step.is_a("Neg") or step.is_a("Sub"):
+            negated = frozenset(-number for number in found)
+            found = negated | found if step.is_a("Sub") else negated
+        if step.is_a("Abs"):
+            found = frozenset(map(abs, found))
+        if step.is_a("Mul", "Div"):
+            found = self._scaled(step, found)
+        return Huge(found, joined.sums + step.is_a(*ARITHMETIC), joined.fixed)
+
+    def _is_masking(self, step: Step, huge: list[Value]) -> bool:
+        """Return whether a product is of a mask: of a huge computed value, or of a constant and integers or truth values.
+
+        The product of a constant and other numbers is a scale. It may be small, and how large it is runs say.
+        """
+        others = [value for value in step.read if value not in huge]
+        return any(value.tensor is None for value in huge) or any(map(self._is_whole, others))
+
+    def _is_whole(self, value: Value, depth: int = 8) -> bool:
+        """Return whether a value is computed from integers or truth values, or is a constant less an input."""
+        maker = value.maker
+        if value.tensor is not None or not depth:
+            return False
+        if value.dtype is not None and value.dtype not in _FLOATS:
+            return True
+        if maker is None:
+            return False
+        computed = [other for other in maker.read if other.tensor is None]
+        inverted = maker.is_a("Sub") and len(computed) == 1 and maker.inputs[1] is computed[0]
+        if inverted and computed[0].maker is None:
+            return True
+        moves = maker.is_a(*CARRIED, "Add", "Mul", "Sub")
+        return moves and bool(computed) and all(self._is_whole(other, depth - 1) for other in computed)
+
+    def _scaled(self, step: Step, found: frozenset[float]) -> frozenset[float]:
+        """Return huge numbers times or by a constant, as far as they stay huge."""
+        others = [self._known(value) for value in step.read if value not in self.of]
+        factors = others[0] if others and others[0] is not None else None
+        if factors is None or not factors.size or factors.size > _MOST_NUMBERS:
+            return found
+        with np.errstate(all="ignore"):
+            pairs = product(found, factors.reshape(-1))
+            scaled = [np.divide(a, b) if step.is_a("Div") else a * b for a, b in pairs]
+        return self._huge_among(np.array(scaled, np.float64))
+
+    def _known(self, value: Value) -> Array | None:
+        """Return the numbers of a small value that follows from constants alone."""
+        if value.tensor is not None and value not in self._constants:
+            small = (
+                int(np.prod(value.tensor.dims)) <= _SMALL
+                and value.tensor.data_location != TensorProto.EXTERNAL
+            )
+            numeric = value.tensor.data_type not in (TensorProto.STRING, TensorProto.UNDEFINED)
+            self._constants[value] = (
+                numbers(self.stored.weights.array(value.tensor)).astype(np.float64)
+                if small and numeric
+                else None
+            )
+        return self._constants.get(value)
+
+    def _computed(self, step: Step) -> Array | None:
+        """Return what a node computes from small constants; None for any other node."""
+        known = [self._known(value) for value in step.read]
+        if not known or any(array is None or array.size > _SMALL for array in known):
+            return None
+        with np.errstate(all="ignore"):
+            if step.is_a("Cast", "CastLike", "Identity"):
+                found = known[0]
+            elif step.node.op_type in _COMPUTED and len(known) == len(step.inputs):
+                try:
+                    found = _COMPUTED[step.node.op_type](*known)
+                except ValueError:
+                    return None
+            else:
+                return None
+        self._constants[step.made[0]] = found
+        return found
+
+    def _huge_in(self, tensor: TensorProto) -> frozenset[float]:
+        size = int(np.prod(tensor.dims))
+        if tensor.data_type in (TensorProto.FLOAT, TensorProto.BFLOAT16, TensorProto.FLOAT16):
+            if tensor.data_type == self.target or self.stored.extent(tensor).largest < self.threshold:
+                return frozenset()
+        elif size > _READ or tensor.data_type in (
+            TensorProto.STRING,
+            TensorProto.BOOL,
+            TensorProto.UNDEFINED,
+        ):
+            return frozenset()
+        array = numbers(self.stored.weights.array(tensor))
+        return self._huge_among(array) if array.dtype.kind in "iuf" else frozenset()
+
+    def _huge_among(self, array: Array) -> frozenset[float]:
+        array = array.reshape(-1)
+        huge = array[np.isfinite(array) & (np.abs(array.astype(np.float64)) >= self.threshold)]
+        found = np.unique(huge).astype(np.float64)
+        if found.size > _MOST_NUMBERS and np.abs(found).max() <= largest(self.target):
+            return frozenset()  # a table of numbers that the type holds
+        return frozenset(found[: _MOST_NUMBERS + 1].tolist())
