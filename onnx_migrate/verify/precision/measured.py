@@ -195,7 +195,7 @@ class Measured:
     def _add(self, name: str, error: float, floor: float | None, *, wide: bool) -> None:
         """Take an error on one feed into account; on a `wide` one only for the report, and only within its limit."""
         limit = min(max(self._rounding, _FLOORS * (floor or 0.0)), self._ceiling)
-        limit = CEILING[self._kind] if wide else limit
+        limit = CEILING[self._kind] if wide and error > limit else limit
         counts = _holds_no_floats(self._reference.outputs[0][name])
         output = RoundedOutput(name, error, limit, floor, TYPES[self._kind], counts)
         larger = name not in self._largest or output.error > self._largest[name].error
