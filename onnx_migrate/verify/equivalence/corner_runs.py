@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verify.compare.values import flatten
-from onnx_migrate.verify.kernel.arrays import Array, is_float
-from onnx_migrate.verify.kernel.difference import Difference
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
 from onnx_migrate.verify.equivalence.finite_shares import is_builtin_float, largest_share
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.corners.feeds import CornerFeed, Corners
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.kernel.arrays import Array, is_float
+from onnx_migrate.verify.kernel.difference import Difference
 
 __all__ = ["CornerRuns", "run_corners"]
 

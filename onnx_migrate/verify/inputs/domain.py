@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["feeds_of_domains"]
 

@@ -15,8 +15,8 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["perturbed_by_ulp", "with_weights_moved"]
 

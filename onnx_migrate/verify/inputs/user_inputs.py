@@ -16,8 +16,8 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.standard.retyping import FLOATS
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.model.graphs import all_nodes
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.corners import boxes, floats, integers, masks, texts
 from onnx_migrate.verify.inputs.corners.flow import Flow
 from onnx_migrate.verify.inputs.corners.interest import interest
@@ -30,6 +29,7 @@ from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import batch_keys, open_dims
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["MORE", "CornerFeed", "Corners"]
 

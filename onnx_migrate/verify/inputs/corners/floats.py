@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue, scattered
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["at_columns", "at_thresholds", "huge", "large", "small", "threshold_groups", "without_numbers"]
 

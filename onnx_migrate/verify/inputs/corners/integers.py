@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import NodeProto
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.corners.flow import Meeting
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue, scattered
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = [
     "LARGEST_COUNT",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.corners.flow import Flow
 from onnx_migrate.verify.inputs.corners.paths import Path
 from onnx_migrate.verify.inputs.corners.thresholds import columns_at, compares_elements, numbers_at, words_at
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["Interest", "interest"]
 

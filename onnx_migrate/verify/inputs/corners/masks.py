@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["MASKS", "mask"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.constraints.facts import Argument
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["Path", "Step", "paths_behind"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.corners.flow import Meeting
 from onnx_migrate.verify.inputs.corners.interest import Interest
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["CornerValue", "InputValue", "scattered"]
 
