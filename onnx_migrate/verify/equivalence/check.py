@@ -138,7 +138,9 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
         tuple(_recorded(task)),
         thorough,
         once_more,
-        corners=settings.feeds is None,
+        # Limits that the user chose, with a tolerance or a coarser type, are meant for numbers as they occur.
+        corners=settings.feeds is None and not task.segment.other_numbers,
+        magnitudes=not settings.tolerance.is_given,
         ended=task.ended,
     )
     if extent.recorded:

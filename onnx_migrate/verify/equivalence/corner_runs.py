@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
 from onnx_migrate.verify.equivalence.finite_shares import is_builtin_float, largest_share
@@ -49,13 +50,30 @@ class CornerRuns:
         """Return the outputs that have the shapes of `like`: others vary by their sizes alone."""
         return [outputs for outputs in self.outputs if _has_shapes_of(outputs, like)]
 
+    def append_to(self, search: FeedSearch, noise: Noise, outputs: list[Values]) -> None:
+        """Add the corner feeds behind the others: what they are compared with, and what rounding changes on them.
 
-def run_corners(search: FeedSearch, seed: int, exact: Set[str]) -> CornerRuns:
-    """Run the original on corner feeds: on one if it takes long, else on as many as take little time."""
+        They are left out where rounding decides an output on all others, since a verdict rests on none then. `noise`
+        takes the scale of an output from the others alone: beside huge numbers any difference is small.
+        """
+        if noise.undetermined() or noise.unstable_shapes:
+            return
+        for feed, run, moved in zip(self.feeds, self.outputs, self.moved, strict=True):
+            search.feeds.append(feed)
+            outputs.append(run)
+            if moved is not None:
+                noise.observe(len(outputs) - 1, moved)
+
+
+def run_corners(search: FeedSearch, seed: int, exact: Set[str], *, magnitudes: bool) -> CornerRuns:
+    """Run the original on corner feeds: on one if it takes long, else on as many as take little time.
+
+    `magnitudes` asks for large and small numbers too.
+    """
     runs = CornerRuns()
     if search.source is None:
         return runs
-    corners = Corners(search.source)
+    corners = Corners(search.source, magnitudes)
     for corner in _affordable(corners, search.seconds, expensive=search.expensive):
         for feed in (corner.feed, *corner.instead):
             outputs = _outputs(search, feed.inputs)

@@ -49,7 +49,8 @@ class Extent:
     Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
     recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
     input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one
-    first, and `batches` the sizes of an open batch that are tried, likewise. `corners` asks for corner feeds as well.
+    first, and `batches` the sizes of an open batch that are tried, likewise. `corners` asks for corner feeds
+    as well, `magnitudes` for large and small numbers among them.
     `ended` says of steps that ended a process before how they did; they are left out.
     """
 
@@ -60,6 +61,7 @@ class Extent:
     distributions: tuple[str, ...] = _DISTRIBUTIONS
     batches: tuple[int, ...] = BATCHES
     corners: bool = False
+    magnitudes: bool = True
     ended: Mapping[str, str] = field(default_factory=dict)
 
 

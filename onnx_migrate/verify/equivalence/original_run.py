@@ -146,14 +146,16 @@ def run_original(
     search.notes.extend(loaded)
     upstream, constant = _look_further(original, search, settings, inner=configurations == LEVELS)
     exact = exact_inputs(original.model)
-    corners = run_corners(search, settings.seed, exact) if extent.corners else CornerRuns()
+    corners = CornerRuns()
+    if extent.corners:
+        corners = run_corners(search, settings.seed, exact, magnitudes=extent.magnitudes)
     _note_weakness(search, constant, corners)
     outputs = list(search.outputs)
     noise = Noise(outputs)
     runs = {configurations[0]: outputs}
     try:
         _observe_moved_inputs(search, noise, settings.seed, exact, len(configurations), len(corners.feeds))
-        _append(corners, search, noise, outputs)
+        corners.append_to(search, noise, outputs)
         search.release_model()
         for configuration in configurations[1:]:
             if OPTIMISED_STAGE in extent.ended:
@@ -221,21 +223,6 @@ def _note_weakness(search: FeedSearch, constant: list[str], corners: CornerRuns)
             f"weak proof: constant, saturated, empty or NaN for all inputs tried, so that differences may not show:"
             f" {which}; {VARYING_INPUTS}"
         )
-
-
-def _append(corners: CornerRuns, search: FeedSearch, noise: Noise, outputs: list[Values]) -> None:
-    """Add corner feeds behind the others: what they are compared with, and what rounding changes on them.
-
-    They are left out where rounding decides an output on all others, since a verdict rests on none then. The scale of
-    an output stays that of the others: beside huge numbers any difference is small.
-    """
-    if noise.undetermined() or noise.unstable_shapes:
-        return
-    for feed, run, moved in zip(corners.feeds, corners.outputs, corners.moved, strict=True):
-        search.feeds.append(feed)
-        outputs.append(run)
-        if moved is not None:
-            noise.observe(len(outputs) - 1, moved)
 
 
 def _observe_moved_inputs(

@@ -66,9 +66,13 @@ class CornerFeed:
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """The corner feeds of a model, beside the random inputs at the sizes at which it runs."""
+    """The corner feeds of a model, beside the random inputs at the sizes at which it runs.
+
+    Without `magnitudes` no numbers are larger or smaller than random ones, but for thresholds.
+    """
 
     source: RandomInputs
+    magnitudes: bool = True
 
     @cached_property
     def flow(self) -> Flow:
@@ -79,7 +83,8 @@ class Corners:
         """Yield the feeds, those first that differ most from random ones."""
         yield from self._at_thresholds()
         yield from self._masked()
-        yield from self._of_magnitudes()
+        if self._takes_large:
+            yield from self._of_magnitudes()
         yield from self._at_other_sizes()
         yield from self._more()
 
@@ -103,8 +108,10 @@ class Corners:
         if self._is_index(value) and not value.interest.numbers:
             return None if self._scatters(value) else integers.with_minus_one(value, first)
         corner = self._mask(value, "padded masks", 0) or self._at(value, rng, 0)
-        if corner is not None or value.dtype.kind != "f" or value.is_restricted or not value.base.size:
+        if corner is not None or not self._takes_large or not value.base.size:
             return corner
+        if value.dtype.kind != "f" or value.is_restricted:
+            return None
         far = floats.large(value, rng).values
         return CornerValue(np.where(rng.random(value.base.shape) < 0.02, far, value.base).astype(value.dtype))
 
@@ -131,6 +138,12 @@ class Corners:
         if name not in self._met:
             self._met[name] = tuple(self.flow.meetings(name)), interest(self.flow, name, dtype)
         return self._met[name]
+
+    @cached_property
+    def _takes_large(self) -> bool:
+        """Whether large numbers say something of the model, and do not make it run for long."""
+        flow = self.flow
+        return self.magnitudes and not (runs_long_on_large_numbers(flow) or multiplies_inputs(flow))
 
     @cached_property
     def _largest(self) -> int | None:
@@ -261,11 +274,7 @@ class Corners:
 
     def _of_magnitudes(self) -> Iterator[CornerFeed]:
         """Large, huge and small numbers; NaN and infinities where every kernel treats them alike."""
-        base = (
-            None
-            if runs_long_on_large_numbers(self.flow) or multiplies_inputs(self.flow)
-            else self._base("normal", 30)
-        )
+        base = self._base("normal", 30)
         if base is None:
             return
         inputs, rng, flow = self._values(base), self._rng(30), self.flow
