@@ -12,7 +12,7 @@ import numpy as np
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.feed_search import FeedSearch, Values
-from onnx_migrate.verify.equivalence.finite_shares import is_builtin_float, largest_share
+from onnx_migrate.verify.equivalence.finite_shares import is_builtin_float, largest_share, mostly_nan
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.corners.feeds import CornerFeed, Corners
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
@@ -74,10 +74,11 @@ def run_corners(search: FeedSearch, seed: int, exact: Set[str], *, magnitudes: b
     if search.source is None:
         return runs
     corners = Corners(search.source, magnitudes)
+    first = search.outputs[-1 if mostly_nan(search.outputs[:1]) else 0]
     for corner in _affordable(corners, search.seconds, expensive=search.expensive):
         for feed in (corner.feed, *corner.instead):
             outputs = _outputs(search, feed.inputs)
-            if outputs is None or not _is_comparable(search.outputs[0], outputs, finite=corner.finite):
+            if outputs is None or not _is_comparable(first, outputs, finite=corner.finite):
                 continue
             moved = None if search.expensive else _moved(search, feed, seed, exact)
             if moved is not None and not _is_stable(outputs, moved):
@@ -145,10 +146,10 @@ def _is_stable(outputs: Values, moved: Values) -> bool:
         for (_, one), (_, other) in zip(flatten(name, value), flatten(name, moved[name]), strict=True):
             if one is None or other is None:
                 continue
-            if not is_float(one):
-                if not np.array_equal(one, other):
-                    return False
+            if np.array_equal(one, other):
                 continue
+            if not is_float(one):
+                return False
             found = Difference.between(one, other)
             if found.problem or found.largest > max(_STABLE, _STEPS * _eps(one)) * found.scale:
                 return False

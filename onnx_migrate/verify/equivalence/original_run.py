@@ -141,6 +141,7 @@ def run_original(
     del model  # the search may replace it; then it is freed
     if settings.feeds is None:
         search.generate()
+        search.search_domain()
     else:
         search.use(settings.feeds)
     search.notes.extend(loaded)
@@ -208,7 +209,6 @@ def _look_further(
         uninformative = sorted(upstream.incomplete)
     if settings.feeds is None:
         search.generate_more(uninformative)
-        search.search_domain()
         uninformative = [output for output in uninformative if output in search.uninformative()]
     return upstream, uninformative
 

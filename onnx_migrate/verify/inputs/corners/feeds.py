@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil
 from typing import Any
 
 import numpy as np
 
-from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.verify.inputs.corners import boxes, floats, integers, masks, texts
-from onnx_migrate.verify.inputs.corners.flow import Flow
-from onnx_migrate.verify.inputs.corners.interest import interest
+from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerInputs
 from onnx_migrate.verify.inputs.corners.lengths import is_affordable, other_sizes
 from onnx_migrate.verify.inputs.corners.operators import (
     casts_to_integers,
     computes_integers_alone,
     keeps_infinities,
     keeps_nan,
-    multiplies_inputs,
     normalises,
-    runs_long_on_large_numbers,
-    sizes_follow_from_values,
 )
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
-from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import batch_keys, open_dims
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.kernel.arrays import Array
@@ -39,17 +32,14 @@ MORE = "more of normal"
 _NUMBERS = 1000
 """Random numbers that a model is run on at least, in all feeds together."""
 
-_MOST_MORE = 6
+_MOST_MORE = 3
 """Further random feeds at most: comparing a feed takes longer than a run of a small model."""
 
-_MOST_FEEDS = 8
+_MOST_FEEDS = 6
 """Feeds among which the thresholds of an input of few elements are shared out."""
 
 _MAGNITUDES = (1e30, 1e4)
 """Of huge elements: the second where the original does not stay finite on the first."""
-
-_DRAW = 1000
-"""Added to the seed, so that the random part of corner feeds is not that of others."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +55,11 @@ class CornerFeed:
 
 
 @dataclass(frozen=True, eq=False)
-class Corners:
+class Corners(CornerInputs):
     """The corner feeds of a model, beside the random inputs at the sizes at which it runs.
 
     Without `magnitudes` no numbers are larger or smaller than random ones, but for thresholds.
     """
-
-    source: RandomInputs
-    magnitudes: bool = True
-
-    @cached_property
-    def flow(self) -> Flow:
-        """What the nodes of the model read."""
-        return Flow(self.source.model, dict(self.source.shapes))
 
     def __iter__(self) -> Iterator[CornerFeed]:
         """Yield the feeds, those first that differ most from random ones."""
@@ -119,61 +101,6 @@ class Corners:
     def _scatters(value: InputValue) -> bool:
         return any(integers.reduction(meeting.argument.node) for meeting in value.meetings)
 
-    def _base(self, distribution: str, draw: int) -> dict[str, Any] | None:
-        return self.source.feed(distribution, draw=_DRAW + draw)
-
-    def _rng(self, number: int) -> np.random.Generator:
-        return np.random.default_rng([self.source.seed, _DRAW, number])
-
-    def _values(self, base: Mapping[str, Any]) -> dict[str, InputValue]:
-        """Return the inputs that are arrays of types that numpy has."""
-        ranges, found = self.source.ranges, {}
-        for name, array in base.items():
-            if isinstance(array, np.ndarray) and array.dtype.isbuiltin == 1 and array.dtype.kind in "biufO":
-                meetings, wanted = self._known(name, array.dtype)
-                found[name] = InputValue(name, array, ranges.get(name), wanted, meetings)
-        return found
-
-    def _known(self, name: str, dtype: np.dtype[Any]) -> Any:
-        if name not in self._met:
-            self._met[name] = tuple(self.flow.meetings(name)), interest(self.flow, name, dtype)
-        return self._met[name]
-
-    @cached_property
-    def _takes_large(self) -> bool:
-        """Whether large numbers say something of the model, and do not make it run for long."""
-        flow = self.flow
-        return self.magnitudes and not (runs_long_on_large_numbers(flow) or multiplies_inputs(flow))
-
-    @cached_property
-    def _largest(self) -> int | None:
-        """The largest integer that does not make the original run for long; None for any."""
-        if computes_integers_alone(self.flow):
-            return None
-        return integers.LARGEST_SIZE if sizes_follow_from_values(self.flow) else integers.LARGEST_COUNT
-
-    @cached_property
-    def _reduces(self) -> bool:
-        """Whether the result reduces in a Scatter in another way than the original does."""
-        if self.source.other is None:
-            return False
-        theirs = {integers.reduction(node) for node in all_nodes(self.source.other)}
-        return bool(theirs - {integers.reduction(node) for node in self.flow.nodes} - {b"", b"none"})
-
-    @cached_property
-    def _met(self) -> dict[str, Any]:
-        return {}
-
-    def _feed(
-        self, name: str, base: Mapping[str, Any], made: Mapping[str, CornerValue | None]
-    ) -> Feed | None:
-        """Return a feed of these corners and random values for other inputs; None if no input has a corner."""
-        corners = {key: corner for key, corner in made.items() if corner is not None}
-        if not corners:
-            return None
-        values = {**base, **{key: corner.values for key, corner in corners.items()}}
-        return Feed(name, values, fixed={k: c.fixed for k, c in corners.items() if c.fixed is not None})
-
     def _at_thresholds(self) -> Iterator[CornerFeed]:
         """Numbers, words and boxes at which the model treats an input differently, shared out among feeds."""
         first = self._base("normal", 0)
@@ -206,7 +133,7 @@ class Corners:
         reads = self._is_index(value) or any(
             value.read_at(operator, 1) for operator in ("Div", "Mod", "BitShift")
         )
-        return max(ceil(len(value.interest.numbers) / size), int(reads))
+        return max(ceil(len(value.interest.numbers) / size), int(reads or value.interest.ties))
 
     @staticmethod
     def _is_index(value: InputValue) -> bool:
@@ -320,9 +247,7 @@ class Corners:
         for name, tried in other_sizes(self.source, self.flow):
             sources = [replace(self.source, sizes={**self.source.sizes, **sizes}) for sizes in tried if sizes]
             fitting = [source for source in sources if is_affordable(source)]
-            feeds = [
-                values for source in fitting if (values := source.feed("normal", draw=_DRAW)) is not None
-            ]
+            feeds = [values for source in fitting if (values := source.feed("normal", draw=DRAW)) is not None]
             if feeds:
                 first, *others = (Feed(name, values) for values in feeds)
                 yield CornerFeed(first, tuple(others))
@@ -337,12 +262,12 @@ class Corners:
         batch = {key: sizes[key] * (missing + 2) for key in batch_keys(self.source.model) & sizes.keys()}
         if batch:
             wider = replace(self.source, sizes={**self.source.sizes, **batch})
-            values = wider.feed("normal", draw=_DRAW)
+            values = wider.feed("normal", draw=DRAW)
             if values is not None and wider.shapes != self.source.shapes:
                 yield CornerFeed(Feed("a large batch", values))
                 return
         for draw in range(min(missing, _MOST_MORE)):
-            values = self.source.feed("wide" if draw % 2 else "normal", draw=_DRAW + 100 + draw)
+            values = self.source.feed("wide" if draw % 2 else "normal", draw=DRAW + 100 + draw)
             if values is not None:
                 yield CornerFeed(Feed(MORE, values))
 

@@ -34,6 +34,9 @@ _INDICES = (
 """Operators and the positions of their inputs that choose rows. A negative index counts from the end; an operator that
 does not take it refuses to run, and then the feed is left out."""
 
+_TIES = (1, 1, 0, 0, 1)
+"""Few distinct numbers, so that many elements are equal."""
+
 _SCATTERING = frozenset({"ScatterElements", "ScatterND", "Scatter"})
 
 LARGEST_SIZE = 256
@@ -108,7 +111,8 @@ def at_numbers(
 
     `largest` is the greatest magnitude of these, None for any. Divisors become negative in every second element.
     """
-    pool: Array = np.array(value.interest.numbers, value.dtype)
+    ties = _TIES if value.interest.ties and not value.is_restricted else ()
+    pool: Array = np.array([*value.interest.numbers, *ties], value.dtype)
     if largest is not None:
         pool = pool[np.abs(pool.astype(np.float64)) <= largest]
     divides = any(value.read_at(operator, 1) for operator in ("Div", "Mod"))

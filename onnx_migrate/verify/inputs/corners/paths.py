@@ -162,7 +162,9 @@ def _steps(argument: Argument) -> Sequence[Step | None]:
     constant = argument.facts.value(argument.node.input[1 - index])
     if constant is None or constant.dtype.kind not in "iuf":
         return []
-    numbers = np.unique(constant)[:_MOST_CONSTANTS].tolist()
+    numbers = sorted(set(constant.ravel().tolist()))[
+        :_MOST_CONSTANTS
+    ]  # np.unique imports numpy.ma, which takes long
     return [step for number in numbers if (step := arithmetic(number, index)) is not None]
 
 

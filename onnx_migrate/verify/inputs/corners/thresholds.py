@@ -80,7 +80,7 @@ def _constants(argument: Argument, first: int = 0) -> list[float]:
     for at, name in enumerate(argument.node.input[first:], first):
         constant = argument.facts.value(name) if name and at != argument.index else None
         if constant is not None and constant.dtype.kind in "iuf":
-            found += np.unique(constant).astype(np.float64).tolist()
+            found += sorted(set(constant.ravel().astype(np.float64).tolist()))
     return found
 
 
