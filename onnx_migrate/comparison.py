@@ -13,7 +13,13 @@ from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel, require_onnxruntime
 from onnx_migrate.messages import first_of
-from onnx_migrate.model.interface import Interface, Port, port_named
+from onnx_migrate.model.interface import (
+    Interface,
+    Port,
+    listed_initializers,
+    lists_some_initializers,
+    port_named,
+)
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
@@ -104,6 +110,10 @@ def compare(
             if cast and any(is_narrow(model.proto) for model in models):
                 return _closeness(prover, segment.original, result, settings)
             verdict = _verdict(prover, segment, exact=exact, names=names or {})
+        narrower = list(_narrower(one.proto, result.proto))
+        if verdict.verified and narrower:
+            agree = "on the inputs that both models take, the outputs agree"
+            verdict = replace(verdict, kind=Kind.DIFFERS, reason="; ".join([*narrower, agree]))
         if verdict.kind is Kind.VERIFIED:
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if not asked:
@@ -133,6 +143,25 @@ def _first_counterpart(prover: Prover, original: Model, other: Model) -> FirstDi
     runnables = map(prover.runnable, (original, other))
     ending = prover.settings.alone.call(FIRST_COUNTERPART, *runnables, prover.settings.for_child)
     return ending.value if isinstance(ending, Returned) and ending.value.value else None
+
+
+def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:
+    """Yield how a model takes fewer inputs than the original: of one size or rank alone, or without an initializer's override."""
+    for ours, theirs in zip(Interface.of(original).inputs, Interface.of(other).inputs, strict=False):
+        if ours.shape is None and theirs.shape is not None:
+            yield f"input {ours.name!r} takes any number of dims in the original, and {len(theirs.shape)} in the second model"
+        for axis, (size, fixed) in enumerate(zip(ours.shape or (), theirs.shape or (), strict=False)):
+            if isinstance(fixed, int) and fixed >= 0 and not (isinstance(size, int) and size >= 0):
+                symbol = f" ({size})" if isinstance(size, str) else ""
+                yield (
+                    f"input {ours.name!r} takes any size of dim {axis}{symbol} in the original, and only {fixed} in the second"
+                    " model"
+                )
+    if lists_some_initializers(original):
+        taken = {value.name for value in other.graph.input}
+        for name in listed_initializers(original.graph):
+            if name not in taken:
+                yield f"callers of the original can override the initializer {name!r}, and those of the second model cannot"
 
 
 def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:

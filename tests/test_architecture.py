@@ -61,6 +61,8 @@ ARROWS = """
     verify/evaluators -> kernel
     verify/compare -> kernel
 
+    verify/inputs/corners -> constraints
+
     files/remote -> wire
     files/reading -> wire
 """

@@ -61,6 +61,7 @@ def test_a_frozen_dim_is_refused_with_the_node():
     assert proof.dynamic.holds
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_inner_values_are_compared_for_weights_in_memory_too():
     """A Relu whose output is all zeros hides the difference; the values before it are compared."""
     rng = np.random.default_rng(0)

@@ -133,7 +133,16 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
     original, result, settings = task.segment.original, task.segment.result, task.settings
     claimed = task.segment.exact and task.segment.unsimplified == result
     once_more = not claimed or _takes_integers(original.model)
-    extent = Extent(task.first_choice, tuple(_recorded(task)), thorough, once_more, ended=task.ended)
+    extent = Extent(
+        task.first_choice,
+        tuple(_recorded(task)),
+        thorough,
+        once_more,
+        # Limits that the user chose, with a tolerance or a coarser type, are meant for numbers as they occur.
+        corners=settings.feeds is None and not task.segment.other_numbers,
+        magnitudes=not settings.tolerance.is_given,
+        ended=task.ended,
+    )
     if extent.recorded:
         with suppress(EvaluationError, MemoryError):  # it may fail because of these outputs
             return original, run_original(original, result, settings, extent), ""

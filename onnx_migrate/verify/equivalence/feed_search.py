@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,9 @@ import onnx
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import mark
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
+from onnx_migrate.verify.equivalence.finite_shares import mostly_nan
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
+from onnx_migrate.verify.inputs.domain import feeds_of_domains
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import BATCHES, size_choices
@@ -46,7 +49,8 @@ class Extent:
     Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
     recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
     input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one
-    first, and `batches` the sizes of an open batch that are tried, likewise.
+    first, and `batches` the sizes of an open batch that are tried, likewise. `corners` asks for corner feeds
+    as well, `magnitudes` for large and small numbers among them.
     `ended` says of steps that ended a process before how they did; they are left out.
     """
 
@@ -56,6 +60,8 @@ class Extent:
     once_more: bool = False
     distributions: tuple[str, ...] = _DISTRIBUTIONS
     batches: tuple[int, ...] = BATCHES
+    corners: bool = False
+    magnitudes: bool = True
     ended: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,6 +90,11 @@ class FeedSearch:
         self.feeds: list[Feed] = []
         self.outputs: list[Values] = []
         self.notes: list[str] = []
+
+    @property
+    def source(self) -> RandomInputs | None:
+        """What inputs are drawn from, at the sizes at which the original runs; None if the inputs are the user's."""
+        return self._source
 
     @property
     def inputs(self) -> list[Mapping[str, Any]]:
@@ -155,6 +166,24 @@ class FeedSearch:
             if informative >= enough or time.perf_counter() - self._start > _PATIENCE:
                 break
             self._try_or_note(distribution)
+
+    def search_domain(self) -> None:
+        """Run a feed of the first domain on which no output has many NaN, where one has on all feeds so far."""
+        if self._source is None or not mostly_nan(self.outputs):
+            return
+        for feed in feeds_of_domains(self._source):
+            if time.perf_counter() - self._start > _PATIENCE:
+                break
+            with suppress(EvaluationError):  # these inputs are a guess
+                outputs = self.run(feed.inputs)
+                if not mostly_nan([outputs]):
+                    self.feeds.append(feed)
+                    self.outputs.append(outputs)
+                    self.notes.append(
+                        "more than a tenth of an output is NaN on random inputs of both signs, so the original was also run"
+                        f" on inputs that are {feed.name}"
+                    )
+                    return
 
     def replace_model(self, model: Evaluator, runs: Sequence[Values], inner: Iterable[str]) -> None:
         """Continue with a model that outputs these inner values as well; `runs` are its outputs on the feeds so far."""

@@ -13,9 +13,10 @@ import onnx
 
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FeedNote
-from onnx_migrate.verify.compare.informative import VARYING_INPUTS
+from onnx_migrate.verify.compare.informative import VARYING_INPUTS, uninformative_outputs
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.compare.values import flatten
+from onnx_migrate.verify.equivalence.corner_runs import CornerRuns, run_corners
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE, not_executed
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
 from onnx_migrate.verify.equivalence.undefined_values import undefined_elements
@@ -31,6 +32,7 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
+from onnx_migrate.verify.inputs.corners.feeds import MORE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.kernel.arrays import is_float
@@ -61,10 +63,10 @@ class OriginalRun:
     `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration
     of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
     optimiser changes in the original itself is missing at that level, and the last feed may have run at that level
-    only. `noise` is how far the outputs move by rounding. `upstream` has the nearest inner values that vary, for each
-    output that does not; `runs` holds those too. `notes` are weaknesses of the proof, for the report. `recorded` are
-    further inner values, without optimisation, on the first feed. `expensive` is whether less was run because one run
-    takes long. `empty` are outputs that are declared to have no elements.
+    only. Corner feeds are the last, and ran without optimisation. `noise` is how far the outputs move by rounding.
+    `upstream` has the nearest inner values that vary, for each output that does not; `runs` holds those too. `notes` are
+    weaknesses of the proof, for the report. `recorded` are further inner values, without optimisation, on the first feed.
+    `expensive` is whether less was run because one run takes long. `empty` are outputs that are declared to have no elements.
     """
 
     feeds: list[Feed]
@@ -88,7 +90,8 @@ class OriginalRun:
         first, *others = self.runs.values()
         has_expected = any(feed.expected for feed in self.feeds)
         return not has_expected and any(
-            all(run.keys() >= unoptimised.keys() for unoptimised, run in zip(first, runs, strict=False))
+            len(runs) >= len(first)
+            and all(run.keys() >= unoptimised.keys() for unoptimised, run in zip(first, runs, strict=False))
             for runs in others
         )
 
@@ -103,9 +106,11 @@ class OriginalRun:
         def shape(value: object) -> tuple[int, ...] | None:
             return tuple(value.shape) if isinstance(value, np.ndarray) else None
 
+        # One note stands for the further random feeds of a model with few elements, which may be a hundred.
+        once = {feed.name if feed.name == MORE else index: feed for index, feed in enumerate(self.feeds)}
         return tuple(
             FeedNote(feed.name, self.seed, tuple((name, shape(value)) for name, value in feed.inputs.items()))
-            for feed in self.feeds
+            for feed in once.values()
         )
 
     def leave_out_undefined(self, original: Runnable) -> None:
@@ -136,14 +141,22 @@ def run_original(
     del model  # the search may replace it; then it is freed
     if settings.feeds is None:
         search.generate()
+        search.search_domain()
     else:
         search.use(settings.feeds)
     search.notes.extend(loaded)
-    upstream = _look_further(original, search, settings, inner=configurations == LEVELS)
-    noise = Noise(search.outputs)
-    runs = {configurations[0]: search.outputs}
+    upstream, constant = _look_further(original, search, settings, inner=configurations == LEVELS)
+    exact = exact_inputs(original.model)
+    corners = CornerRuns()
+    if extent.corners:
+        corners = run_corners(search, settings.seed, exact, magnitudes=extent.magnitudes)
+    _note_weakness(search, constant, corners)
+    outputs = list(search.outputs)
+    noise = Noise(outputs)
+    runs = {configurations[0]: outputs}
     try:
-        _observe_moved_inputs(search, noise, settings.seed, exact_inputs(original.model), len(configurations))
+        _observe_moved_inputs(search, noise, settings.seed, exact, len(configurations), len(corners.feeds))
+        corners.append_to(search, noise, outputs)
         search.release_model()
         for configuration in configurations[1:]:
             if OPTIMISED_STAGE in extent.ended:
@@ -153,7 +166,7 @@ def run_original(
             model = open_model(original, configuration, inner)
             runs[configuration] = _run_again(model, search, noise, once_more=extent.once_more)
     except (EvaluationError, MemoryError) as error:
-        runs = {configurations[0]: search.outputs}
+        runs = {configurations[0]: outputs}
         search.notes.append(
             f"models are compared without optimisation only, because the original then fails: {error}"
         )
@@ -182,8 +195,13 @@ def _empty_outputs(model: onnx.ModelProto) -> frozenset[str]:
     )
 
 
-def _look_further(original: Runnable, search: FeedSearch, settings: Settings, *, inner: bool) -> Nearest:
-    """Find inner values and inputs for outputs that do not vary; inner values only if they are looked for."""
+def _look_further(
+    original: Runnable, search: FeedSearch, settings: Settings, *, inner: bool
+) -> tuple[Nearest, list[str]]:
+    """Find inner values and inputs for outputs that do not vary; inner values only if they are looked for.
+
+    Returns the outputs too for which nothing was found.
+    """
     upstream = Nearest()
     uninformative = search.uninformative()
     if uninformative and inner:
@@ -192,22 +210,28 @@ def _look_further(original: Runnable, search: FeedSearch, settings: Settings, *,
     if settings.feeds is None:
         search.generate_more(uninformative)
         uninformative = [output for output in uninformative if output in search.uninformative()]
+    return upstream, uninformative
+
+
+def _note_weakness(search: FeedSearch, constant: list[str], corners: CornerRuns) -> None:
+    """Note the outputs that corner feeds do not make vary either."""
+    runs = [*search.outputs, *corners.of_shapes(search.outputs[0])] if constant else []
+    uninformative = [output for output in uninformative_outputs(runs) if output in constant]
     if uninformative:
         which = ", ".join(map(repr, uninformative[:5]))
         search.notes.append(
             f"weak proof: constant, saturated, empty or NaN for all inputs tried, so that differences may not show:"
             f" {which}; {VARYING_INPUTS}"
         )
-    return upstream
 
 
 def _observe_moved_inputs(
-    search: FeedSearch, noise: Noise, seed: int, exact: Set[str], configurations: int
+    search: FeedSearch, noise: Noise, seed: int, exact: Set[str], configurations: int, corners: int
 ) -> None:
     """Run inputs that are moved by one unit in the last place: all, or where one run takes long those that need it."""
     count = len(search.feeds)
     moved = [index for index in range(count) if not search.expensive or _has_discrete(search.outputs[index])]
-    expect_runs(len(moved) + count * (configurations - 1), count)
+    expect_runs(len(moved) + count * (configurations - 1), count, corners)
     for index in moved:
         begin_run(f"input {index + 1} of {count}")
         noise.observe(index, search.run(perturbed_by_ulp(search.inputs[index], seed, exact)))
@@ -258,10 +282,11 @@ def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -
 def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more: bool) -> list[Values]:
     """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding.
 
-    One more input than without optimisation is run if `once_more`, less was run before, and it costs little beside that.
+    One more input is run if `once_more`, less was run before, and it costs little beside that: the corner feed, or one that
+    did not run without optimisation.
     """
-    start = time.perf_counter()
-    again = list(run_each(model, search.inputs))
+    start, count = time.perf_counter(), len(search.outputs)
+    again = list(run_each(model, search.inputs, range(count)))
     seconds = (time.perf_counter() - start) / len(again)
     # Two more runs with optimisation, of so many seconds each, may add little to what is run anyway.
     affordable = search.seconds <= max(
@@ -281,13 +306,19 @@ def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more:
     kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
     for index, run in enumerate(kept):
         noise.observe(index, run)
-    feed = search.further() if once_more and search.expensive and affordable else None
+    if not (once_more and search.expensive and affordable):
+        return kept
+    corner = search.feeds[count] if len(search.feeds) > count else None
+    feed = corner or search.further()
     if feed is not None:
         with suppress(EvaluationError):  # these inputs may not fit
             begin_run(f"input {len(kept) + 1}")
             run = {name: value for name, value in model.run(feed.inputs).items() if name in kept[0]}
-            noise.assume(run)
-            search.feeds.append(feed)
+            if corner is not None:
+                noise.observe(count, run)
+            else:
+                noise.assume(run)
+                search.feeds.append(feed)
             kept.append(run)
     return kept
 

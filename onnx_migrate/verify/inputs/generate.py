@@ -63,6 +63,11 @@ class RandomInputs:
     def _ranges(self) -> dict[str, Range]:
         return input_ranges(self.model, self.shapes)
 
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The values that nodes accept of each input, or that a runtime's refusals told; others have any."""
+        return {**self._ranges, **self.values}
+
     @cached_property
     def _chosen(self) -> dict[str, int]:
         return chosen_numbers(self.model)

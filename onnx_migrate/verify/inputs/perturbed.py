@@ -16,6 +16,7 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["perturbed_by_ulp", "with_weights_moved"]
 
@@ -28,10 +29,15 @@ _SCALAR = 1
 """Elements of a constant that is rather a bound or a scale of sizes than a weight."""
 
 
-def perturbed_by_ulp(feed: Mapping[str, Any], seed: int, exact: Set[str] = frozenset()) -> dict[str, Any]:
+def perturbed_by_ulp(
+    feed: Mapping[str, Any],
+    seed: int,
+    exact: Set[str] = frozenset(),
+    fixed: Mapping[str, Array] | None = None,
+) -> dict[str, Any]:
     """Return the feed with every nonzero float replaced by the next larger or smaller one, at random.
 
-    The inputs `exact` stay as they are.
+    The inputs `exact` stay as they are, and so do NaN, infinities and the elements that `fixed` marks.
     """
     rng = np.random.default_rng([seed, 1])
     moved = dict(feed)
@@ -39,7 +45,8 @@ def perturbed_by_ulp(feed: Mapping[str, Any], seed: int, exact: Set[str] = froze
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
             towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
             if name not in exact:
-                moved[name] = np.where(value == 0, value, np.nextafter(value, towards))
+                kept = (value == 0) | ~np.isfinite(value) | (fixed or {}).get(name, False)
+                moved[name] = np.where(kept, value, np.nextafter(value, towards))
     return moved
 
 

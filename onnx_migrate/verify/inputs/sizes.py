@@ -18,6 +18,7 @@ __all__ = [
     "CHANNELS",
     "ODD_LENGTH",
     "SizeChoice",
+    "batch_keys",
     "choice_after_crash",
     "input_shapes",
     "open_dims",
@@ -168,6 +169,16 @@ def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> 
             if _is_open(dim):
                 found.setdefault(_dim_key(value.name, axis, dim), shapes[value.name][axis])
     return found
+
+
+def batch_keys(model: onnx.ModelProto) -> set[str]:
+    """Return the keys of the open dims that are the first of an input."""
+    kinds = ((value.name, tensor_in(value)[0].tensor_type) for value in fed_inputs(model.graph))
+    return {
+        _dim_key(name, 0, tensor.shape.dim[0]) if tensor.HasField("shape") else f"{name}[0]"
+        for name, tensor in kinds
+        if tensor.shape.dim or not tensor.HasField("shape")
+    }
 
 
 def _dim_key(name: str, axis: int, dim: Dim) -> str:

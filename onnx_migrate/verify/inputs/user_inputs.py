@@ -17,6 +17,7 @@ from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
+from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]
 
@@ -28,11 +29,15 @@ PyTorch."""
 
 @dataclass(frozen=True)
 class Feed:
-    """One set of inputs by name, and the outputs recorded with them, by name, if any."""
+    """One set of inputs by name, and the outputs recorded with them, by name, if any.
+
+    `fixed` marks by input the elements whose exact numbers matter, so that no run moves them to measure rounding.
+    """
 
     name: str
     inputs: Mapping[str, Any]
     expected: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

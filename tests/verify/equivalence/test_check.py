@@ -231,12 +231,14 @@ MODEL = net(FOLDED, w=[1.0, 2, 3], v=0.5)
 OTHER_NAMES = net(FOLDED.replace("a =", "c =").replace("(a,", "(c,"), w=[1.0, 2, 3], v=0.5)
 
 
-def test_four_runs_prove_a_result_of_which_each_run_takes_long(runs):
+def test_six_runs_prove_a_result_of_which_each_run_takes_long(runs):
     found = check(MODEL, MODEL, Kind.VERIFIED, exact=MODEL)
-    assert (found.exact, found.grade, len(runs)) == (True, "bit-identical", 4)
+    assert (found.exact, found.grade, len(runs)) == (True, "bit-identical", 6), (
+        "the corner feed without optimisation alone"
+    )
     assert "fewer runs were made" in found.notes[0]
     assert check(MODEL, OTHER_NAMES, Kind.VERIFIED, exact=MODEL).exact is True
-    assert len(runs) == 4 + 6, "the simplified model is run with optimisation only, there on a second input"
+    assert len(runs) == 6 + 8, "the simplified model is run with optimisation only, on the corner feed too"
 
 
 def test_a_second_input_finds_what_the_first_one_does_not_show(runs):
@@ -249,8 +251,8 @@ def test_a_second_input_finds_what_the_first_one_does_not_show(runs):
         Kind.VERIFIED,
         exact=before,
     )
-    assert [feed.name for feed in found.feeds] == ["normal", "wide"]
-    assert len(runs) == 6
+    assert [feed.name for feed in found.feeds] == ["normal", "corners"]
+    assert len(runs) == 8
     check(before, net(text, low=-6.0, high=7.0, w=0.5), Kind.DIFFERS, "'y'", exact=before)
 
 
@@ -259,13 +261,14 @@ def test_a_second_input_reads_more_rows_of_a_table_whatever_is_claimed(runs):
     rows = np.arange(20.0)[:, None]
     before = net(text, w=rows)
     check(before, before, Kind.VERIFIED, exact=before)
-    assert len(runs) == 6
+    assert len(runs) == 8
     for row in range(20):
         other = rows.copy()
         other[row] = -1
         check(before, net(text, w=other), Kind.DIFFERS, exact=net(text, w=other))
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_what_outputs_hide_is_found_by_few_runs_without_a_claim(runs):
     dead = "(float[2,3] x) => (float[2,3] y) { a = Mul(x, w) b = Sub(a, v) c = Relu(b) y = Add(c, x) }"
     before = net(dead, w=[1.0, 2, 3], v=100.0)
@@ -278,8 +281,11 @@ def test_a_second_input_is_not_run_where_that_costs_much(runs, monkeypatch):
     monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run._LONG", 0.0)
     monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run.EXPENSIVE", 0.0)
     monkeypatch.setattr("onnx_migrate.verify.equivalence.original_run._AFFORDABLE_LONG", 0.0)
-    assert [feed.name for feed in check(MODEL, OTHER_NAMES, Kind.VERIFIED, exact=MODEL).feeds] == ["normal"]
-    assert len(runs) == 4
+    assert [feed.name for feed in check(MODEL, OTHER_NAMES, Kind.VERIFIED, exact=MODEL).feeds] == [
+        "normal",
+        "corners",
+    ]
+    assert len(runs) == 8
 
 
 def test_as_few_runs_prove_it_where_the_outputs_do_not_vary_too(runs):
@@ -288,7 +294,7 @@ def test_as_few_runs_prove_it_where_the_outputs_do_not_vary_too(runs):
     renamed = CONSTANT.replace("a = ", "b = ").replace("(a, a)", "(b, b)")
     found = check(before, renamed, Kind.VERIFIED, exact=before)
     assert {entry.output for entry in found.comparisons} == {"y", "a (inner)"}
-    assert (found.exact, len(runs)) == (True, 6), "two of them on a second input"
+    assert (found.exact, len(runs)) == (True, 8), "four of them on the corner feed"
     wrong = mutated(renamed, operators={"Relu": "Abs"})
     check(before, wrong, Kind.UNVERIFIED, "'b', from which the result does, differ", exact=before)
     check(before, mutated(CONSTANT, operators={"Relu": "Abs"}), Kind.DIFFERS, "'a' differs", exact=before)
@@ -300,6 +306,7 @@ def test_a_fault_is_found_by_few_runs(runs):
     check(MODEL, net(FOLDED, w=[1.0, 2, 4], v=0.5), Kind.DIFFERS, "'y'", exact=MODEL)
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_where_few_runs_find_a_difference_that_rounding_may_explain_all_are_made(runs):
     """The sine of a large number moves by more than 8 units where its argument moves by one, which noise alone shows."""
     text = "(float[64] x) => (float[64] y) { a = Mul(x, big) y = Sin(a) }"

@@ -23,6 +23,7 @@ OTHER = np.array([9, 2, 3, 4], np.float32)
 
 
 @pytest.mark.parametrize("same", [True, False])
+@pytest.mark.usefixtures("without_corners")
 def test_a_difference_that_a_relu_hides_is_found(same):
     before, after = net(DEAD, w=W, **FAR), net(DEAD, w=OTHER, **FAR)
     assert verdict(before, after).kind is Kind.VERIFIED, "no output shows it"
@@ -30,6 +31,7 @@ def test_a_difference_that_a_relu_hides_is_found(same):
     assert check(before, after if same else before, Kind.DIFFERS, reason, exact=after).exact is False
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_a_value_whose_name_is_gone_is_not_compared():
     renamed = DEAD.replace("d =", "e =").replace("(d)", "(e)")
     same = net(DEAD, w=W, **FAR)

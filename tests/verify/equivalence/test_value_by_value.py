@@ -35,6 +35,7 @@ def quantised(opset, *, scale=0.02, zero=-100):
     return model
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_single_steps_behind_another_order_of_addition_are_rounding():
     before, after = quantised(18), quantised(19)
     found = check(before, after, Kind.VERIFIED, exact=after)
@@ -101,6 +102,7 @@ def test_without_a_claim_a_fault_below_the_noise_of_the_outputs_is_found_at_its_
     assert found.grade == "differs"
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_without_a_claim_a_fault_that_no_output_shows_is_found_too():
     text = "(float[N,4] x) => (float[N,4] y) { p = Mul(x, w) d = Sub(p, far) r = Relu(d) y = Add(r, x) }"
     far = {"far": [1e6, 0, 0, 0]}
@@ -139,6 +141,7 @@ def scaled_tanh(*, inner=1.0, outer=1.0):
     return net(f"(float[64] x) => (float[64] y) {{ {first} t = Tanh({read}) y = Mul(t, w) }}", **tensors)
 
 
+@pytest.mark.usefixtures("without_corners")
 def test_an_operator_that_has_a_kernel_in_one_model_alone_is_held_to_the_tolerance(monkeypatch):
     before, after = scaled_tanh(), scaled_tanh(inner=1 + 2e-6)
     check(before, after, Kind.DIFFERS, ("bit-identity is required", "Tanh"), exact=after)

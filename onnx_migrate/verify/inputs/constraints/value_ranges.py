@@ -16,7 +16,7 @@ from onnx_migrate.verify.inputs.constraints.operator_ranges import accepted_rang
 from onnx_migrate.verify.inputs.constraints.ranges import INVERTED, Range, range_before
 from onnx_migrate.verify.kernel.arrays import Array
 
-__all__ = ["chosen_numbers", "exact_inputs", "input_ranges", "padded", "padding_ids"]
+__all__ = ["chosen_numbers", "exact_inputs", "input_ranges", "padded", "padding_ids", "without_functions"]
 
 _DEEPEST = 64
 """Nodes after which an input is not followed any further."""
@@ -42,7 +42,7 @@ def input_ranges(
     An input is followed through nodes that pass its elements through or do integer arithmetic, into sub-graphs and
     into local functions. `shapes` are those that the inputs will have.
     """
-    flat = _without_functions(model)
+    flat = without_functions(model)
     readers, facts = _readers(nested_nodes(flat.graph.node)), Facts(flat, shapes)
     found: dict[str, Range] = {}
     for value in model.graph.input:
@@ -55,7 +55,7 @@ def input_ranges(
     return found
 
 
-def _without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model with its local functions inlined; as it is where onnx does not do that."""
     if not model.functions:
         return model

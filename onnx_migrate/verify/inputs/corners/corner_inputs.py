@@ -1,0 +1,97 @@
+"""The inputs of a model as corners are put into them: random values, what nodes treat differently, and what is too large."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.verify.inputs.corners import integers
+from onnx_migrate.verify.inputs.corners.flow import Flow, Meeting
+from onnx_migrate.verify.inputs.corners.interest import Interest, interest
+from onnx_migrate.verify.inputs.corners.operators import (
+    computes_integers_alone,
+    multiplies_inputs,
+    runs_long_on_large_numbers,
+    sizes_follow_from_values,
+)
+from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
+from onnx_migrate.verify.inputs.generate import RandomInputs
+from onnx_migrate.verify.inputs.user_inputs import Feed
+
+__all__ = ["DRAW", "CornerInputs"]
+
+DRAW = 1000
+"""Added to the seed, so that the random part of corner feeds is not that of others."""
+
+
+@dataclass(frozen=True, eq=False)
+class CornerInputs:
+    """The inputs of a model at the sizes at which it runs; `magnitudes` asks for large and small numbers too."""
+
+    source: RandomInputs
+    magnitudes: bool = True
+
+    @cached_property
+    def flow(self) -> Flow:
+        """What the nodes of the model read."""
+        return Flow(self.source.model, dict(self.source.shapes))
+
+    def _base(self, distribution: str, draw: int) -> dict[str, Any] | None:
+        return self.source.feed(distribution, draw=DRAW + draw)
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng([self.source.seed, DRAW, number])
+
+    def _values(self, base: Mapping[str, Any]) -> dict[str, InputValue]:
+        """Return the inputs that are arrays of types that numpy has."""
+        ranges, found = self.source.ranges, {}
+        for name, array in base.items():
+            if isinstance(array, np.ndarray) and array.dtype.isbuiltin == 1 and array.dtype.kind in "biufO":
+                meetings, wanted = self._known(name, array.dtype)
+                found[name] = InputValue(name, array, ranges.get(name), wanted, meetings)
+        return found
+
+    def _known(self, name: str, dtype: np.dtype[Any]) -> tuple[tuple[Meeting, ...], Interest]:
+        if name not in self._met:
+            self._met[name] = tuple(self.flow.meetings(name)), interest(self.flow, name, dtype)
+        return self._met[name]
+
+    @cached_property
+    def _takes_large(self) -> bool:
+        """Whether large numbers say something of the model, and do not make it run for long."""
+        flow = self.flow
+        return self.magnitudes and not (runs_long_on_large_numbers(flow) or multiplies_inputs(flow))
+
+    @cached_property
+    def _largest(self) -> int | None:
+        """The largest integer that does not make the original run for long; None for any."""
+        if computes_integers_alone(self.flow):
+            return None
+        return integers.LARGEST_SIZE if sizes_follow_from_values(self.flow) else integers.LARGEST_COUNT
+
+    @cached_property
+    def _reduces(self) -> bool:
+        """Whether the result reduces in a Scatter in another way than the original does."""
+        if self.source.other is None:
+            return False
+        theirs = {integers.reduction(node) for node in all_nodes(self.source.other)}
+        return bool(theirs - {integers.reduction(node) for node in self.flow.nodes} - {b"", b"none"})
+
+    @cached_property
+    def _met(self) -> dict[str, tuple[tuple[Meeting, ...], Interest]]:
+        return {}
+
+    def _feed(
+        self, name: str, base: Mapping[str, Any], made: Mapping[str, CornerValue | None]
+    ) -> Feed | None:
+        """Return a feed of these corners and random values for other inputs; None if no input has a corner."""
+        corners = {key: corner for key, corner in made.items() if corner is not None}
+        if not corners:
+            return None
+        values = {**base, **{key: corner.values for key, corner in corners.items()}}
+        return Feed(name, values, fixed={k: c.fixed for k, c in corners.items() if c.fixed is not None})

@@ -1,0 +1,30 @@
+"""Strings at the corners: the words that a model looks for, in capitals and not, and words that it does not know."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue, scattered
+
+__all__ = ["words"]
+
+_OTHERS = ("Xyz", "UPPER", "lower", "Two Words", "", "The", "the", "THE CAT", "1")
+"""Words that no model is likely to look for, with and without capitals, and common stop words."""
+
+
+def words(value: InputValue, rng: np.random.Generator, start: int) -> CornerValue | None:
+    """Return words of the model, these in other cases, and others; None where strings must be numbers."""
+    if any(value.read_at(operator, 0) for operator in ("Cast", "CastLike")):
+        return None
+    pool: list[str] = []
+    for number, word in enumerate(value.interest.words):
+        pool += [word, word.upper(), word.lower(), word.capitalize(), _OTHERS[number % len(_OTHERS)]]
+    pool = list(dict.fromkeys([*pool, *_OTHERS]))
+    array = np.empty(len(pool), object)
+    array[:] = pool
+    return CornerValue(scattered(value.base, array, rng, start, 1.0).values)
+
+
+def count(value: InputValue) -> int:
+    """Return how many words there are."""
+    return len(_OTHERS) + 5 * len(value.interest.words)
