@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from onnx import TensorProto
 
+from onnx_migrate.errors import VerificationFailed
 from onnx_migrate.model.model import Model
 from onnx_migrate.verdicts import (
     Distance,
@@ -112,9 +113,14 @@ class OtherNumbers(Obligation):
     def prove(self, prover: Any, before: Model, after: Model, behind: Behind) -> Verdict:
         """Return the verdict with a statement on how far the result is from the model before the pass.
 
-        Beyond a limit, or if that is not known, the verdict is that the result is unverified.
+        Beyond a limit, or if that is not known, the verdict is that the result is unverified. Raises VerificationFailed for NaN
+        or infinities that the model before the pass does not compute, and for another shape.
         """
         statement, verdict = self._statement(before, behind.distance), behind.verdict
+        if statement.kind is Kind.DIFFERS:
+            error = VerificationFailed(str(statement), hint="--input-data compares on your own inputs")
+            error.verification = replace(verdict, kind=Kind.DIFFERS, reason=error.reason)
+            raise error
         if statement.kind is not Kind.VERIFIED and verdict.verified and (self.limited or self.unmeasured):
             verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=str(statement))
         model = f"the model after {self.by}"

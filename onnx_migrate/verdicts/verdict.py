@@ -62,11 +62,15 @@ class Distance:
 
 @dataclass(frozen=True)
 class FeedNote:
-    """One set of inputs that was run: its distribution or file, its seed (None for the user's inputs), its shapes."""
+    """One set of inputs that was run: its distribution or file, its seed (None for the user's inputs), its shapes.
+
+    A `corner` set holds thresholds, large numbers or the like. How many are run depends on the time that they take.
+    """
 
     name: str
     seed: int | None
     shapes: tuple[tuple[str, tuple[int, ...] | None], ...]
+    corner: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,7 @@ class Verdict:
     @property
     def setting(self) -> str:
         """What ran the models, on which inputs, and with which model the result was compared, if not with the original."""
-        feeds = ", ".join(feed.name for feed in self.feeds)
+        feeds = ", ".join(dict.fromkeys("corners" if feed.corner else feed.name for feed in self.feeds))
         run = f"run with {self.evaluator}" if self.evaluator else ""
         inputs = f"inputs: {feeds}" if feeds else ""
         against = f"compared with {self.compared_with}" if self.compared_with and not self.statements else ""

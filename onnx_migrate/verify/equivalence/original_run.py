@@ -109,7 +109,12 @@ class OriginalRun:
         # One note stands for the further random feeds of a model with few elements, which may be a hundred.
         once = {feed.name if feed.name == MORE else index: feed for index, feed in enumerate(self.feeds)}
         return tuple(
-            FeedNote(feed.name, self.seed, tuple((name, shape(value)) for name, value in feed.inputs.items()))
+            FeedNote(
+                feed.name,
+                self.seed,
+                tuple((name, shape(value)) for name, value in feed.inputs.items()),
+                feed.corner,
+            )
             for feed in once.values()
         )
 

@@ -31,13 +31,15 @@ PyTorch."""
 class Feed:
     """One set of inputs by name, and the outputs recorded with them, by name, if any.
 
-    `fixed` marks by input the elements whose exact numbers matter, so that no run moves them to measure rounding.
+    `fixed` marks by input the elements whose exact numbers matter, so that no run moves them to measure rounding. A `corner` feed
+    is one of those that are run beside ordinary random inputs, as many as time allows.
     """
 
     name: str
     inputs: Mapping[str, Any]
     expected: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Array] = field(default_factory=dict)
+    corner: bool = False
 
 
 @dataclass(frozen=True)

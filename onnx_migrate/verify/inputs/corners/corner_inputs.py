@@ -94,4 +94,5 @@ class CornerInputs:
         if not corners:
             return None
         values = {**base, **{key: corner.values for key, corner in corners.items()}}
-        return Feed(name, values, fixed={k: c.fixed for k, c in corners.items() if c.fixed is not None})
+        fixed = {k: c.fixed for k, c in corners.items() if c.fixed is not None}
+        return Feed(name, values, fixed=fixed, corner=True)

@@ -249,7 +249,7 @@ class Corners(CornerInputs):
             fitting = [source for source in sources if is_affordable(source)]
             feeds = [values for source in fitting if (values := source.feed("normal", draw=DRAW)) is not None]
             if feeds:
-                first, *others = (Feed(name, values) for values in feeds)
+                first, *others = (Feed(name, values, corner=True) for values in feeds)
                 yield CornerFeed(first, tuple(others))
 
     def _more(self) -> Iterator[CornerFeed]:
