@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.declared import KeywordsOf, option
 
 if TYPE_CHECKING:

@@ -14,9 +14,11 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from onnx_migrate.cached import cached_property
 
 __all__ = [
     "SCHEMA_VERSION",

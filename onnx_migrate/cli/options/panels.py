@@ -6,13 +6,13 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from types import EllipsisType
 from typing import Any
 
 import rich_click as click
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.declared import declared
 from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
 

@@ -8,12 +8,13 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Generic, TypeVar
 
 import onnx
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open.paths import submodules
 from onnx_migrate.standard.schema import forget_schemas
