@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from onnx_migrate.errors import Cancelled, MigrateError
-from onnx_migrate.process.deadline import LEAST_SECONDS, current_deadline, until
+from onnx_migrate.process.deadline import Deadline, current_deadline, until
 
 __all__ = [
     "INTERVAL",
@@ -49,9 +49,10 @@ def stoppable(token: CancelToken | None, seconds: float | None = None) -> Iterat
     Raises the error of a `Stopped`: Cancelled for the token, MigrateError with the code `timed-out` for the deadline.
     Raises UsageError where `seconds` is no limit.
     """
+    deadline = None if seconds is None else Deadline(seconds, current_deadline())
     before = _token.set(_token.get() if token is None else token)
     try:
-        with until(seconds):
+        with until(deadline):
             yield
             check_cancelled()
     except Stopped as stopped:
@@ -77,7 +78,7 @@ def check_stopped(stage: str = "") -> None:
     check_cancelled()
     deadline = current_deadline()
     if deadline is not None and deadline.own_work_left() <= 0:
-        seconds = max(deadline.children_end().seconds, LEAST_SECONDS)
+        seconds = deadline.children_end().own_seconds
         during = f", in the stage {stage!r}" if stage else ""
         raise Stopped(
             MigrateError(

@@ -98,7 +98,9 @@ class CopiedProcess(ForkedProcess):
     It reads them from the socket, and answers there; it prints to the open file `log`.
     """
 
-    def __init__(self, calls: socket.socket, log: IO[bytes], memory: int | None, modules: Sequence[str]) -> None:
+    def __init__(
+        self, calls: socket.socket, log: IO[bytes], memory: int | None, modules: Sequence[str]
+    ) -> None:
         arguments = str(os.getpid()), str(memory or ""), ",".join(modules)
         # A standard stream that this process has closed may have lent its number to the log.
         super().__init__(lambda: _serve(calls.fileno(), os.dup(log.fileno()), arguments))

@@ -30,12 +30,20 @@ _GRACE = 0.1
 
 
 class Deadline:
-    """The moment at which a call ends. A call within another one ends with the outer one at the latest."""
+    """The moment at which a call ends. A call within another one ends with the outer one at the latest.
+
+    Raises UsageError for what is no number of seconds above 0.
+    """
 
     def __init__(self, seconds: float, outer: Deadline | None = None) -> None:
-        self.seconds = seconds
+        self.seconds = _checked(seconds)
         """The limit that the caller gave."""
         self._start, self._outer = monotonic(), outer
+
+    @property
+    def own_seconds(self) -> float:
+        """The seconds that the Python code of the call has."""
+        return max(self.seconds, LEAST_SECONDS)
 
     def children_end(self) -> Deadline:
         """Return the deadline that ends first, for child processes: this one, or one of those around it."""
@@ -48,7 +56,7 @@ class Deadline:
 
     def own_work_left(self) -> float:
         """Return the seconds that the Python code of the call has from now on, 0 or less where it has to end."""
-        own = self._start + max(self.seconds, LEAST_SECONDS) - monotonic()
+        own = self._start + self.own_seconds - monotonic()
         return own if self._outer is None else min(own, self._outer.own_work_left())
 
     def grace_left(self) -> float:
@@ -69,12 +77,12 @@ _in_grace: ContextVar[bool] = ContextVar("onnx_migrate_deadline_grace", default=
 
 
 @contextmanager
-def until(seconds: float | None) -> Iterator[None]:
-    """Let all that the block does share one deadline in `seconds`; None keeps the one around. Raises UsageError."""
-    if seconds is None:
+def until(deadline: Deadline | None) -> Iterator[None]:
+    """Let all that the block does share a deadline; None keeps the one around."""
+    if deadline is None:
         yield
         return
-    token = _deadline.set(Deadline(_checked(seconds), _deadline.get()))
+    token = _deadline.set(deadline)
     try:
         yield
     finally:

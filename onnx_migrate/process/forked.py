@@ -2,8 +2,8 @@
 
 A `Worker` is a fresh interpreter and takes half a second to start: too long for onnx's shape inference, which a migration
 calls a dozen times for some milliseconds each. A fork takes one or two, has imported what this process has, and shares its
-memory. It is made on Linux alone, whose libc keeps the allocator usable in a fork of a process with threads; elsewhere, and
-at the end of the interpreter, which refuses forks, a Worker takes the calls. Each call has a copy to itself, as one call must not wait for another.
+memory. It is made on Linux alone, whose libc keeps the allocator usable in a fork of a process with threads. Elsewhere, and at
+the end of the interpreter, which refuses forks, a Worker takes the calls. Each call has a copy to itself: none waits for another.
 """
 
 from __future__ import annotations

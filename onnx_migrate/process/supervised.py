@@ -42,7 +42,7 @@ class Supervised:
 
     def __init__(self, memory: int | None) -> None:
         self.memory = memory
-        self._timed_out = False
+        self._timed_out = self._killed = False
         with contextlib.ExitStack() as undo:
             self._log = undo.enter_context(_log_file())
             self._process, self._channel = self._start()
@@ -65,8 +65,8 @@ class Supervised:
         try:
             process = subprocess.Popen(
                 list(command),
-                stdin=channel.theirs,
-                stdout=channel.theirs,
+                stdin=channel.theirs.fileno(),
+                stdout=channel.theirs.fileno(),
                 stderr=self._log,
                 start_new_session=True,
                 cwd=folder,
@@ -86,6 +86,7 @@ class Supervised:
 
     def kill(self) -> None:
         """End the child and what it started, whatever they do; may be called by any thread."""
+        self._killed = True
         with contextlib.suppress(PermissionError):  # macOS refuses where all have ended
             try:
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -124,7 +125,9 @@ class Supervised:
             self._log.seek(start)
             data = self._log.read()
         else:
-            data = os.pread(self._log.fileno(), size - start, start)  # the child writes where its own offset is
+            data = os.pread(
+                self._log.fileno(), size - start, start
+            )  # the child writes where its own offset is
         return data.decode("utf-8", "replace")
 
     def _ended(self, waiting: Waiting, printed: int, stage: str = "") -> Ending:

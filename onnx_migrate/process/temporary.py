@@ -89,7 +89,9 @@ def _root() -> str:
     try:
         return tempfile.gettempdir()
     except FileNotFoundError as error:
-        raise OSError(errno.EROFS, f"{error.args[-1]}; TMPDIR can name a folder that can be written") from error
+        raise OSError(
+            errno.EROFS, f"{error.args[-1]}; TMPDIR can name a folder that can be written"
+        ) from error
 
 
 def _new_folder(root: str) -> Path:

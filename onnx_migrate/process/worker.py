@@ -85,7 +85,7 @@ class Worker(Supervised):
     @property
     def alive(self) -> bool:
         """Whether the worker can take another call."""
-        return self._process.poll() is None and not self._timed_out
+        return self._process.poll() is None and not self._killed  # which takes a moment
 
     @property
     def sound(self) -> bool:
