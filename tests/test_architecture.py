@@ -73,6 +73,7 @@ of these. The files of a folder are not listed; what keeps them in order is that
 LEAVES = {
     "cached",
     "declared",
+    "docstrings",
     "errors",
     "process",
     "messages",

@@ -25,8 +25,8 @@ __all__ = [
 LEAST_SECONDS = 3.0
 """Seconds that the Python code of a call has in any case, however small its limit is: imports take some of it."""
 
-_GRACE = 0.1
-"""The part of its limit that a call may take in addition, to find out whether a result that was not compared loads."""
+_GRACE, _LEAST_GRACE = 0.1, 2.0
+"""The part of its limit, and the least seconds, that a call may take in addition to find out whether its result loads."""
 
 
 class Deadline:
@@ -61,7 +61,7 @@ class Deadline:
 
     def grace_left(self) -> float:
         """Return the seconds until the call must have ended, the time to look at a result included."""
-        grace = max(LEAST_SECONDS, self.seconds * _GRACE)
+        grace = max(_LEAST_GRACE, self.seconds * _GRACE)
         own = max(0.0, self._start + self.seconds + grace - monotonic())
         return own if self._outer is None else min(own, self._outer.grace_left())
 

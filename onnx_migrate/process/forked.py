@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 
+from onnx_migrate.process.cancellation import check_cancelled
 from onnx_migrate.process.channel import LENGTH, SocketChannel
 from onnx_migrate.process.child import call, framed
 from onnx_migrate.process.copied import ForkedProcess, keep_only
@@ -45,8 +46,10 @@ def call_in_fork(function: str, *args: object, seconds: float, memory: int, stat
     `memory` is in bytes, in addition to what the process has now. Arguments and the returned value must pickle; values that a
     module changed after the copy was made are not seen: another `state` than that of the call before, as where schemas were
     registered since, gets a new copy. So does the next call after one that did not end well. The call takes at most half of the
-    time that the whole has left. An exception of this process, as KeyboardInterrupt, ends the copy and propagates.
+    time that the whole has left. An exception of this process, as KeyboardInterrupt, ends the copy and propagates. Raises
+    Stopped, and MigrateError, code `no-process`.
     """
+    check_cancelled()
     allowed = bounded_own_work(seconds)
     if allowed <= 0:
         return TimedOut(seconds)

@@ -201,15 +201,16 @@ def _remove(path: Path) -> None:
     ):  # it is removed; or this is a fork, which has its parent's objects and not its folders
         return
     with blocked(*STOPS):
+        if descriptor is not None:  # first, as the removal needs a number where no more files may be open
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+            _live[path] = process, None
         for _ in range(_ATTEMPTS):
             _remove_tree(path)
             if not os.path.lexists(path):  # Path.exists would raise where that cannot be found out
                 break
             time.sleep(_PAUSE)
         _live.pop(path, None)  # unless another thread has removed it at the same time
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
 
 
 def _remove_tree(path: str | Path) -> None:
