@@ -75,6 +75,7 @@ LEAVES = {
     "declared",
     "docstrings",
     "errors",
+    "forks",
     "process",
     "messages",
     "safe_open",
