@@ -20,7 +20,18 @@ _PAUSE = 0.001
 """Seconds between two looks at the locks."""
 
 _PACKAGES = frozenset(
-    ("onnx_migrate", "onnx", "numpy", "google", "ml_dtypes", "onnxruntime", "onnxsim", "onnx_ir", "rich", "multiprocessing")
+    (
+        "onnx_migrate",
+        "onnx",
+        "numpy",
+        "google",
+        "ml_dtypes",
+        "onnxruntime",
+        "onnxsim",
+        "onnx_ir",
+        "rich",
+        "multiprocessing",
+    )
 )
 """The packages that calls import. A host may run its main loop within the import of another, which never ends."""
 
@@ -35,7 +46,9 @@ def import_what_locks() -> None:
 
 def imported_by_others() -> bool:
     """Return whether other threads are importing modules of the packages that calls import."""
-    locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})  # of CPython; there is no public way
+    locks = getattr(
+        sys.modules.get("_frozen_importlib"), "_module_locks", {}
+    )  # of CPython; there is no public way
     own = get_ident()
     for name, reference in list(locks.items()):
         if name.partition(".")[0] in _PACKAGES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -72,14 +73,15 @@ def left_processes(mark: str) -> tuple[str, ...]:
 
 
 def _marked(mark: str) -> list[int]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (path / "environ").read_bytes() and int(path.name) != os.getpid():
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
+    processes = (path for path in Path("/proc").glob("[0-9]*") if path.name != str(os.getpid()))
+    return [int(path.name) for path in processes if mark.encode() in _environment(path)]
+
+
+def _environment(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:  # of another user, or it has ended
+        return b""
 
 
 def _command(process: int) -> str:
@@ -91,10 +93,8 @@ def _command(process: int) -> str:
 
 def _kill(mark: str) -> None:
     for process in _marked(mark):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
 
 
 def faults(host: Host, ending: Ending) -> list[str]:
@@ -105,7 +105,8 @@ def faults(host: Host, ending: Ending) -> list[str]:
         wrong.append(f"it printed {ending.out[:300]!r}, and {' or '.join(host.expected)} is right")
     if ending.code is None:
         wrong.append(f"it hung for {ending.seconds:.0f} s")
-    if "Traceback" in ending.err or "Exception ignored" in ending.err or "Warning" in ending.err:
+    own_warning = any("Warning" in line and "/onnx_migrate/" in line for line in ending.err.splitlines())
+    if "Traceback" in ending.err or "Exception ignored" in ending.err or own_warning:
         wrong.append(ending.err[-1500:])
     wrong += [f"a process is left: {command}" for command in ending.processes]
     wrong += [f"a folder is left: {name}" for name in ending.folders]

@@ -68,7 +68,10 @@ HOSTS = (
     ),
     Host("optimized", "print(both())", flags=("-OO",)),
     Host("optimized_by_variable", "print(both())", variables=(("PYTHONOPTIMIZE", "2"),)),
-    Host("non_main_thread", "out = []\nt = threading.Thread(target=lambda: out.append(both()))\nt.start(); t.join()\nprint(*out)"),
+    Host(
+        "non_main_thread",
+        "out = []\nt = threading.Thread(target=lambda: out.append(both()))\nt.start(); t.join()\nprint(*out)",
+    ),
     Host("atexit", "import atexit\natexit.register(lambda: print(both()))\ncall()"),
     Host("atexit_first_call", "import atexit\natexit.register(lambda: print(both()))"),
     Host(
@@ -100,7 +103,7 @@ HOSTS = (
     ),
     Host(
         "no_more_processes_later",
-        "import errno, subprocess\ndef refuse(*given, **more):\n    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
+        "import errno, subprocess\ndef refuse(*given, **more):\n    raise BlockingIOError(errno.EAGAIN, 'none')\n"
         "call()\nos.fork = refuse\nsubprocess._fork_exec = refuse\nos.environ['OTHER'] = '1'\n"
         "onnx.defs.register_schema(onnx.defs.OpSchema('Own', 'com.acme', 1, inputs=[]))\nprint(both())",
         ("no-process", "ok"),
@@ -140,7 +143,8 @@ HOSTS = (
     ),
     Host(
         "no_temporary_folder",
-        "import resource, tempfile\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))\ntempfile.tempdir = None\nprint(call(simplify=False))",
+        "import resource, tempfile\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, -1))\ntempfile.tempdir = None\n"
+        "print(call(simplify=False))",
     ),
     Host("read_only_home", "print(both())", variables=(("HOME", "/proc"), ("XDG_CACHE_HOME", "/proc/none"))),
     Host(
@@ -161,7 +165,8 @@ HOSTS = (
     Host(
         "session_and_fork",
         "session = onnx_migrate.Session(jobs=1)\nsession.migrate(MODEL, opset=17)\nthread = threading.Thread(target=lambda: "
-        "session.migrate(MODEL, opset=17, progress=lambda e: time.sleep(0.3)))\nthread.start()\ntime.sleep(0.3)\nchild = os.fork()\nif child == 0:\n"
+        "session.migrate(MODEL, opset=17, progress=lambda e: time.sleep(0.1)))\nthread.start()\n"
+        "time.sleep(0.3)\nchild = os.fork()\nif child == 0:\n"
         "    signal.alarm(30)\n    session.migrate(MODEL, opset=17)\n    os._exit(0)\n"
         "print('ok' if os.waitpid(child, 0)[1] == 0 else 'hung')\nthread.join()\nsession.close()",
     ),

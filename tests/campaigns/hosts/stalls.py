@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import onnx
@@ -25,18 +26,19 @@ __all__ = ["Rounds"]
 
 _TEXT = '<ir_version: 7, opset_import: ["": 11]> g (float[2,3] x) => (float[2,3] y) { y = Softmax (x) }'
 
-_PATIENCE = 20.0
-"""Seconds after which a healthy call stalls: it takes a tenth of a second, or one with new child processes."""
-
 _HANGING = 30.0
 """Seconds that hanging native code would run if nobody stopped it."""
 
 
 @dataclass
 class Rounds:
-    """Rounds of three threads and two forks each; `stalls` has a line for each call that waited for another."""
+    """Rounds of three threads and two forks each; `stalls` has a line for each call that waited for another.
+
+    A call that takes longer than `patience` seconds stalls: it takes a tenth of one, or one with new child processes.
+    """
 
     seed: int = 0
+    patience: float = 20.0
     stalls: list[str] = field(default_factory=list)
     longest: float = 0.0
 
@@ -55,7 +57,7 @@ class Rounds:
             self._session.close()
 
     def _round(self, number: int) -> None:
-        tasks = [self._convert, *self._random.choices(self._tasks, k=2)]
+        tasks: list[Callable[[], None]] = [self._convert, *self._random.choices(self._tasks, k=2)]
         threads = [threading.Thread(target=self._timed, args=(task, number)) for task in tasks]
         for thread in threads:
             thread.start()
@@ -67,22 +69,20 @@ class Rounds:
             if thread.is_alive():
                 self.stalls.append(f"round {number}: a thread does not end")
 
-    def _timed(self, task: object, number: int) -> None:
+    def _timed(self, task: Callable[[], None], number: int) -> None:
         start = time.monotonic()
-        assert callable(task)
         task()
         seconds = time.monotonic() - start
         self.longest = max(self.longest, seconds)
-        if seconds > _PATIENCE:
-            self.stalls.append(f"round {number}: {getattr(task, '__name__', '')} took {seconds:.0f} s")
+        if seconds > self.patience:
+            self.stalls.append(f"round {number}: {task.__name__} took {seconds:.0f} s")
 
-    def _fork(self, task: object, number: int) -> None:
+    def _fork(self, task: Callable[[], None], number: int) -> None:
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(int(_PATIENCE))
+            signal.alarm(int(self.patience))
             try:
-                assert callable(task)
                 task()
                 os._exit(0)
             finally:
@@ -90,7 +90,7 @@ class Rounds:
         status = os.waitpid(child, 0)[1]
         if status:
             how = "hung" if os.WIFSIGNALED(status) else "failed"
-            self.stalls.append(f"round {number}: a fork {how} in {getattr(task, '__name__', '')}")
+            self.stalls.append(f"round {number}: a fork {how} in {task.__name__}")
 
     def _convert(self) -> None:
         onnx_migrate.convert_version(self._model, 17)
