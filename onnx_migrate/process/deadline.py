@@ -16,6 +16,7 @@ __all__ = [
     "bounded",
     "bounded_own_work",
     "current_deadline",
+    "optional_seconds",
     "postpone",
     "seconds_left",
     "until",
@@ -144,6 +145,11 @@ def bounded(seconds: float | None) -> tuple[float | None, float]:
         assert deadline is not None
         return left, deadline.children_end().seconds
     return (None, own) if own == math.inf else (own, own)
+
+
+def optional_seconds(seconds: float | None) -> float:
+    """Return the seconds that a stage may take which the call can do without: half of what is left, so that others have some."""
+    return min(math.inf if seconds is None else seconds, max(seconds_left() / 2, LEAST_SECONDS))
 
 
 def bounded_own_work(seconds: float) -> float:
