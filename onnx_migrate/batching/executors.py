@@ -18,7 +18,7 @@ from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.process import Limits, current_workers
 from onnx_migrate.process.deadline import Deadline
-from onnx_migrate.url import is_url
+from onnx_migrate.url import absolute, is_url
 
 __all__ = ["Submitter", "run_warm", "submitting"]
 
@@ -160,10 +160,10 @@ def _anywhere(job: Job) -> Job:
     """Return a job with absolute paths, as the worker's working folder may be another."""
     arguments = dict(job.arguments)
     if isinstance(arguments.get("input_data"), (str, os.PathLike)):
-        arguments["input_data"] = os.path.abspath(arguments["input_data"])
+        arguments["input_data"] = absolute(arguments["input_data"])
     output = None if job.output is None else _absolute(job.output)
     return replace(job, source=_absolute(job.source), output=output, arguments=arguments)
 
 
 def _absolute(name: str) -> str:
-    return name if is_url(name) else os.path.abspath(name)
+    return name if is_url(name) else absolute(name)
