@@ -32,7 +32,7 @@ from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
-from onnx_migrate.process import stoppable
+from onnx_migrate.process import OutOfTime, stoppable
 from onnx_migrate.process.progress import Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
@@ -229,7 +229,10 @@ class _Run:
         from onnx_migrate.compatibility import CompatibilityChecker
         from onnx_migrate.remedies import remedies
 
-        helps = remedies(CompatibilityChecker(original), targets)
+        try:
+            helps = remedies(CompatibilityChecker(original), targets)
+        except OutOfTime:  # the refusal says more than the end of the search for a way out
+            return
         error.hint = "; ".join(filter(None, (error.hint, *helps)))
 
     def _proved(

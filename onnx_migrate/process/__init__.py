@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from onnx_migrate.process.cancellation import CancelToken, check_cancelled, check_stopped, stoppable
+from onnx_migrate.process.cancellation import (
+    CancelToken,
+    OutOfTime,
+    check_cancelled,
+    check_stopped,
+    stoppable,
+)
 from onnx_migrate.process.child import Listener, captured_output, mark, say
 from onnx_migrate.process.deadline import postpone, seconds_left, with_grace
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
@@ -19,6 +25,7 @@ __all__ = [
     "Limits",
     "Listener",
     "OutOfMemory",
+    "OutOfTime",
     "Program",
     "Raised",
     "Returned",

@@ -13,6 +13,7 @@ from onnx_migrate.process.deadline import Deadline, current_deadline, until
 __all__ = [
     "INTERVAL",
     "CancelToken",
+    "OutOfTime",
     "Stopped",
     "can_be_cancelled",
     "check_cancelled",
@@ -37,6 +38,10 @@ class Stopped(BaseException):
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
         self.error = error
+
+
+class OutOfTime(Stopped):
+    """The time of the call is over."""
 
 
 _token: ContextVar[CancelToken | None] = ContextVar("onnx_migrate_cancel_token", default=None)
@@ -74,13 +79,13 @@ def check_cancelled() -> None:
 
 
 def check_stopped(stage: str = "") -> None:
-    """Raise Stopped if the token is set, or the time of the call is over before its own work has ended."""
+    """Raise Stopped if the token is set, or OutOfTime where the own work of the call has not ended in time."""
     check_cancelled()
     deadline = current_deadline()
     if deadline is not None and deadline.own_work_left() <= 0:
         seconds = deadline.children_end().own_seconds
         during = f", in the stage {stage!r}" if stage else ""
-        raise Stopped(
+        raise OutOfTime(
             MigrateError(
                 f"the model was not done after {seconds:g} s{during}, and nothing was written",
                 code="timed-out",
