@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 
+from onnx_migrate import forks
 from onnx_migrate._version import __version__
 
 # typing and pathlib would take milliseconds, in which Ctrl-C ends the command line with a traceback.
@@ -112,6 +113,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    forks.import_what_locks()
     module = next((module for module, names in _MODULES.items() if name in names), "errors")
     value = getattr(import_module(f"onnx_migrate.{module}"), name)
     globals()[name] = value

@@ -83,19 +83,18 @@ def compare(
     unverified with a reason.
     """
     require_onnxruntime("a comparison", "both models are run in it")
-    asked, libraries = asked_for(prove_in), libraries_of(ort_library)
-    with transfers_within(timeout):
+    with stoppable(cancel, timeout), transfers_within(timeout):
+        asked, libraries = asked_for(prove_in), libraries_of(ort_library)
         one, two = _valid(original), _valid(other)
-    models = one, _with_names(two, names or {}, one)
-    segment, result = Segment(*models, models[1], exact), models[1]
-    interfaces = [Interface.of(model.proto) for model in models]
-    if cast:
-        interfaces = [_without_precision(interface) for interface in interfaces]
-    difference = interfaces[0].difference(interfaces[1])
-    if difference:
-        return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}")
-    reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
-    with stoppable(cancel):
+        models = one, _with_names(two, names or {}, one)
+        segment, result = Segment(*models, models[1], exact), models[1]
+        interfaces = [Interface.of(model.proto) for model in models]
+        if cast:
+            interfaces = [_without_precision(interface) for interface in interfaces]
+        difference = interfaces[0].difference(interfaces[1])
+        if difference:
+            return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}")
+        reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
         reporter.stage("verify")
         settings = Settings(
             input_data,

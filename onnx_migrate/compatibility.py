@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.pipeline_run import paused_garbage_collection

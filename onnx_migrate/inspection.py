@@ -47,6 +47,7 @@ from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import Signature, is_onnx, signature_at
 from onnx_migrate.standard.targets import Target, Targets, resolve, tables
+from onnx_migrate.url import absolute
 
 __all__ = [
     "ALL",
@@ -252,7 +253,7 @@ def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
     except LoadError as error:
         if error.code not in _MISSING_DATA or not isinstance(source, (str, os.PathLike)):
             raise
-        path = Path(os.path.abspath(source))
+        path = Path(absolute(source))
         weights = Weights(path.parent, source=path, may_be_missing=True)
         model = Model(from_file(path, str(source), weights), weights, str(source), keepalive=source)
         return model, (str(error),)

@@ -32,7 +32,7 @@ from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
-from onnx_migrate.process import stoppable
+from onnx_migrate.process import OutOfTime, stoppable
 from onnx_migrate.process.progress import Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
@@ -56,7 +56,12 @@ M = TypeVar("M", bound=files.IrModel)
 
 
 def convert_version(
-    model: M, target_version: int, *, ir_version: Literal["fit", "keep"] = "fit", in_place: bool = False
+    model: M,
+    target_version: int,
+    *,
+    ir_version: Literal["fit", "keep"] = "fit",
+    in_place: bool = False,
+    timeout: float = 600.0,
 ) -> M:
     """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`, up or down.
 
@@ -68,10 +73,18 @@ def convert_version(
     opset was released, where it is lower, and going down the oldest that has all that the model needs; "keep" leaves it. The
     import of a custom domain goes where its last node does. References to external data that was not loaded stay.
 
+    `timeout` is how many seconds the conversion may take (docs/library.md, "What a timeout covers").
+
     Raises UsageError for an argument of another type or an opset that there is not; LoadError if an adapter needs a value that
     was not loaded; CannotMigrate for a node without an equivalent at the target, and where the result needs a newer IR version
-    than is to be kept.
+    than is to be kept; MigrateError, code `timed-out`, past the timeout, and then `model` is unchanged.
     """
+    with stoppable(None, timeout):
+        return _converted(model, target_version, ir_version, in_place=in_place)
+
+
+def _converted(model: M, target_version: int, ir_version: str, *, in_place: bool) -> M:
+    """Convert a model as `convert_version` does."""
     if isinstance(target_version, bool) or not hasattr(target_version, "__index__"):
         raise UsageError(
             f"target_version is {target_version!r}, which is no opset", hint="give a whole number, as in 17"
@@ -130,7 +143,7 @@ def migrate(source: files.Source | Model, options: Options) -> Migration:
             could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
             pass failed. Cancelled: `cancel` was set. All are MigrateError.
     """
-    with stoppable(options.cancel), transfers_within(options.timeout):
+    with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
         if options.cut and options.runtime is not None and not options.outputs:
             source = source if isinstance(source, Model) else files.load(source)
             from onnx_migrate.splitting import split_for
@@ -216,7 +229,10 @@ class _Run:
         from onnx_migrate.compatibility import CompatibilityChecker
         from onnx_migrate.remedies import remedies
 
-        helps = remedies(CompatibilityChecker(original), targets)
+        try:
+            helps = remedies(CompatibilityChecker(original), targets)
+        except OutOfTime:  # the refusal says more than the end of the search for a way out
+            return
         error.hint = "; ".join(filter(None, (error.hint, *helps)))
 
     def _proved(

@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, BinaryIO
 
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
 from onnx_migrate.files import Beside, NewContent
 from onnx_migrate.model.model import Model

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.declared import KeywordsOf, option
 
 if TYPE_CHECKING:
@@ -321,11 +321,10 @@ class Options:
     )
     timeout: float = option(
         600.0, "--timeout", panel=RUNNING, type="positive", default=600, show_default=True, metavar="SECONDS",
-        help="Time limit for each stage: loading, every pass, the simplifier, the verification; and for each file from or to "
-        "a URL, which has more time as long as it makes a megabyte a second. A download of which hardly anything comes for 30 s "
-        "is given up.",
-        text="""seconds that the simplifier, and the verification, may each take; and the download of a model, which has more
-        time as long as it makes a megabyte a second.""",
+        help="Time limit of the model: all stages share it, from loading to the verification. A file from or to a URL has as "
+        "much again, and more as long as it makes a megabyte a second; a download of which hardly anything comes for 30 s ends.",
+        text="""seconds that the call may take, which all its stages share (docs/library.md, "What a timeout covers"). A file from
+        or to a URL has as much again, and more as long as it makes a megabyte a second.""",
     )
     memory_limit: int | None = option(
         None, "--memory-limit", panel=RUNNING, type="positive", metavar="GB",

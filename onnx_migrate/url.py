@@ -15,6 +15,7 @@ from onnx_migrate.safe_open.paths import real_path
 
 __all__ = [
     "Identity",
+    "absolute",
     "basename",
     "identity",
     "is_url",
@@ -32,6 +33,21 @@ Identity = tuple[object, str]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # a single letter is a drive of Windows
 _LOCAL = ("file", "local")
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a file.
+
+    Raises UsageError, code `no-such-file`, for a relative one where somebody has deleted the working folder.
+    """
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{os.fspath(path)}: no such file: the working folder of this program was deleted",
+            code="no-such-file",
+            hint="give an absolute path, or change to a folder that exists",
+        ) from error
 
 
 def is_url(name: str) -> bool:
@@ -102,7 +118,7 @@ def identity(name: str) -> Identity:
     """Return a value that is equal for two names of one file or object; the parts of its path are separated by /."""
     name = resolve_file_url(name)
     if not is_url(name):
-        return "", real_path(name).replace(os.sep, "/")
+        return "", real_path(absolute(name)).replace(os.sep, "/")
     system, path = open_file_system(name)
     return system, path.rstrip("/")
 

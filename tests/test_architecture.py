@@ -71,8 +71,11 @@ registry finds them. Then the folders inside the rooms, by the names of the fold
 of these. The files of a folder are not listed; what keeps them in order is that there is no circle."""
 
 LEAVES = {
+    "cached",
     "declared",
+    "docstrings",
     "errors",
+    "forks",
     "process",
     "messages",
     "safe_open",

@@ -14,6 +14,7 @@ import onnx_migrate
 from onnx_migrate import (
     CannotMigrate,
     LoadError,
+    MigrateError,
     UsageError,
     convert_version,
     default_pipeline,
@@ -161,3 +162,25 @@ def test_an_ir_version_that_the_result_cannot_have_is_refused() -> None:
         convert_version(proto, 17, ir_version="keep")
     assert caught.value.code == "no-such-ir"
     assert convert_version(proto, 17).ir_version >= 4
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_convert_version_ends_in_time_and_leaves_the_model(
+    in_place: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onnx_migrate.process.deadline.LEAST_SECONDS", 0.0)
+    proto = small()
+    before = bytes_of(proto)
+    with pytest.raises(MigrateError, match="not done after") as caught:
+        convert_version(proto, 17, timeout=1e-6, in_place=in_place)
+    assert caught.value.code == "timed-out"
+    assert bytes_of(proto) == before
+    assert opset_of(convert_version(proto, 17, timeout=60)) == 17
+
+
+@pytest.mark.parametrize("timeout", [0, -5, float("nan"), "20"])
+def test_what_is_no_timeout(timeout: Any) -> None:
+    with pytest.raises(UsageError, match="timeout="):
+        convert_version(small(), 17, timeout=timeout)
+    with pytest.raises(UsageError, match="timeout="):
+        migrate(small(), timeout=timeout, verify=False, simplify=False)

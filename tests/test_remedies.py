@@ -11,6 +11,7 @@ from onnx_migrate import files, migrate
 from onnx_migrate.compatibility import CompatibilityChecker
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.inspection import inspect
+from onnx_migrate.process import check_stopped
 from onnx_migrate.remedies import remedies
 from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model
@@ -126,3 +127,17 @@ def test_the_model_stays_as_it_is() -> None:
     remedies(helped_by, PLAIN)
 
     assert helped_by.model.proto == before
+
+
+def test_a_search_for_ways_out_that_takes_too_long_leaves_the_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def late(*_: object) -> tuple[str, ...]:
+        monkeypatch.setattr("onnx_migrate.process.deadline.monotonic", lambda: 1e12)
+        check_stopped()
+        return ("nobody looked at the clock",)
+
+    monkeypatch.setattr("onnx_migrate.remedies.remedies", late)
+    with pytest.raises(CannotMigrate) as caught:
+        migrate(onnx.parser.parse_model(NON_ZERO), runtime="ncnn", timeout=60, verify=False, simplify=False)
+    assert caught.value.code != "timed-out"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -96,6 +98,34 @@ def test_children_of_a_session_that_nobody_closes_end_with_it() -> None:
     gc.collect()
     assert kept
     assert not any(map(alive, kept))
+
+
+def test_a_call_that_waits_for_a_place_can_be_cancelled() -> None:
+    token = threading.Event()
+
+    def busy(event: Progress) -> None:
+        if event.stage == "load":
+            threading.Timer(0.1, token.set).start()
+            with pytest.raises(Cancelled):
+                session.migrate(small(), cancel=token)
+
+    with Session(jobs=1) as session:
+        assert session.migrate(small(), simplify=False, progress=busy).report.verified
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_has_all_places_of_a_session() -> None:
+    def fork(event: Progress) -> None:
+        if event.stage == "verify":
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os._exit(0 if session.migrate(small(), verify=False, simplify=False).model.graph.node else 1)
+            assert os.waitpid(child, 0)[1] == 0
+
+    with Session(jobs=1) as session:
+        assert session.migrate(small(), simplify=False, progress=fork).report.verified
 
 
 @pytest.mark.parametrize("jobs", [0, -1])

@@ -9,8 +9,10 @@ from pathlib import Path
 import fsspec
 import pytest
 
+import onnx_migrate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.url import (
+    absolute,
     basename,
     identity,
     is_url,
@@ -21,6 +23,7 @@ from onnx_migrate.url import (
     without_query,
 )
 from tests.support.paths import ROOT
+from tests.support.small_model import small
 
 
 @pytest.mark.parametrize(
@@ -129,3 +132,17 @@ def test_paths_do_not_load_fsspec() -> None:
         "assert not {'fsspec', 'urllib.request'} & (set(sys.modules) - by_onnx)\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder in use can be deleted there")
+def test_a_deleted_working_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="the working folder of this program was deleted") as caught:
+        absolute("model.onnx")
+    assert caught.value.code == "no-such-file"
+    assert absolute(tmp_path / "model.onnx") == str(tmp_path / "model.onnx")
+    with pytest.raises(UsageError, match="was deleted"):
+        onnx_migrate.migrate("model.onnx")
+    assert onnx_migrate.migrate(small(), opset=17, simplify=False).report.verified

@@ -17,12 +17,13 @@ from onnx_migrate.batching.pool import LocalPool, WorkerEndedError, call_worker
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.process import Limits, current_workers
-from onnx_migrate.url import is_url
+from onnx_migrate.process.deadline import Deadline
+from onnx_migrate.url import absolute, is_url
 
 __all__ = ["Submitter", "run_warm", "submitting"]
 
-_STAGES = 3
-"""How many time limits a model may take when its native stages run in child processes, each with the time limit."""
+_FIRST = 0.75
+"""The part of its time that a model has in a shared worker. The rest is for a second attempt, which a crash needs too."""
 
 
 class Submitter:
@@ -55,7 +56,7 @@ class Submitter:
             return future
 
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
-        """Return how a job ended; None where it must be run once more."""
+        """Return how a job ended; None where it must be run once more, as `again` returns it."""
         try:
             return replace(future.result(), source=job.source, output=job.output)
         except (FutureTimeout, TimeoutError):
@@ -81,6 +82,10 @@ class Submitter:
             return None
         return refused(job, error)
 
+    def again(self, job: Job, future: Future[Outcome]) -> Job:
+        """Return the job for its second attempt, which has the time that the first one left."""
+        return replace(job, isolated=True, spent=getattr(future.exception(), "spent", 0.0))
+
 
 def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
     """Run a job in a child process of this one, with its limits, and return the outcome.
@@ -92,12 +97,13 @@ def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
     if memory_limit is None:
         memory_limit = _memory_share(os.cpu_count() or 1)
     submit = Submitter(lambda job: _ended(job, timeout, memory_limit), retries=True)
-    for isolated in (False, True):
-        attempt = replace(job, isolated=isolated)
-        outcome = submit.outcome(attempt, submit(attempt))
+    attempt = replace(job, isolated=False)
+    while True:
+        future = submit(attempt)
+        outcome = submit.outcome(attempt, future)
         if outcome is not None:
             return outcome
-    raise AssertionError("an isolated job has an outcome")
+        attempt = submit.again(attempt, future)
 
 
 def _ended(job: Job, timeout: float, memory: int | None) -> Future[Outcome]:
@@ -139,7 +145,10 @@ def submitting(
 
 
 def _seconds(job: Job, timeout: float) -> float:
-    return timeout * _STAGES if job.isolated else timeout
+    """Return when the worker of a job is ended: a second attempt ends by itself, with the time to look at its result."""
+    if not job.isolated:
+        return timeout * _FIRST
+    return Deadline(max(timeout - job.spent, 1e-3)).grace_left()
 
 
 def _memory_share(processes: int) -> int | None:
@@ -151,10 +160,10 @@ def _anywhere(job: Job) -> Job:
     """Return a job with absolute paths, as the worker's working folder may be another."""
     arguments = dict(job.arguments)
     if isinstance(arguments.get("input_data"), (str, os.PathLike)):
-        arguments["input_data"] = os.path.abspath(arguments["input_data"])
+        arguments["input_data"] = absolute(arguments["input_data"])
     output = None if job.output is None else _absolute(job.output)
     return replace(job, source=_absolute(job.source), output=output, arguments=arguments)
 
 
 def _absolute(name: str) -> str:
-    return name if is_url(name) else os.path.abspath(name)
+    return name if is_url(name) else absolute(name)

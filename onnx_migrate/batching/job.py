@@ -37,7 +37,8 @@ class Job:
     """A model to migrate: where it is, where the result is written (None: nowhere, as for --check), and how.
 
     `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
-    `isolated` the native stages run in child processes of their own. `known` is the journal's record of the output, if
+    `isolated` the native stages run in child processes of their own. `spent` is how many seconds of the model's time an attempt
+    before took. `known` is the journal's record of the output, if
     there is one. `flags` complete the command line that does the same again.
     """
 
@@ -47,6 +48,7 @@ class Job:
     external: bool = False
     in_place: bool = False
     isolated: bool = True
+    spent: float = 0.0
     known: Mapping[str, Any] | None = None
     flags: tuple[str, ...] = ()
 

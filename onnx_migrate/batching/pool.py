@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import monotonic
 from typing import Any
 
 from onnx_migrate.process import Crashed, OutOfMemory, Raised, Returned, TimedOut, Workers
@@ -15,10 +16,18 @@ __all__ = ["LocalPool", "WorkerEndedError", "call_worker"]
 class WorkerEndedError(Exception):
     """A call's worker process ended before the call did."""
 
-    def __init__(self, ending: Crashed | OutOfMemory, *, started: bool = True) -> None:
-        self.ending, self.started = ending, started
+    def __init__(self, ending: Crashed | OutOfMemory, *, started: bool = True, spent: float = 0.0) -> None:
+        self.ending, self.started, self.spent = ending, started, spent
         last = ending.log.strip().rpartition("\n")[2]
         super().__init__(f"{ending}: {last}" if last else str(ending))
+
+
+class WorkerTimeoutError(TimeoutError):
+    """A call in a worker process took too long; `spent` is how many seconds."""
+
+    def __init__(self, ending: TimedOut, spent: float) -> None:
+        self.spent = spent
+        super().__init__(str(ending))
 
 
 class LocalPool:
@@ -32,7 +41,7 @@ class LocalPool:
         self._threads_each = max(1, (os.cpu_count() or 1) // max(1, jobs))
         self._workers = Workers(most=jobs)
         self._threads = ThreadPoolExecutor(jobs, "onnx-migrate-batch")
-        self._refusal = ""
+        self._refusal, self._closed = "", False
 
     def __enter__(self) -> LocalPool:
         return self
@@ -48,10 +57,27 @@ class LocalPool:
         """
         if self._refusal:
             raise RuntimeError(self._refusal)
-        return self._threads.submit(self._called, fn, args, timeout)
+        try:
+            return self._threads.submit(self._called, fn, args, timeout)
+        except RuntimeError as error:
+            if self._closed or "interpreter shutdown" not in str(error):
+                raise
+            return self._called_now(fn, args, timeout)
+
+    def _called_now(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], seconds: float | None
+    ) -> Future[Any]:
+        """Make a call in this thread, as the interpreter ends and starts no other."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self._called(fn, args, seconds))
+        except Exception as error:  # which the future raises
+            future.set_exception(error)
+        return future
 
     def shutdown(self, *, at_once: bool = False) -> None:
         """End the workers: when all is done, or at once, whatever they do."""
+        self._closed = True
         if at_once:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._workers.close()
@@ -87,6 +113,7 @@ def call_worker(
     threads: int,
 ) -> Any:
     """Call a function in one of these workers and return what it returns; raises as futures of `LocalPool` do."""
+    begin = monotonic()
     with workers.borrowed(memory, threads=threads) as worker:
         ending = worker.call(fn, *args, seconds=seconds)
         started = worker.started
@@ -94,6 +121,7 @@ def call_worker(
         return ending.value
     if isinstance(ending, Raised):
         raise ending.error or RuntimeError(str(ending))
+    spent = monotonic() - begin
     if isinstance(ending, TimedOut):
-        raise TimeoutError(str(ending))
-    raise WorkerEndedError(ending, started=started)
+        raise WorkerTimeoutError(ending, spent)
+    raise WorkerEndedError(ending, started=started, spent=spent)

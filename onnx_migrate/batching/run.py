@@ -79,8 +79,8 @@ def batch(
         resume: skip a model if the journal says that the same content was migrated with the same options by the same
             versions, and its result still has the bytes that were written. Not possible where `out_dir` is a URL.
         external: write the weights of every result to a file beside it.
-        timeout: seconds that a model may take; a model that takes longer, or crashes its process, is tried once more
-            with each native stage in a child process of its own, limited to these seconds.
+        timeout: seconds that a model may take. One that takes three quarters of them, or crashes its process, is tried once
+            more in the time that is left, with each native stage in a child process of its own.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
         watcher: called with the outcome of every model; the summary that is returned has only totals.
         cancel: a threading.Event, or anything with `is_set`. Once it is set, the workers are ended and Cancelled is raised; what
@@ -221,7 +221,7 @@ def _outcomes(
                 running.discard(future)
                 outcome = submit.outcome(job, future)
                 if outcome is None:
-                    waiting.appendleft(replace(job, isolated=True))
+                    waiting.appendleft(submit.again(job, future))
                 else:
                     yield outcome
     finally:

@@ -25,6 +25,7 @@ from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options
+from onnx_migrate.process import stoppable
 from onnx_migrate.report.failure import Failure, exit_code
 from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.safe_open.transfers import seconds_for_transfers, transfers_within
@@ -34,6 +35,9 @@ from onnx_migrate.verify.settings import Settings, libraries_of
 
 __all__ = ["refused", "run_job"]
 
+_LEAST = 1e-3
+"""Seconds that are left for a second attempt in any case."""
+
 
 def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.
@@ -42,19 +46,25 @@ def run_job(job: Job) -> Outcome:
     to the file that exists, the model is not migrated again. A result with remarks has no record, so that --resume writes it
     again and tidies up; nor has one of which a best effort left something, so that its report names that again.
     """
-    start = time.perf_counter()
+    start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:
-        with (
-            collected_remarks() as remarks,
-            transfers_within(job.arguments.get("timeout", seconds_for_transfers())),
-        ):
+        with stoppable(None, max(timeout - job.spent, _LEAST)), transfers_within(timeout):
+            ended = _outcome(job)
+    except MigrateError as error:  # the time is over
+        ended = refused(job, error)
+    return replace(ended, seconds=time.perf_counter() - start)
+
+
+def _outcome(job: Job) -> Outcome:
+    """Return how a job ended; raises no Exception."""
+    try:
+        with collected_remarks() as remarks:
             ended = _run(job)
-        ended = replace(ended, record=None if remarks or ended.left else ended.record, remarks=tuple(remarks))
     except Exception as error:
         ended = refused(job, _told(error))
-        if ended.kind == INVALID and not job.arguments.get("strict"):
-            ended = _tried(job, ended)
-    return replace(ended, seconds=time.perf_counter() - start)
+        tried = ended.kind == INVALID and not job.arguments.get("strict")
+        return _tried(job, ended) if tried else ended
+    return replace(ended, record=None if remarks or ended.left else ended.record, remarks=tuple(remarks))
 
 
 def _told(error: Exception) -> MigrateError:
@@ -98,6 +108,7 @@ _FAILURES = (
     "failed",
     "crashed",
     "worker-lost",
+    "no-process",
     "timed-out",
     "out-of-memory",
     "cannot-write",

@@ -19,7 +19,7 @@ from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
 from onnx_migrate.cli.commands.verify import verify
-from onnx_migrate.cli.options.panels import format_help_text, in_panels
+from onnx_migrate.cli.options.panels import format_help_text, in_panels, keep_help
 from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
 from onnx_migrate.cli.stop_signals import PROGRAM, code_of_stop, end_on_signals, stop_on_signals
 from onnx_migrate.messages import printable
@@ -42,6 +42,10 @@ class _DefaultsToMigrate(click.RichGroup):
     """A group with a default command: `onnx-migrate a.onnx b.onnx` is `onnx-migrate migrate a.onnx b.onnx`."""
 
     format_help_text = format_help_text  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        keep_help(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--help", "-h", "--version", "-V"}

@@ -1,4 +1,4 @@
-"""Limits of the command's own process: the time of each stage, memory, and the depth of recursion.
+"""Limits of the command's own process: its time, memory, and the depth of recursion.
 
 Native code that may run for long has a child process, with limits of its own (process/). What is left here is Python, and native
 calls whose time and memory are in proportion to the file: a file may be made so that these are too much.
@@ -18,14 +18,15 @@ __all__ = ["limited"]
 _CHILDREN_HAVE_LIMITS = frozenset({"simplify", "verify", "prove", "saving", "download"})
 """Stages without a time limit here: each of their child processes or transfers has one, and a disk may be slow."""
 
-_LEAST_SECONDS = 3.0
-"""The time that a stage has in any case, however little its child processes have: imports take some of it."""
-
 _LEAST_MEMORY = 1 << 30
 """Bytes that this process may take in any case, however little its child processes may."""
 
 _AGAIN = 5.0
 """Seconds after which the exception of a stage's time limit is raised again, where something has caught it."""
+
+
+_SOON, _LONGEST = 1e-3, 1e8
+"""The seconds that the system's timer is set to at least, where 0 would stop it, and at most."""
 
 
 class _Expired(BaseException):
@@ -34,20 +35,21 @@ class _Expired(BaseException):
 
 @contextmanager
 def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator[Callable[[str], None]]:
-    """Limit the block: `seconds` for each stage, and `memory` bytes in all, where the system can.
+    """Limit the block to `seconds` in all, which the stages share, and to `memory` bytes, where the system can.
 
     The value is a function to call with the name of each further stage as it begins; "" ends the last. Raises MigrateError,
     code `timed-out`, `out-of-memory` or `too-deep`, where the block reaches a limit.
     """
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.process import Limits
+    from onnx_migrate.process.deadline import Deadline, until
     from onnx_migrate.process.limits import limit_memory, memory_limit
 
-    current, seconds = stage, max(seconds, _LEAST_SECONDS)
+    current, deadline = stage, Deadline(seconds)
 
     def expire(number: int, frame: FrameType | None) -> None:
         error = MigrateError(
-            f"the stage {current!r} was not done after {seconds:g} s",
+            f"the stage {current!r} was not done after {deadline.own_seconds:g} s",
             code="timed-out",
             hint="--timeout allows more seconds",
         )
@@ -58,7 +60,8 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
         current = name
         if timed:
             endless = not name or name in _CHILDREN_HAVE_LIMITS
-            signal.setitimer(signal.ITIMER_REAL, 0 if endless else seconds, _AGAIN)
+            left = min(max(deadline.own_work_left(), _SOON), _LONGEST)
+            signal.setitimer(signal.ITIMER_REAL, 0 if endless else left, _AGAIN)
 
     timed = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     if timed:
@@ -69,7 +72,8 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
         limit_memory(max(most, _LEAST_MEMORY))
     begin(stage)
     try:
-        yield begin
+        with until(deadline):
+            yield begin
     except _Expired as expired:
         raise expired.args[0] from None
     except MemoryError as error:

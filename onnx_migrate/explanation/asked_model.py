@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import onnx
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import Where
 from onnx_migrate.explanation.operator_facts import canonical
 from onnx_migrate.inspection import LocatedNode, located_nodes

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.value_types import TypeTable, ValueType
 from onnx_migrate.model.graphs import (
     BodyKey,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.value_types import TypeTable, value_type_of
 from onnx_migrate.model.graphs import BodyKey, node_label, subgraphs

@@ -12,7 +12,7 @@ from pathlib import Path
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.remote.upload import IN_PLACE, check_url
 from onnx_migrate.safe_open.paths import real_path
-from onnx_migrate.url import is_url, resolve_file_url, same_place
+from onnx_migrate.url import absolute, is_url, resolve_file_url, same_place
 
 __all__ = [
     "check_file",
@@ -104,7 +104,7 @@ def resolve_links(path: str | os.PathLike[str]) -> Path:
 
     os.path.realpath takes a link that it cannot read for a file, which would then be replaced in place of its target.
     """
-    target = Path(real_path(path))
+    target = Path(real_path(absolute(path)))
     try:
         if stat.S_ISLNK(target.lstat().st_mode):
             target.stat()  # the reason, such as links that lead in a circle
@@ -121,7 +121,10 @@ def open_descriptor(path: str | os.PathLike[str]) -> int | None:
 
     -1 for one of another process. To replace what such a path leads to would take it from those who have it open.
     """
-    current = os.path.abspath(path)
+    try:
+        current = os.path.abspath(path)
+    except FileNotFoundError:  # a relative path, where somebody has deleted the working folder
+        return None
     for _ in range(40):  # as many links as Linux follows
         folder, name = os.path.split(current)
         folder = real_path(folder)

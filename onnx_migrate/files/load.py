@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from onnx_migrate.model.graphs import values_read
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights, location_of
+from onnx_migrate.url import absolute
 
 __all__ = ["load", "structure_digest"]
 
@@ -52,7 +52,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         proto = parse_bytes(memoryview(given), name, weights)
     else:
         local = ensure_local(given)
-        name, path = str(local), os.path.abspath(local)
+        name, path = str(local), absolute(local)
         proto, weights = from_path(Path(path), name)
         downloaded = local if isinstance(local, DownloadedModel) else None
         origin.append(str(downloaded or path))

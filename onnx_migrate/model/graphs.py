@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 from operator import attrgetter, itemgetter
 
 import onnx
 from onnx import AttributeProto
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.schema import is_onnx, signature, versions
 

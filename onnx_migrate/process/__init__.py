@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from onnx_migrate.process.cancellation import CancelToken, check_cancelled, stoppable
+from onnx_migrate.process.cancellation import (
+    CancelToken,
+    OutOfTime,
+    check_cancelled,
+    check_stopped,
+    stoppable,
+)
 from onnx_migrate.process.child import Listener, captured_output, mark, say
+from onnx_migrate.process.deadline import postpone, seconds_left, with_grace
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
 from onnx_migrate.process.forked import call_in_fork
 from onnx_migrate.process.limits import Limits
@@ -18,6 +25,7 @@ __all__ = [
     "Limits",
     "Listener",
     "OutOfMemory",
+    "OutOfTime",
     "Program",
     "Raised",
     "Returned",
@@ -27,10 +35,14 @@ __all__ = [
     "call_in_fork",
     "captured_output",
     "check_cancelled",
+    "check_stopped",
     "current_workers",
     "mark",
+    "postpone",
     "run",
     "say",
+    "seconds_left",
     "stoppable",
     "using",
+    "with_grace",
 ]

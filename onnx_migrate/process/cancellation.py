@@ -1,24 +1,32 @@
-"""Stops what a call does, its child processes included, once somebody has asked for that."""
+"""Stops what a call does, its child processes included, once somebody asks for that or its time is over."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from onnx_migrate.errors import Cancelled
-from onnx_migrate.process.signals import start_blocked
+from onnx_migrate.errors import Cancelled, MigrateError
+from onnx_migrate.process.deadline import Deadline, current_deadline, until
 
-__all__ = ["CancelToken", "Stopped", "check_cancelled", "stoppable", "when_cancelled"]
+__all__ = [
+    "INTERVAL",
+    "CancelToken",
+    "OutOfTime",
+    "Stopped",
+    "can_be_cancelled",
+    "check_cancelled",
+    "check_stopped",
+    "stoppable",
+]
 
-_INTERVAL = 0.05
+INTERVAL = 0.05
 """Seconds between two looks at the token while a child runs."""
 
 
 class CancelToken(Protocol):
-    """What says that a call is to stop: a threading.Event, or anything else with `is_set`."""
+    """Says that a call is to stop: a threading.Event, or anything else with `is_set`."""
 
     def is_set(self) -> bool:
         """Return whether to stop."""
@@ -32,20 +40,35 @@ class Stopped(BaseException):
         self.error = error
 
 
+class OutOfTime(Stopped):
+    """The time of the call is over."""
+
+
 _token: ContextVar[CancelToken | None] = ContextVar("onnx_migrate_cancel_token", default=None)
 
 
 @contextmanager
-def stoppable(token: CancelToken | None) -> Iterator[None]:
-    """Let a token stop what the block does in this thread. Raises the error of a `Stopped`: Cancelled, if by the token."""
+def stoppable(token: CancelToken | None, seconds: float | None = None) -> Iterator[None]:
+    """Let a token, and a deadline in `seconds`, stop what the block does in this thread.
+
+    Raises the error of a `Stopped`: Cancelled for the token, MigrateError with the code `timed-out` for the deadline.
+    Raises UsageError where `seconds` is no limit.
+    """
+    deadline = None if seconds is None else Deadline(seconds, current_deadline())
     before = _token.set(_token.get() if token is None else token)
     try:
-        yield
-        check_cancelled()
+        with until(deadline):
+            yield
+            check_cancelled()
     except Stopped as stopped:
         raise stopped.error from stopped.error.__cause__
     finally:
         _token.reset(before)
+
+
+def can_be_cancelled() -> bool:
+    """Return whether the call of this thread has a token."""
+    return _token.get() is not None
 
 
 def check_cancelled() -> None:
@@ -55,27 +78,17 @@ def check_cancelled() -> None:
         raise Stopped(Cancelled("it was cancelled, and nothing was written"))
 
 
-@contextmanager
-def when_cancelled(act: Callable[[], None]) -> Iterator[None]:
-    """Call `act`, in another thread, as soon as the token is set during the block. Raises Stopped then."""
+def check_stopped(stage: str = "") -> None:
+    """Raise Stopped if the token is set, or OutOfTime where the own work of the call has not ended in time."""
     check_cancelled()
-    token = _token.get()
-    if token is None:
-        yield
-        return
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(_INTERVAL):
-            if token.is_set():
-                act()
-                return
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    start_blocked(watcher)
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-    check_cancelled()
+    deadline = current_deadline()
+    if deadline is not None and deadline.own_work_left() <= 0:
+        seconds = deadline.children_end().own_seconds
+        during = f", in the stage {stage!r}" if stage else ""
+        raise OutOfTime(
+            MigrateError(
+                f"the model was not done after {seconds:g} s{during}, and nothing was written",
+                code="timed-out",
+                hint="--timeout, in Python timeout, allows more seconds",
+            )
+        )

@@ -12,7 +12,6 @@ import os
 import pickle
 import queue
 import signal
-import struct
 import sys
 import tempfile
 import threading
@@ -21,8 +20,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from onnx_migrate.errors import MigrateError
+from onnx_migrate.process.channel import LENGTH
 from onnx_migrate.process.endings import Ending, OutOfMemory, Raised, Returned, names_lack_of_memory
 from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
+from onnx_migrate.process.temporary import TEMPORARY
 
 __all__ = [
     "BOOT",
@@ -35,7 +36,8 @@ __all__ = [
     "Listener",
     "call",
     "captured_output",
-    "forget_parent",
+    "die_with",
+    "framed",
     "mark",
     "pack",
     "say",
@@ -55,8 +57,6 @@ Function = str | Callable[..., Any]
 
 Listener = Callable[[str], None]
 """What receives the texts that a called function says."""
-
-_LENGTH = struct.Struct("<Q")
 
 _LONGEST_CAUSE = 300
 """How many characters of a library's message are told of what lacked memory."""
@@ -79,9 +79,14 @@ def say(text: str) -> None:
         listen(text)
 
 
-def forget_parent() -> None:
+def _forget_parent() -> None:
     """Send nothing to a parent any more: in a fork of a child, whose messages would be taken for the child's."""
-    _current.__dict__.clear()
+    global _current
+    _current = threading.local()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 @contextlib.contextmanager
@@ -90,7 +95,8 @@ def captured_output() -> Iterator[Callable[[], str]]:
 
     Works on the file descriptor, so it takes the stderr of the whole process: use it in child processes.
     """
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)
@@ -132,10 +138,15 @@ def _raised(error: Exception) -> Ending:
     return Raised(type(error).__name__, str(error), traceback.format_exc(), _current.stage, own)
 
 
-def pack(request: tuple[Function, tuple[Any, ...], int | None]) -> bytes:
-    """Return a call and its limit of memory as the bytes that `serve` reads. Raises what pickle raises."""
-    data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
-    return _LENGTH.pack(len(data)) + data
+def pack(request: tuple[Function, tuple[Any, ...], int | None, str]) -> bytes:
+    """Return a call, its limit of memory and its temporary folder as the bytes that `serve` reads. Raises what pickle raises."""
+    return framed(request)
+
+
+def framed(value: object) -> bytes:
+    """Return a value that pickles as the bytes of a message. Raises what pickle raises."""
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    return LENGTH.pack(len(data)) + data
 
 
 def serve(parent: str, memory: str, modules: str) -> None:
@@ -143,7 +154,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
 
     `modules`, separated by commas, are imported first, so that the call which needs them need not wait for that.
     """
-    _die_with(int(parent))
+    die_with(int(parent))
     requests = os.fdopen(os.dup(0), "rb")
     messages = os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
@@ -156,7 +167,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
 
     def send(kind: str, value: object) -> None:
-        messages.write(pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL))
+        messages.write(framed((kind, value)))
         messages.flush()
 
     _current.send = send
@@ -170,7 +181,8 @@ def serve(parent: str, memory: str, modules: str) -> None:
         _current.stage = ""
         left = max(0, data_size() - fresh)
         try:
-            function, args, most = pickle.loads(data)  # from the parent, which only this user can be
+            function, args, most, folder = pickle.loads(data)  # from the parent, which only this user can be
+            use_folder(folder)
             limit_memory(
                 inherited if most is None else most + left
             )  # what calls before left is not this one's
@@ -191,13 +203,20 @@ def serve(parent: str, memory: str, modules: str) -> None:
 def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
     """Pass requests on; the end of the stream is the end of the parent, also on systems without PR_SET_PDEATHSIG."""
     while True:
-        head = requests.read(_LENGTH.size)
-        if len(head) < _LENGTH.size:
+        head = requests.read(LENGTH.size)
+        if len(head) < LENGTH.size:
             os._exit(1)
-        waiting.put(requests.read(_LENGTH.unpack(head)[0]))
+        waiting.put(requests.read(LENGTH.unpack(head)[0]))
 
 
-def _die_with(parent: int) -> None:
+def use_folder(folder: str) -> None:
+    """Let this process, and what it starts, put temporary files into a folder; "" leaves that as it is."""
+    if folder:
+        os.environ.update(dict.fromkeys(TEMPORARY, folder))
+        tempfile.tempdir = folder
+
+
+def die_with(parent: int) -> None:
     """Let Linux kill this process when the thread that started it ends: also while native code holds the GIL."""
     if sys.platform == "linux":
         import ctypes

@@ -10,22 +10,25 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-from onnx_migrate.process.child import forget_parent, serve
+from onnx_migrate.process.child import die_with, serve
 from onnx_migrate.process.limits import data_size
 from onnx_migrate.process.signals import STOPS, blocked
 
-__all__ = ["CopiedProcess", "allow_copies", "fork", "keep_only", "may_copy"]
+if TYPE_CHECKING:
+    import socket
+
+__all__ = ["CopiedProcess", "ForkedProcess", "allow_copies", "fork", "keep_only", "may_copy"]
 
 _MOST_DATA = 256 << 20
 """Bytes of private memory above which a process is not copied: they would count as the child's, for its limit."""
@@ -47,22 +50,15 @@ def may_copy() -> bool:
     return _allowed and threading.active_count() == 1 and data_size() <= _MOST_DATA
 
 
-class CopiedProcess:
-    """A copy of this process that takes calls (`child.serve`), with what `Supervised` uses of a subprocess.Popen.
+class ForkedProcess:
+    """A copy of this process that calls `serve` and ends, with what `Supervised` uses of a subprocess.Popen.
 
-    It is in a session of its own; it prints to the open file `log`, and its temporary files lie in `folder`.
+    Linux ends it with the thread that made it. Raises OSError, and RuntimeError at the end of the interpreter.
     """
 
-    def __init__(self, log: int, folder: Path, memory: int | None, modules: Sequence[str]) -> None:
-        requests, to_child = os.pipe()
-        from_child, messages = os.pipe()
+    def __init__(self, serve: Callable[[], None]) -> None:
         self.returncode: int | None = None
-        arguments = str(os.getpid()), str(memory or ""), ",".join(modules)
-        self.pid = fork(lambda: _serve(requests, messages, log, folder, arguments))
-        os.close(requests)
-        os.close(messages)
-        self.stdin = os.fdopen(to_child, "wb")
-        self.stdout = os.fdopen(from_child, "rb")
+        self.pid = fork(serve)
 
     def poll(self) -> int | None:
         """Return the exit code, less than 0 for a signal, or None while the child runs."""
@@ -93,22 +89,33 @@ class CopiedProcess:
             if process:
                 self.returncode = os.waitstatus_to_exitcode(status)
             return
-        self.returncode = 0  # something else has waited for it
+        self.returncode = 0  # something else has waited for it, or the system does where SIGCHLD is ignored
 
 
-def _serve(requests: int, messages: int, log: int, folder: Path, arguments: tuple[str, str, str]) -> None:
+class CopiedProcess(ForkedProcess):
+    """A copy of this process that takes calls (`child.serve`), in a session of its own.
+
+    It reads them from the socket, and answers there; it prints to the open file `log`.
+    """
+
+    def __init__(
+        self, calls: socket.socket, log: IO[bytes], memory: int | None, modules: Sequence[str]
+    ) -> None:
+        arguments = str(os.getpid()), str(memory or ""), ",".join(modules)
+        # A standard stream that this process has closed may have lent its number to the log.
+        super().__init__(lambda: _serve(calls.fileno(), os.dup(log.fileno()), arguments))
+
+
+def _serve(calls: int, log: int, arguments: tuple[str, str, str]) -> None:
     """Become a worker: what a fresh interpreter would not have is put aside."""
     os.setsid()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(requests, 0)
-    os.dup2(messages, 1)
-    os.dup2(log, 2)
+    for number, file in enumerate((calls, calls, log)):
+        os.dup2(file, number)
     keep_only(0, 1, 2)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-    os.environ.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
-    tempfile.tempdir = None
     gc.freeze()
     gc.enable()
     Context().run(serve, *arguments)
@@ -118,10 +125,14 @@ def fork(serve: Callable[[], None]) -> int:
     """Return the process id of a copy of this process, which calls `serve` and ends.
 
     There SIGTERM and SIGALRM end it, no timer runs, and the signals of `STOPS` stay blocked until `serve` unblocks them: no
-    handler of this process runs in the copy.
+    handler of this process runs in the copy. Linux kills it when this thread ends. Raises OSError, and RuntimeError at the end
+    of the interpreter.
     """
-    with warnings.catch_warnings(), blocked(*STOPS):
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of every fork with threads
+    import ctypes  # noqa: F401 - for `die_with`: a copy imports nothing, as another thread may hold the lock of an import
+
+    parent = os.getpid()
+    with blocked(*STOPS):
+        _expect_fork()
         process = os.fork()
         if process:
             return process
@@ -129,10 +140,19 @@ def fork(serve: Callable[[], None]) -> int:
             for number in (signal.SIGTERM, signal.SIGALRM):
                 signal.signal(number, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            forget_parent()
+            die_with(parent)
             serve()
         finally:
             os._exit(1)
+
+
+def _expect_fork() -> None:
+    """Let Python 3.12 and newer not warn of the fork in this module, since the copy uses no lock of another thread.
+
+    The filter stays: `warnings.catch_warnings` would exchange the filters of all threads.
+    """
+    if sys.version_info >= (3, 12):
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=re.escape(__name__))
 
 
 def keep_only(*files: int) -> None:

@@ -93,7 +93,8 @@ class TimedOut:
     stage: str = ""
 
     def __str__(self) -> str:
-        return f"not done after {self.seconds:g} s"
+        digits = ".2g" if self.seconds < 10 else ".0f"
+        return f"not done after {self.seconds:{digits}} s"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Short calls of native code in a copy of this process, which is made once and then takes one call after the other.
+"""Short calls of native code in copies of this process, each of which takes one call after the other.
 
 A `Worker` is a fresh interpreter and takes half a second to start: too long for onnx's shape inference, which a migration
 calls a dozen times for some milliseconds each. A fork takes one or two, has imported what this process has, and shares its
-memory. It is made on Linux alone, whose libc keeps the allocator usable in a fork of a process with threads; elsewhere a
-Worker takes the calls.
+memory. It is made on Linux alone, whose libc keeps the allocator usable in a fork of a process with threads. Elsewhere, and at
+the end of the interpreter, which refuses forks, a Worker takes the calls. Each call has a copy to itself: none waits for another.
 """
 
 from __future__ import annotations
@@ -14,22 +14,30 @@ import gc
 import os
 import pickle
 import signal
+import socket
 import sys
-import threading
-import time
-from typing import TYPE_CHECKING
 
-from onnx_migrate.process.child import call
-from onnx_migrate.process.copied import fork, keep_only
+from onnx_migrate.process.cancellation import check_cancelled
+from onnx_migrate.process.channel import LENGTH, SocketChannel
+from onnx_migrate.process.child import call, framed
+from onnx_migrate.process.copied import ForkedProcess, keep_only
+from onnx_migrate.process.deadline import bounded_own_work
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, TimedOut
 from onnx_migrate.process.limits import data_size, limit_memory, memory_limit
+from onnx_migrate.process.refusals import starting
 from onnx_migrate.process.signals import STOPS
+from onnx_migrate.process.starters import in_lasting_thread
+from onnx_migrate.process.supervised import crash_of
+from onnx_migrate.process.waiting import Expired, Waiting
 from onnx_migrate.process.worker import Worker
 
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
 __all__ = ["call_in_fork"]
+
+_most_kept = max(2, os.cpu_count() or 1)
+"""How many copies are kept without a call: as many as can compute at the same time."""
+
+_LONGEST = 1e8
+"""Seconds that a timer of the system can be set to."""
 
 
 def call_in_fork(function: str, *args: object, seconds: float, memory: int, state: object = None) -> Ending:
@@ -37,114 +45,151 @@ def call_in_fork(function: str, *args: object, seconds: float, memory: int, stat
 
     `memory` is in bytes, in addition to what the process has now. Arguments and the returned value must pickle; values that a
     module changed after the copy was made are not seen: another `state` than that of the call before, as where schemas were
-    registered since, gets a new copy. So does the next call after one that did not end well.
-    An exception of this process, as KeyboardInterrupt, ends the copy and propagates.
+    registered since, gets a new copy. So does the next call after one that did not end well. The call takes at most half of the
+    time that the whole has left. An exception of this process, as KeyboardInterrupt, ends the copy and propagates. Raises
+    Stopped, and MigrateError, code `no-process`.
     """
-    global _copy, _state
-    with _lock:
-        if _copy is not None and (_state != state or not _copy.alive):
-            _copy.close()
-            _copy = None
-        _state = state
-        if _copy is None:
-            _copy = _Fork() if sys.platform == "linux" else Worker(memory, modules=["onnx"])
-        ended: Ending | None = None
-        try:
-            if isinstance(_copy, Worker):  # whose memory stays limited as it was at the first call
-                ended = _copy.call(function, *args, seconds=seconds)
-            else:
-                ended = _copy.call(function, args, seconds, memory)
-        finally:
-            if ended is None or isinstance(ended, (Crashed, TimedOut, OutOfMemory)):
-                _copy.close()
-                _copy = None
-        return ended
+    check_cancelled()
+    allowed = bounded_own_work(seconds)
+    if allowed <= 0:
+        return TimedOut(seconds)
+    copy = _taken(state) or _started(memory)
+    ending: Ending | None = None
+    try:
+        if isinstance(copy, Worker):  # whose memory stays limited as it was at the first call
+            ending = copy.call(function, *args, seconds=allowed)
+        else:
+            ending = copy.call(function, args, allowed, memory)
+    finally:
+        if ending is None or isinstance(ending, (Crashed, TimedOut, OutOfMemory)):
+            copy.close()
+        else:
+            _keep(copy, state)
+    return ending
 
 
-_inherited: list[_Fork] = []
-"""What a copy of a process has of its parent's. It is kept: its end would close a pipe whose number is another file's here."""
-
-
-class _Fork:
-    """A copy of this process that waits for calls; it ends when this process does."""
+class _Copy:
+    """A copy of this process that takes calls; Linux ends it with the thread that made it."""
 
     def __init__(self) -> None:
-        from multiprocessing.connection import Pipe  # takes milliseconds, which --help does not need
-
-        self._pipe, theirs = Pipe()
-        self._parent = os.getpid()
-        self._process = fork(lambda: _serve(theirs))
-        theirs.close()
+        self._channel = SocketChannel()
+        try:
+            self._process = ForkedProcess(lambda: _serve(self._channel.theirs))
+        except BaseException:
+            self._channel.close()
+            raise
+        self._channel.theirs.close()
 
     @property
     def alive(self) -> bool:
-        """Whether the copy runs, and is this process's and not that of the one that this was forked from."""
-        with contextlib.suppress(ChildProcessError):
-            return self._parent == os.getpid() and os.waitpid(self._process, os.WNOHANG) == (0, 0)
-        return False
+        """Whether the copy runs."""
+        return self._process.poll() is None
 
     def call(self, function: str, args: tuple[object, ...], seconds: float, memory: int) -> Ending:
-        deadline = time.monotonic() + seconds
-        request = pickle.dumps((function, args, seconds, memory), pickle.HIGHEST_PROTOCOL)
+        """Call the function and return how it ended. Raises Stopped."""
+        waiting = Waiting(seconds, seconds)
         try:
-            self._pipe.send_bytes(request)
-            if not self._pipe.poll(max(0.0, deadline - time.monotonic())):
-                return TimedOut(seconds)
-            answer = self._pipe.recv_bytes()
+            self._channel.send(framed((function, args, seconds, memory)), waiting)
+            ending: Ending = pickle.loads(self._channel.message(waiting))  # from our own copy alone
+        except Expired:
+            return TimedOut(seconds)
         except (EOFError, OSError):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGTERM)  # where a pipe failed; else it has ended
-            _, status = os.waitpid(self._process, 0)
-            code = os.waitstatus_to_exitcode(status)
-            if -code == signal.SIGALRM:
-                return TimedOut(seconds)
-            if -code == signal.SIGKILL:
-                return OutOfMemory(memory)
-            return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
-        ending: Ending = pickle.loads(answer)  # from our own copy alone
+            return self._ended(seconds, memory)
         return OutOfMemory(memory, ending.log) if isinstance(ending, OutOfMemory) else ending
 
+    def _ended(self, seconds: float, memory: int) -> Ending:
+        code = self._process.wait()
+        if -code == signal.SIGALRM:
+            return TimedOut(seconds)
+        return OutOfMemory(memory) if -code == signal.SIGKILL else crash_of(code)
+
     def close(self) -> None:
-        """End the copy, whatever it does; that of the process which this one was forked from is left alone."""
-        if self._parent != os.getpid():
-            _inherited.append(self)
-            return
-        self._pipe.close()
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            if os.waitpid(self._process, os.WNOHANG) == (0, 0):
-                os.kill(self._process, signal.SIGKILL)
-                os.waitpid(self._process, 0)
+        """End the copy, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self._channel.close()
 
 
-def _serve(pipe: Connection) -> None:
-    """Take calls until the parent closes its end, with an EOFError."""
+def _serve(calls: socket.socket) -> None:
+    """Take calls until the parent closes its end."""
     # A terminal sends SIGINT to all; the parent ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-    keep_only(pipe.fileno())
+    keep_only(calls.fileno())
     gc.disable()
     most = memory_limit()
+    with calls.makefile("rb") as requests:
+        while head := requests.read(LENGTH.size):
+            function, args, seconds, memory = pickle.loads(requests.read(LENGTH.unpack(head)[0]))
+            # Also where the parent cannot end this process any more.
+            signal.setitimer(signal.ITIMER_REAL, min(seconds + 1, _LONGEST))
+            limit_memory(min(filter(None, (most, data_size() + memory))))
+            calls.sendall(_answer(call(function, args), memory))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _answer(ending: Ending, memory: int) -> bytes:
+    try:
+        return framed(ending)
+    except MemoryError:
+        return framed(OutOfMemory(memory))
+    except Exception as error:  # the value does not pickle
+        return framed(Raised(type(error).__name__, str(error)))
+
+
+_kept: list[tuple[object, _Copy | Worker]] = []
+"""The copies that have no call, each with the state of this process that it was made in. No lock: a call takes one out."""
+
+
+def _taken(state: object) -> _Copy | Worker | None:
+    """Take out a kept copy; those that have ended, or were made in another state, are closed."""
     while True:
-        function, args, seconds, memory = pickle.loads(pipe.recv_bytes())
-        signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # also where the parent has gone
-        limit_memory(min(filter(None, (most, data_size() + memory))))
-        ending = call(function, args)
         try:
-            data = pickle.dumps(ending, pickle.HIGHEST_PROTOCOL)
-        except MemoryError:
-            data = pickle.dumps(OutOfMemory(memory))
-        except Exception as error:  # the value does not pickle
-            data = pickle.dumps(Raised(type(error).__name__, str(error)))
-        pipe.send_bytes(data)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+            made_in, copy = _kept.pop()
+        except IndexError:
+            return None
+        if made_in == state and copy.alive:
+            return copy
+        copy.close()
 
 
-_lock = threading.Lock()
-_copy: _Fork | Worker | None = None
-_state: object = None
+def _started(memory: int) -> _Copy | Worker:
+    """Return a new copy. Raises MigrateError, code `no-process`, where the system starts no process."""
+    with starting():
+        if sys.platform == "linux":
+            with contextlib.suppress(RuntimeError):  # of Python 3.12 and newer, at the end of the interpreter
+                return in_lasting_thread(_Copy)
+        return in_lasting_thread(lambda: Worker(memory, modules=["onnx"]))
+
+
+def _keep(copy: _Copy | Worker, state: object) -> None:
+    if len(_kept) < _most_kept:
+        _kept.append((state, copy))
+    else:
+        copy.close()
 
 
 @atexit.register
 def _end() -> None:
-    if _copy is not None:
-        _copy.close()
+    """Close the copies. Functions that `atexit` calls later get one for each call."""
+    global _most_kept
+    _most_kept = 0
+    _close_kept()
+
+
+def _close_kept() -> None:
+    while _kept:
+        _kept.pop()[1].close()
+
+
+def _forget_parents() -> None:
+    """Leave the copies of the parent to it, in a fork."""
+    _inherited.extend(_kept)
+    _kept.clear()
+
+
+_inherited: list[object] = []
+"""What a fork has of its parent's copies. It is kept: its end would wait for a process that is another's child."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parents)

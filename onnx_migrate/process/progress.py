@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from onnx_migrate.process.cancellation import Stopped, check_cancelled
+from onnx_migrate.process.cancellation import Stopped, check_cancelled, check_stopped
 
 __all__ = ["Progress", "ProgressListener", "Reporter"]
 
@@ -45,8 +45,15 @@ ProgressListener = Callable[[Progress], object]
 """What is called as stages and runs begin, in the thread of the call; what it raises ends the call."""
 
 
+_OF_CHILDREN = frozenset({"verify", "prove"})
+"""Stages that end in time by themselves: they run models in child processes. The result is unverified then, and no error."""
+
+
 class Reporter:
-    """Tells a listener of the stages of one call and of the runs within; a cancelled call ends at the next of these."""
+    """Tells a listener of the stages of one call and of the runs within; a cancelled call ends at the next of these.
+
+    A call whose time is over ends as the next stage of its own work begins.
+    """
 
     def __init__(self, listener: ProgressListener | None, stages: Sequence[str]) -> None:
         self._listener = listener
@@ -56,6 +63,8 @@ class Reporter:
 
     def stage(self, name: str) -> None:
         """Tell that a stage begins. Raises Stopped, also with what the listener raises."""
+        if name not in _OF_CHILDREN:
+            check_stopped(name)
         self._stage = name
         self._tell(Progress(name, *self._place(), self._seconds()))
 

@@ -1,4 +1,4 @@
-"""A child process under watch: a folder and a log of its own, a time limit for each request, and how it ended.
+"""A child process under watch: a log of its own, a time limit for each request, and how it ended.
 
 It is a worker, of our own code (worker.py), or a program that is not ours.
 """
@@ -10,18 +10,19 @@ import json
 import os
 import signal
 import subprocess
-import threading
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
-from onnx_migrate.process.cancellation import when_cancelled
+from onnx_migrate.process.channel import Channel, PipeChannel, SocketChannel
 from onnx_migrate.process.copied import CopiedProcess
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut, names_lack_of_memory
 from onnx_migrate.process.limits import Limits
-from onnx_migrate.process.signals import start_blocked
-from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.process.temporary import TEMPORARY, TemporaryFolder
+from onnx_migrate.process.waiting import Expired, Waiting
 
-__all__ = ["Program", "Supervised"]
+__all__ = ["Program", "Supervised", "crash_of"]
 
 Own = TypeVar("Own", bound="Supervised")
 
@@ -35,51 +36,57 @@ _CLOSING = 5.0
 class Supervised:
     """A running child in a session of its own; must be closed by the thread that made it.
 
-    Its temporary files and its log of standard error lie in `folder`, which is removed with it. `memory` is its limit in
-    bytes, for messages only. Raises OSError where the command cannot be run.
+    Its standard error goes to a file without a name, which ends with it even where this process is killed. `memory` is its
+    limit in bytes, for messages only. Raises OSError where the command cannot be run.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        memory: int | None,
-        *,
-        in_folder: bool = False,
-    ) -> None:
+    def __init__(self, memory: int | None) -> None:
         self.memory = memory
-        self._timed_out = False
-        self._temporary = TemporaryFolder()
-        self.folder = self._temporary.path
-        self._log = self.folder / "log"
+        self._timed_out = self._killed = False
+        with contextlib.ExitStack() as undo:
+            self._log = undo.enter_context(_log_file())
+            self._process, self._channel = self._start()
+            undo.pop_all()
+
+    def _start(self) -> tuple[subprocess.Popen[bytes] | CopiedProcess, Channel]:
+        raise NotImplementedError
+
+    def _run(
+        self, command: Sequence[str], environment: Mapping[str, str], folder: str | None = None
+    ) -> tuple[subprocess.Popen[bytes], Channel]:
+        """Start a command, in a working folder of its own if there is one."""
+        if sys.platform == "win32":
+            pipes = subprocess.PIPE
+            process = subprocess.Popen(
+                list(command), stdin=pipes, stdout=pipes, stderr=self._log, cwd=folder, env=environment, bufsize=0
+            )  # fmt: skip
+            return process, PipeChannel(process)
+        channel = SocketChannel()
         try:
-            self._process = self._start(command, environment, in_folder=in_folder)
-        except OSError:
-            self._temporary.remove()
+            process = subprocess.Popen(
+                list(command),
+                stdin=channel.theirs.fileno(),
+                stdout=channel.theirs.fileno(),
+                stderr=self._log,
+                start_new_session=True,
+                cwd=folder,
+                env=environment,
+            )
+        except BaseException:
+            channel.close()
             raise
+        channel.theirs.close()
+        return process, channel
 
     def __enter__(self: Own) -> Own:
         return self
-
-    def _start(
-        self, command: Sequence[str], environment: Mapping[str, str], *, in_folder: bool
-    ) -> subprocess.Popen[bytes] | CopiedProcess:
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-                cwd=self.folder if in_folder else None,
-                env={**environment, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))},
-            )
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def kill(self) -> None:
         """End the child and what it started, whatever they do; may be called by any thread."""
+        self._killed = True
         with contextlib.suppress(PermissionError):  # macOS refuses where all have ended
             try:
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -87,42 +94,44 @@ class Supervised:
                 self._process.kill()
 
     def close(self) -> None:
-        """End the child and remove its folder."""
+        """End the child and close its log."""
         self.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # a request that was not read is given up
-                stream.close()  # type: ignore[union-attr]
-        self._temporary.remove()
+        self._channel.close()
+        self._log.close()
 
     @contextlib.contextmanager
-    def _killed_after(self, seconds: float | None) -> Iterator[None]:
-        """Kill the child if the block takes longer, None is no limit, or the call is cancelled. Raises Stopped then."""
-        timer = threading.Timer(seconds or 0.0, self._expire)
-        timer.daemon = True
-        if seconds is not None:
-            start_blocked(timer)
-        try:
-            with when_cancelled(self.kill):
-                yield
-        finally:
-            timer.cancel()
+    def _waiting(self, seconds: float | None) -> Iterator[Waiting]:
+        """Provide what waits for the child within `seconds`, None is no limit, and within the deadline of the call.
+
+        Kill the child where the call is cancelled. Raises Stopped then.
+        """
+        waiting = Waiting.within(seconds)
+        with waiting.killing(self._expire, self.kill):
+            yield waiting
 
     def _expire(self) -> None:
         self._timed_out = True
         self.kill()
 
     def _log_size(self) -> int:
-        return self._log.stat().st_size
+        return os.fstat(self._log.fileno()).st_size
 
     def _tail(self, printed: int) -> str:
         """Return the end of what was printed after the first `printed` bytes of the log."""
-        with self._log.open("rb") as file:
-            file.seek(max(printed, file.seek(0, os.SEEK_END) - _LOG_TAIL))
-            return file.read().decode("utf-8", "replace")
+        size = self._log_size()
+        start = max(printed, size - _LOG_TAIL)
+        if sys.platform == "win32":
+            self._log.seek(start)
+            data = self._log.read()
+        else:
+            data = os.pread(
+                self._log.fileno(), size - start, start
+            )  # the child writes where its own offset is
+        return data.decode("utf-8", "replace")
 
-    def _ended(self, seconds: float | None, printed: int, stage: str = "") -> Ending:
-        """Return how a child that has closed its streams ended; `seconds` was the limit of the request."""
+    def _ended(self, waiting: Waiting, printed: int, stage: str = "") -> Ending:
+        """Return how a child that has closed its streams, or whose time is over, ended."""
         try:
             code = self._process.wait(_CLOSING)
         except subprocess.TimeoutExpired:
@@ -130,45 +139,78 @@ class Supervised:
             code = self._process.wait()
         log = self._tail(printed)
         if self._timed_out:
-            return TimedOut(seconds or 0.0, log, stage)
+            return TimedOut(waiting.told, log, stage)
         if -code == getattr(signal, "SIGKILL", 9) or names_lack_of_memory(log):
             return OutOfMemory(self.memory, log, stage)
-        return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}", log, stage)
+        return crash_of(code, log, stage)
+
+
+def crash_of(code: int, log: str = "", stage: str = "") -> Crashed:
+    """Return the ending of a child that ended with this code, less than 0 for a signal, before it had answered."""
+    if code == 0 and sys.platform != "win32" and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        return Crashed("the system does not tell how, as this program ignores SIGCHLD", log, stage)
+    return Crashed(signal.Signals(-code).name if code < 0 else f"exit code {code}", log, stage)
+
+
+def _log_file() -> IO[bytes]:
+    """Return a file without a name, in memory where no folder for temporary files can be written."""
+    try:
+        return tempfile.TemporaryFile()
+    except OSError:
+        if not hasattr(os, "memfd_create"):
+            raise
+        return open(os.memfd_create("onnx-migrate-log"), "w+b")
 
 
 class Program(Supervised):
     """A running program that is not ours, in its `folder`: it takes requests as lines of JSON and answers each with one.
 
     `limits.memory` bounds its private writable memory, and that of what it starts, where the system has prlimit;
-    `limits.seconds` the time that one request may take. Raises OSError where the command cannot be run.
+    `limits.seconds` the time that one request may take. The folder, which has its temporary files, is removed as it is closed.
+    Raises OSError where the command cannot be run.
     """
 
     def __init__(
         self, command: Sequence[str], limits: Limits, environment: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(command, {**os.environ, **(environment or {})}, limits.memory, in_folder=True)
+        self._temporary = TemporaryFolder()
+        self.folder = self._temporary.path
+        own = dict.fromkeys(TEMPORARY, str(self.folder))
+        self._command, self._environment = command, {**os.environ, **(environment or {}), **own}
         self._limits = limits
         self._printed = 0
+        try:
+            super().__init__(limits.memory)
+        except OSError:
+            self._temporary.remove()
+            raise
         if limits.memory is not None:
             _limit_memory(self._process.pid, limits.memory)
+
+    def _start(self) -> tuple[subprocess.Popen[bytes], Channel]:
+        return self._run(self._command, self._environment, str(self.folder))
+
+    def close(self) -> None:
+        """End the program and remove its folder."""
+        super().close()
+        self._temporary.remove()
 
     def ask(self, request: Mapping[str, Any] | None) -> dict[str, Any] | Ending:
         """Send a request (None: nothing, where the program speaks first) and return its answer, or how it ended instead."""
         self._printed = self._log_size()
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._killed_after(self._limits.seconds):
+        with self._waiting(self._limits.seconds) as waiting:
             try:
                 if request is not None:
-                    self._process.stdin.write(json.dumps(request).encode() + b"\n")
-                    self._process.stdin.flush()
-                line = self._process.stdout.readline()
+                    self._channel.send(json.dumps(request).encode() + b"\n", waiting)
+                line = self._channel.line(waiting)
                 if line.endswith(b"\n"):
                     answer: dict[str, Any] = json.loads(line)
                     return answer
-                return self._ended(self._limits.seconds, self._printed)
-            except OSError:
-                return self._ended(self._limits.seconds, self._printed)
+            except Expired:
+                self._expire()
+            except OSError:  # it has ended, and how is found out below
+                pass
+            return self._ended(waiting, self._printed)
 
     def printed(self) -> str:
         """Return the end of what it has printed since the last request."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import errno
 import os
 import re
 import shutil
 import sys
 import tempfile
-import threading
 import time
-import weakref
 from pathlib import Path
 
 from onnx_migrate.process.signals import STOPS, blocked
 
-__all__ = ["TemporaryFolder", "remove_all", "remove_stale"]
+__all__ = ["TEMPORARY", "TemporaryFolder", "remove_all", "remove_stale"]
 
 if sys.platform != "win32":
     import fcntl
@@ -25,6 +25,9 @@ _NAME = re.compile(r"onnx-migrate-(\d+)-\w{8}")
 
 _ATTEMPTS, _PAUSE = 5, 0.05
 """How often the removal of a folder is tried, and seconds between: a process that was killed in it may end a moment later."""
+
+_NAMES = 100
+"""How many names are tried for a folder."""
 
 _LOCK = ".lock"
 """The file in a folder that is locked as long as the folder is in use."""
@@ -36,20 +39,10 @@ _live: dict[Path, tuple[int, int | None]] = {}
 """The folders in use, each with the process that made it and the descriptor that holds its lock, None without locks."""
 
 _searched: set[str] = set()
-"""Where this process has looked for folders that killed ones left."""
+"""Folders in which this process has looked for what killed processes left."""
 
-
-_making = threading.Lock()
-
-
-def _unlock_in_fork() -> None:
-    """Make the lock anew in a forked process, where the thread that may hold it does not run."""
-    global _making
-    _making = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock_in_fork)
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+"""The variables that say into which folder programs put their temporary files."""
 
 
 class TemporaryFolder:
@@ -60,19 +53,20 @@ class TemporaryFolder:
     """
 
     def __init__(self) -> None:
-        root = tempfile.gettempdir()
-        # A thread that searched would take the folder that another one is making, which has no lock yet, for a left one.
-        with _making, blocked(*STOPS):  # no folder is made that nothing knows of
-            if root not in _searched:
-                _searched.add(root)
-                remove_stale(Path(root))
-            self.path = Path(tempfile.mkdtemp(prefix=f"onnx-migrate-{os.getpid()}-"))
+        root = _root()
+        if root not in _searched:
+            _searched.add(root)
+            remove_stale(Path(root))
+        with blocked(*STOPS):  # no folder is made that nothing knows of
+            self.path = _new_folder(root)
+            self._process = os.getpid()
             try:
                 _live[self.path] = os.getpid(), _locked(self.path)
             except OSError:
+                del _live[self.path]
                 _remove_tree(self.path)
                 raise
-            self._remover = weakref.finalize(self, _remove, self.path)
+        _remove_at_end()
 
     def __enter__(self) -> Path:
         return self.path
@@ -80,9 +74,59 @@ class TemporaryFolder:
     def __exit__(self, *error: object) -> None:
         self.remove()
 
+    def __del__(self) -> None:
+        # Not `weakref.finalize`, which does nothing in functions that `atexit` calls after its own.
+        if hasattr(self, "_process") and not sys.is_finalizing():
+            self.remove()
+
     def remove(self) -> None:
         """Remove the folder now."""
-        self._remover()
+        _remove(self.path)
+
+
+def _root() -> str:
+    """Return the folder for temporary files. Raises OSError where there is none that can be written."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise OSError(
+            errno.EROFS, f"{error.args[-1]}; TMPDIR can name a folder that can be written"
+        ) from error
+
+
+def _new_folder(root: str) -> Path:
+    """Make a folder that only this user can read. Raises OSError."""
+    for _ in range(_NAMES):
+        path = Path(root, f"onnx-migrate-{os.getpid()}-{os.urandom(4).hex()}")
+        # A thread that searches knows by this entry that the folder is in use, before its lock is made.
+        _live[path] = os.getpid(), None
+        try:
+            path.mkdir(0o700)
+        except FileExistsError:
+            del _live[path]
+        except BaseException:
+            del _live[path]
+            raise
+        else:
+            return path
+    raise FileExistsError(errno.EEXIST, "no name is left for a temporary folder", root)
+
+
+_registered: set[int] = set()
+"""The processes that remove their folders at their end: this one, and those that it was forked from."""
+
+
+def _remove_at_end() -> None:
+    """Let this process remove its folders at its end, also where multiprocessing started it, which ends without `atexit`."""
+    if os.getpid() in _registered:
+        return
+    if not _registered:
+        atexit.register(remove_all)
+    _registered.add(os.getpid())
+    if "multiprocessing.util" in sys.modules:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, remove_all, exitpriority=0)
 
 
 def remove_all() -> None:
@@ -157,15 +201,16 @@ def _remove(path: Path) -> None:
     ):  # it is removed; or this is a fork, which has its parent's objects and not its folders
         return
     with blocked(*STOPS):
+        if descriptor is not None:  # first, as the removal needs a number where no more files may be open
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+            _live[path] = process, None
         for _ in range(_ATTEMPTS):
             _remove_tree(path)
             if not os.path.lexists(path):  # Path.exists would raise where that cannot be found out
                 break
             time.sleep(_PAUSE)
-        del _live[path]
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        _live.pop(path, None)  # unless another thread has removed it at the same time
 
 
 def _remove_tree(path: str | Path) -> None:

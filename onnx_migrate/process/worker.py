@@ -1,33 +1,46 @@
 """The parent process's side: starts a child, sends it calls, and kills it when a call takes too long.
 
 The child is a fresh interpreter (`subprocess`, not multiprocessing), or for the command line a copy of this one (copied.py),
-in a session of its own, so Ctrl-C in a terminal reaches the parent alone. Its temporary files and its log lie in a folder
-that is removed with it.
+in a session of its own, so Ctrl-C in a terminal reaches the parent alone. Each call has a temporary folder, which is removed
+with it: a child that waits has none, so that the end of this process by a signal leaves nothing behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from onnx_migrate.process.channel import Channel, SocketChannel
 from onnx_migrate.process.child import BOOT, ENDED, LEFT, READY, SAID, STAGE, Function, Listener, pack
 from onnx_migrate.process.copied import CopiedProcess, may_copy
 from onnx_migrate.process.endings import Ending, OutOfMemory
+from onnx_migrate.process.interpreter import interpreter
+from onnx_migrate.process.refusals import no_interpreter, starting
 from onnx_migrate.process.supervised import Supervised
+from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.process.waiting import Expired, Waiting
 
 __all__ = ["Worker", "setting"]
 
 
 def setting(threads: int | None = None) -> tuple[dict[str, str], str, list[str]]:
-    """Return what a worker takes over from this process as it starts: variables, working folder and search path."""
+    """Return what a worker takes over from this process as it starts: variables, working folder and search path.
+
+    The folder is "" where somebody has deleted it: then nothing can be imported from it.
+    """
     threads_of = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
-    folder = os.getcwd()
-    return {**threads_of, **os.environ}, folder, [entry or folder for entry in sys.path]
+    try:
+        folder = os.getcwd()
+    except OSError:
+        folder = ""
+    search = (entry or folder for entry in sys.path)
+    return {**threads_of, **os.environ}, folder, list(filter(None, search))
 
 
 class Worker(Supervised):
@@ -35,7 +48,7 @@ class Worker(Supervised):
 
     `memory` limits its private writable memory in bytes, for each call. `modules` are imported before the first call. `threads`
     is how many of them its numerical libraries shall use, unless the user says so (OMP_NUM_THREADS). On Linux it ends with the
-    thread that made it.
+    thread that made it. Raises MigrateError, code `no-process`, where the system starts no process.
     """
 
     def __init__(
@@ -48,26 +61,31 @@ class Worker(Supervised):
         self.left = 0
         """How many bytes of memory it had more after the last call than before the first."""
         self._sound = True
-        self._modules, self._copied = modules, threads is None and may_copy()
-        environment, _, search = self.setting = setting(threads)
-        super().__init__(
-            [sys.executable, "-c", BOOT, str(os.getpid()), str(memory or ""), ",".join(modules), *search],
-            environment,
-            memory,
-        )
+        self._modules, self.setting = modules, setting(threads)
+        self._python = None if threads is None and may_copy() else interpreter()
+        if self._python is None and sys.platform != "linux":
+            raise no_interpreter()
+        with starting():
+            super().__init__(memory)
 
-    def _start(
-        self, command: Sequence[str], environment: Mapping[str, str], *, in_folder: bool
-    ) -> subprocess.Popen[bytes] | CopiedProcess:
-        if self._copied:
-            with self._log.open("ab") as log:
-                return CopiedProcess(log.fileno(), self.folder, self.memory, self._modules)
-        return super()._start(command, environment, in_folder=in_folder)
+    def _start(self) -> tuple[subprocess.Popen[bytes] | CopiedProcess, Channel]:
+        environment, folder, search = self.setting
+        if self._python is None:
+            channel = SocketChannel()
+            try:
+                copy = CopiedProcess(channel.theirs, self._log, self.memory, self._modules)
+            finally:
+                channel.theirs.close()
+            return copy, channel
+        modules = ",".join(self._modules)
+        command = [self._python, "-c", BOOT, str(os.getpid()), str(self.memory or ""), modules, *search]
+        # Python would not start in a folder that is deleted.
+        return self._run(command, environment, None if folder else os.path.abspath(os.sep))
 
     @property
     def alive(self) -> bool:
         """Whether the worker can take another call."""
-        return self._process.poll() is None and not self._timed_out
+        return self._process.poll() is None and not self._killed  # which takes a moment
 
     @property
     def sound(self) -> bool:
@@ -88,15 +106,15 @@ class Worker(Supervised):
 
         Raises what pickle raises for arguments that do not pickle.
         """
-        request = pack((function, args, self.memory))
         # Before the first call, why it does not start may stand there already.
         printed, stage = self._log_size() if self.started else 0, ""
-        self.calls, self._sound = self.calls + 1, False
-        with self._killed_after(seconds):
+        with _temporary_folder() as folder, self._waiting(seconds) as waiting:
+            request = pack((function, args, self.memory, folder))
+            self.calls, self._sound = self.calls + 1, False
             try:
-                self._write(request)
+                self._channel.send(request, waiting)
                 while True:
-                    kind, value = self._read()
+                    kind, value = self._message(waiting)
                     if kind == READY:
                         self.started = True
                     elif kind == STAGE:
@@ -111,15 +129,24 @@ class Worker(Supervised):
                         if isinstance(ending, OutOfMemory):
                             return replace(ending, limit=self.memory, log=ending.log or self._tail(printed))
                         return ending
+            except Expired:
+                self._expire()
             except (EOFError, pickle.UnpicklingError, OSError):
-                return self._ended(seconds, printed, stage)
+                pass  # it has ended, and how is found out below
+            return self._ended(waiting, printed, stage)
 
-    def _write(self, request: bytes) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(request)
-        self._process.stdin.flush()
-
-    def _read(self) -> tuple[str, Any]:
-        assert self._process.stdout is not None
-        message: tuple[str, Any] = pickle.load(self._process.stdout)  # only our own child can write to it
+    def _message(self, waiting: Waiting) -> tuple[str, Any]:
+        message: tuple[str, Any] = pickle.loads(self._channel.message(waiting))  # from our own child alone
         return message
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[str]:
+    """Provide a folder for the temporary files of one call; "" where none can be made, which few calls need."""
+    try:
+        folder = TemporaryFolder()
+    except OSError:
+        yield ""
+        return
+    with folder as path:
+        yield str(path)

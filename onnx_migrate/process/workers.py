@@ -12,17 +12,19 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from queue import SimpleQueue
 
 from onnx_migrate.errors import Cancelled
 from onnx_migrate.process.cancellation import Stopped
 from onnx_migrate.process.child import Listener, call
-from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory
+from onnx_migrate.process.deadline import bounded
+from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, TimedOut
 from onnx_migrate.process.limits import Limits
+from onnx_migrate.process.refusals import starting
 from onnx_migrate.process.signals import start_blocked
+from onnx_migrate.process.starters import in_lasting_thread
 from onnx_migrate.process.worker import Worker, setting
 
 __all__ = ["Workers", "current_workers", "run", "using"]
@@ -68,7 +70,8 @@ class Workers:
         """
         worker = None if fresh else self._take(setting(threads))
         if worker is None:
-            worker = _started(memory, modules, threads)
+            with starting():  # a thread too, in which the worker lasts
+                worker = in_lasting_thread(lambda: Worker(memory, modules, threads))
         worker.memory = memory
         with self._lock:
             self._taken.add(worker)
@@ -104,19 +107,29 @@ class Workers:
             if keep and not self.closed:
                 self._waiting.append((worker, time.monotonic()))
                 ended = [self._waiting.pop(0)[0]] if len(self._waiting) > self._most else []
-                self._watch()
+                ended += self._watch()
             else:
                 ended = [worker]
         for other in ended:
             other.close()
 
-    def _watch(self) -> None:
-        """Wait in a thread for the next worker that has been idle for too long; with the lock held."""
-        if self._idle is not None and self._timer is None and self._waiting:
-            wait = self._waiting[0][1] + self._idle - time.monotonic()
-            self._timer = threading.Timer(max(0.0, wait), self._end_idle)
-            self._timer.daemon = True
-            start_blocked(self._timer)
+    def _watch(self) -> list[Worker]:
+        """Wait in a thread for the next worker that has been idle for too long; with the lock held.
+
+        Return the workers to end, all of them, where the system starts no thread.
+        """
+        if self._idle is None or self._timer is not None or not self._waiting:
+            return []
+        wait = self._waiting[0][1] + self._idle - time.monotonic()
+        timer = threading.Timer(max(0.0, wait), self._end_idle)
+        timer.daemon = True
+        try:
+            start_blocked(timer)
+        except RuntimeError:  # too many threads, or the interpreter ends
+            ended, self._waiting = self._waiting, []
+            return [worker for worker, _ in ended]
+        self._timer = timer
+        return []
 
     def _end_idle(self) -> None:
         with self._lock:
@@ -124,7 +137,7 @@ class Workers:
             ended = [worker for worker, since in self._waiting if since <= before]
             self._waiting = [entry for entry in self._waiting if entry[1] > before]
             self._timer = None
-            self._watch()
+            ended += self._watch()
         for worker in ended:
             worker.close()
 
@@ -137,6 +150,14 @@ class Workers:
                 self._timer = None
         for worker, _ in ended:
             worker.close()
+
+    def retire(self) -> None:
+        """End all workers, as the interpreter ends. Functions that `atexit` calls later get one for each call."""
+        with self._lock:
+            self._most = 0
+            for worker in self._taken:
+                worker.kill()
+        self.clear()
 
     def close(self) -> None:
         """End all workers, whatever they do; no other is kept."""
@@ -162,11 +183,15 @@ def run(
     endings, without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates.
     `listen` gets what the function says on the way (`say`). The call is made in `worker`, if it is sound, else in one of this
     thread's `current_workers`, which is kept unless `keep` is false. A call that ends a worker which has had others before is
-    made once more in a new one, so that its ending is its own. Raises Stopped where these workers were closed meanwhile.
+    made once more in a new one, so that its ending is its own. All of that shares the deadline of the current call. Raises
+    Stopped where these workers were closed meanwhile.
     """
     if not isolated:
         return call(function, args, listen)
     limits, workers = limits or Limits(), current_workers()
+    left, told = bounded(limits.seconds)
+    if left is not None and left <= 0:
+        return TimedOut(told)
 
     def attempt(worker: Worker) -> tuple[Ending, bool]:
         had_others = worker.calls > 0
@@ -187,36 +212,6 @@ def run(
     return ending
 
 
-def _started(memory: int | None, modules: Sequence[str], threads: int | None) -> Worker:
-    """Start a worker in a thread that lasts: Linux ends a child with the thread that started it."""
-    global _starts
-    if threading.current_thread() is threading.main_thread():
-        return Worker(memory, modules, threads)
-    with _making:
-        if _starts is None:
-            _starts = SimpleQueue()
-            # Not of a ThreadPoolExecutor, which takes no work when the main thread has ended and others go on.
-            threading.Thread(
-                target=_start_all, args=(_starts,), name="onnx-migrate-starter", daemon=True
-            ).start()
-    started: SimpleQueue[Worker | BaseException] = SimpleQueue()
-    _starts.put((lambda: Worker(memory, modules, threads), started))
-    found = started.get()
-    if isinstance(found, BaseException):
-        raise found
-    return found
-
-
-def _start_all(starts: _Starts) -> None:
-    while True:
-        start, started = starts.get()
-        try:
-            started.put(start())
-        except BaseException as error:
-            started.put(error)
-        del start, started  # the worker is its user's alone
-
-
 def current_workers() -> Workers:
     """Return the workers of the session that this thread is in; outside of one those of this process, which end with it."""
     global _default
@@ -226,11 +221,11 @@ def current_workers() -> Workers:
     with _making:
         if _default is None:
             _default = Workers(_IDLE_SECONDS)
-            atexit.register(_default.close)
+            atexit.register(_default.retire)
             if "multiprocessing.util" in sys.modules:  # whose processes end without atexit
                 from multiprocessing.util import Finalize
 
-                Finalize(None, _default.close, exitpriority=0)
+                Finalize(None, _default.retire, exitpriority=0)
         return _default
 
 
@@ -244,20 +239,18 @@ def using(workers: Workers) -> Iterator[None]:
         _current.reset(before)
 
 
-_Starts = SimpleQueue[tuple[Callable[[], Worker], SimpleQueue[Worker | BaseException]]]
 _current: ContextVar[Workers | None] = ContextVar("onnx_migrate_workers", default=None)
 _all: weakref.WeakSet[Workers] = weakref.WeakSet()
 _making = threading.Lock()
 _default: Workers | None = None
-_starts: _Starts | None = None
 _inherited: list[object] = []
 """What a fork has of its parent's workers. It is kept: its end would close a pipe whose number may be another file's there."""
 
 
 def _forget_parents() -> None:
     """Leave the workers of the parent to it, in a fork."""
-    global _making, _default, _starts
-    _making, _default, _starts = threading.Lock(), None, None
+    global _making, _default
+    _making, _default = threading.Lock(), None
     for workers in list(_all):
         _inherited.extend((*workers._waiting, *workers._taken))
         workers._forget()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import Literal, NamedTuple, TypeVar
 
 import onnx
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import bodies, stored_weights
 from onnx_migrate.model.interface import Interface, Port

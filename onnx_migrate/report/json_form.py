@@ -14,9 +14,12 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from onnx_migrate.cached import cached_property
+from onnx_migrate.docstrings import docstring
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -85,7 +88,7 @@ def properties(kind: type) -> dict[str, Schema]:
 
 def schema(kind: type) -> Schema:
     """Return the schema of a class, described by the first paragraph of its docstring; other classes are `#/$defs/NAME`."""
-    return record(properties(kind), " ".join((kind.__doc__ or "").split("\n\n")[0].split()))
+    return record(properties(kind), " ".join(docstring(kind).split("\n\n")[0].split()))
 
 
 def schema_of(hint: Any) -> Schema:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
 from onnx_migrate.verdicts import Distance

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import onnx
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import Body, inputs_of_each, names_read, nested_bodies, output_names
 
 __all__ = ["remove_dead_values"]

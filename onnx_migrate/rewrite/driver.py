@@ -21,7 +21,7 @@ import onnx
 from onnx_migrate.errors import MigrateError, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import subgraphs
-from onnx_migrate.process import check_cancelled
+from onnx_migrate.process import check_stopped
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
 from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.rewrite.rewriter import Rewriter
@@ -121,7 +121,7 @@ class Driver:
         self, node: onnx.NodeProto, scope: Scope, version: int, result_version: int, new: _NewBody
     ) -> bool:
         """Rewrite one node of a body, and the nodes written for it if the visitor repeats; return whether it changed."""
-        check_cancelled()
+        check_stopped()
         domain, operator = node.domain, node.op_type
         before, first = node.SerializeToString(), len(new.nodes)
         try:

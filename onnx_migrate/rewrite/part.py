@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import onnx
 from google.protobuf.message import Message
 from onnx import helper
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.typed_graph import frames_of

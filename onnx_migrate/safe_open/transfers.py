@@ -12,6 +12,10 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Any, TypeVar
 
+from onnx_migrate.process.cancellation import check_cancelled
+from onnx_migrate.process.deadline import postpone
+from onnx_migrate.process.refusals import starting
+
 __all__ = ["StalledError", "StoppedError", "Transfer", "seconds_for_transfers", "transfers_within"]
 
 Value = TypeVar("Value")
@@ -112,9 +116,11 @@ class Transfer:
         start, pause = monotonic(), 0.01
         seen, since = 0, start
         # A daemon: a call that never returns must not keep the process.
-        threading.Thread(target=work, daemon=True, name="onnx-migrate transfer").start()
+        with starting():
+            threading.Thread(target=work, daemon=True, name="onnx-migrate transfer").start()
         try:
             while not done.wait(pause):
+                check_cancelled()
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 moved = max(size(), self._told)
                 if moved >= seen + _LEAST:
@@ -133,6 +139,9 @@ class Transfer:
                     return None
         finally:
             self._stopped.set()
+            postpone(
+                monotonic() - start
+            )  # the call around has its time for the model, and the transfer its own
         if failed:
             raise failed[0]
         return found[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.engine.obligations import Behind, Chain, Link
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline

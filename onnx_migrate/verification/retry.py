@@ -11,6 +11,7 @@ from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
+from onnx_migrate.process import seconds_left
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify.prover import Prover
 
@@ -38,9 +39,8 @@ class Retrying:
 
     @property
     def is_over(self) -> bool:
-        """Whether a minute is over, or the time limit of a proof."""
-        patience = min(_PATIENCE, self.prover.settings.limits.seconds or _PATIENCE)
-        return time.perf_counter() - self._start > patience
+        """Whether a minute is over, or the time of the whole call."""
+        return time.perf_counter() - self._start > _PATIENCE or not seconds_left()
 
     def loads(self, replaced: Mapping[str, Pass]) -> bool:
         """Return whether ONNX Runtime loads the result of the passes, those of these names replaced, if it loads the original."""

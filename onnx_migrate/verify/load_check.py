@@ -12,7 +12,7 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.payloads import byte_size
-from onnx_migrate.process import mark
+from onnx_migrate.process import mark, with_grace
 from onnx_migrate.process.limits import less_memory
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
@@ -64,7 +64,8 @@ def check_loads(
     limits = settings.limits
     if limits.memory is not None and settings.isolated:
         limits = replace(limits, memory=min(limits.memory, _PROCESS + _loading_memory(original, result)))
-    ending = replace(settings.alone, limits=limits).call(LOADS, original, result)
+    with with_grace():  # also where the runs took all of the time: this says whether the result is of any use
+        ending = replace(settings.alone, limits=limits).call(LOADS, original, result)
     if isinstance(ending, process.Returned):
         failure: LoadFailure | None = ending.value
         return failure, ""

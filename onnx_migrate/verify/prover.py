@@ -241,7 +241,7 @@ def first_difference(
     begin = time.perf_counter()
     good, bad = -1, len(stages) - 1
     untried = list(range(bad))
-    while untried and time.perf_counter() - begin < _PATIENCE:
+    while untried and time.perf_counter() - begin < _PATIENCE and process.seconds_left():
         place = untried[len(untried) // 2]
         model = stages[place][1]
         same = _same(prover, Segment(start, model, model if claimed else None, claimed))

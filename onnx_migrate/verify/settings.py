@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from onnx_migrate import process
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Ending, Limits, Listener, Worker
 from onnx_migrate.process.endings import what_helps
+from onnx_migrate.url import absolute
 from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
 from onnx_migrate.verify.kernel import Tolerance
 
@@ -68,9 +69,12 @@ class Settings:
 
 
 def libraries_of(given: Libraries) -> tuple[str, ...]:
-    """Return the absolute paths of libraries, none of which is loaded here. Raises UsageError for one that is no file."""
+    """Return the absolute paths of libraries, none of which is loaded here.
+
+    Raises UsageError for one that is no file, and for a relative path where the working folder was deleted.
+    """
     paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
-    found = tuple(os.path.abspath(path) for path in paths)
+    found = tuple(map(absolute, paths))
     for path in found:
         if not os.path.isfile(path):
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import eq
 from pathlib import Path
 from typing import ClassVar
@@ -20,6 +20,7 @@ from onnx_migrate.facts.shapes import dims_of, inferred_outputs
 from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
+from onnx_migrate.process.deadline import optional_seconds
 from onnx_migrate.process.endings import what_helps
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
@@ -156,7 +157,7 @@ class Simplify(Pass):
             self.fuse,
             self.fuse_narrow or not _has_narrow_batch_norm(skeleton.proto.graph),
             self.isolated,
-            limits=self.limits,
+            limits=replace(self.limits, seconds=optional_seconds(self.limits.seconds)),
             isolated=self.isolated,
         )
         if not isinstance(ending, process.Returned):

@@ -172,3 +172,18 @@ def test_a_lost_job_is_run_once_more_where_workers_are_replaced(
         assert outcome is not None
         assert (outcome.kind, outcome.code) == (FAILED, code)
         assert re.search(reason, outcome.reason)
+
+
+@pytest.mark.parametrize(
+    ("isolated", "spent", "seconds"),
+    [(False, 0.0, 75.0), (True, 75.0, 27.5), (True, 1.0, 108.9), (True, 100.0, 2.001)],
+)
+def test_both_attempts_share_the_time_of_a_model(isolated: bool, spent: float, seconds: float) -> None:
+    attempt = Job("in.onnx", None, isolated=isolated, spent=spent)
+    assert executors._seconds(attempt, 100.0) == pytest.approx(seconds, abs=0.1)
+
+
+def test_the_second_attempt_knows_what_the_first_took() -> None:
+    submit = Submitter(lambda job: ended(WorkerEndedError(Crashed("SIGSEGV"), spent=3.5)), retries=True)
+    again = submit.again(JOB, submit(JOB))
+    assert (again.isolated, again.spent, again.source) == (True, 3.5, JOB.source)

@@ -39,6 +39,26 @@ def test_a_call_that_takes_too_long_ends_alone() -> None:
         assert pool.schedule(math.sqrt, 9.0).result() == 3.0
 
 
+def test_how_long_a_call_took_that_ended_badly() -> None:
+    with LocalPool(1) as pool:
+        slow, crash = pool.schedule(time.sleep, 60, timeout=0.5), pool.schedule(os.abort)
+        for future, least in ((slow, 0.5), (crash, 0.0)):
+            assert least <= getattr(future.exception(), "spent", -1.0) < 20
+
+
+def test_a_call_is_made_in_this_thread_as_the_interpreter_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    with LocalPool(1) as pool:
+        monkeypatch.setattr(pool._threads, "submit", refuse)
+        assert pool.schedule(math.sqrt, 4.0).result() == 2.0
+        with pytest.raises(RuntimeError, match="ValueError"):
+            pool.schedule(math.sqrt, -1.0).result()
+    with pytest.raises(RuntimeError, match="interpreter shutdown"):
+        pool.schedule(math.sqrt, 4.0)
+
+
 def test_what_a_call_raises_and_what_does_not_pickle_is_of_its_future() -> None:
     with LocalPool(1) as pool:
         with pytest.raises(

@@ -22,7 +22,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onnx_migrate.cli.process_limits._LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("onnx_migrate.process.deadline.LEAST_SECONDS", 0.0)
 
 
 def spin(seconds: float) -> None:
@@ -48,15 +48,25 @@ def test_a_stage_ends_in_time_and_is_named() -> None:
     assert time.monotonic() - start < 5
 
 
-@pytest.mark.long
-@posix
-def test_each_stage_has_the_time_and_some_have_no_limit() -> None:
-    with limited(0.6, None) as begins:
-        for stage in ("load", "lift", "cleanup"):
+def short_stages(seconds: float, *stages: str) -> None:
+    """Spend some of the time in each of these stages."""
+    with limited(seconds, None) as begins:
+        for stage in stages:
             begins(stage)
-            spin(0.3)
+            spin(0.4 * seconds)
+
+
+@posix
+def test_the_stages_share_the_time() -> None:
+    with pytest.raises(MigrateError, match=r"the stage 'cleanup' was not done after 0\.4 s"):
+        short_stages(0.4, "load", "lift", "cleanup", "sort")
+
+
+@posix
+def test_some_stages_have_no_limit() -> None:
+    with limited(0.1, None) as begins:
         begins("verify")
-        spin(0.8)
+        spin(0.3)
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 

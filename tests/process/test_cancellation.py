@@ -11,8 +11,8 @@ import pytest
 
 from onnx_migrate import process
 from onnx_migrate.errors import Cancelled, MigrateError
-from onnx_migrate.process import Limits, Returned, Worker
-from onnx_migrate.process.cancellation import Stopped, check_cancelled, stoppable, when_cancelled
+from onnx_migrate.process import Limits, Returned, Worker, deadline
+from onnx_migrate.process.cancellation import Stopped, check_cancelled, check_stopped, stoppable
 from onnx_migrate.process.progress import Progress, Reporter
 from onnx_migrate.process.signals import blocked
 
@@ -94,16 +94,34 @@ def test_the_error_that_is_carried_is_the_one_that_is_raised() -> None:
         raise Stopped(ZeroDivisionError("mine"))
 
 
-def test_the_act_is_called_once_and_the_watcher_ends() -> None:
-    token, acts = threading.Event(), []
-    later(token, 0.1)
-    before = threading.active_count()
+@pytest.mark.skipif(sys.platform == "win32", reason="threads watch there")
+def test_no_thread_watches(module: str) -> None:
+    token, threads = threading.Event(), threading.active_count()
+    seen: list[int] = []
 
-    with pytest.raises(Cancelled), stoppable(token), when_cancelled(lambda: acts.append(1)):
-        time.sleep(0.5)
+    with Worker() as worker, stoppable(token):
+        worker.call("time:sleep", 0)
+        threading.Timer(0.2, lambda: (seen.append(threading.active_count()), token.set())).start()
+        with pytest.raises(Stopped):
+            worker.call(f"{module}:hang", seconds=60)
+        token.clear()
 
-    assert acts == [1]
-    assert threading.active_count() <= before
+    assert seen == [threads + 1]  # that of the timer
+
+
+def test_own_work_ends_at_the_deadline_and_names_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "LEAST_SECONDS", 0.0)
+
+    def endless() -> None:
+        while True:
+            check_stopped("lift")
+
+    with (
+        pytest.raises(MigrateError, match=r"not done after 0\.1 s, in the stage 'lift'") as caught,
+        stoppable(None, 0.1),
+    ):
+        endless()
+    assert caught.value.code == "timed-out"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")

@@ -23,7 +23,8 @@ print(may_copy())
 with Worker() as worker:
     print(worker.call("builtins:eval", "'colorsys' in __import__('sys').modules").value)
     print(worker.call("os:getpgrp").value == worker._process.pid)
-    print(worker.call("tempfile:gettempdir").value == str(worker.folder))
+    folder = worker.call("tempfile:gettempdir").value
+    print("/onnx-migrate-" in folder and not os.path.exists(folder))
     print(worker.call("signal:getsignal", signal.SIGTERM).value == signal.SIG_DFL)
     print(worker.call("builtins:eval", "sorted(map(int, __import__('os').listdir('/proc/self/fd')))[:3]").value)
     print(type(worker.call("builtins:int", "no")).__name__, worker.alive)
@@ -38,7 +39,7 @@ thread.start()
 print(may_copy())
 with Worker() as worker:
     print(worker.call("builtins:eval", "'colorsys' in __import__('sys').modules").value)
-print(os.path.exists(worker.folder))
+print(os.path.exists(folder))
 """
 
 

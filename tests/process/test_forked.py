@@ -1,14 +1,20 @@
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from onnx_migrate.process import Crashed, OutOfMemory, Raised, Returned, TimedOut
+from onnx_migrate.errors import Cancelled
+from onnx_migrate.process import Crashed, OutOfMemory, Raised, Returned, TimedOut, forked
+from onnx_migrate.process.cancellation import stoppable
 from onnx_migrate.process.endings import Ending
 from onnx_migrate.process.forked import call_in_fork
+from tests.process.processes import alive, eventually
+from tests.support.paths import ROOT
 
 LITTLE = 1 << 28
 
@@ -70,7 +76,106 @@ def test_memory_is_what_a_call_needs_in_addition() -> None:
     assert len(held) == LITTLE
 
 
-def test_threads_take_turns() -> None:
+def test_a_call_that_hangs_lets_no_other_wait() -> None:
+    hanging = threading.Thread(target=lambda: ask("time:sleep", 30, seconds=2.0))
+    hanging.start()
+    time.sleep(0.2)
+    start = time.monotonic()
+    for _ in range(5):
+        assert ask("builtins:abs", -3) == Returned(3)
+    assert hanging.is_alive()
+    assert time.monotonic() - start < 1.5
+    hanging.join()
+
+
+def test_a_token_ends_a_call_and_its_copy() -> None:
+    token, before = threading.Event(), of_the_copy()
+    threading.Timer(0.2, token.set).start()
+    start = time.monotonic()
+    with pytest.raises(Cancelled), stoppable(token):
+        ask("time:sleep", 30, seconds=30.0)
+    assert time.monotonic() - start < 5
+    with pytest.raises(ProcessLookupError):
+        os.kill(before, 0)
+
+
+def test_a_call_takes_half_of_the_time_that_is_left() -> None:
+    with stoppable(None, 3.2):  # own work has three seconds in any case
+        start = time.monotonic()
+        assert isinstance(ask("time:sleep", 30, seconds=20.0), TimedOut)
+    assert 1.2 < time.monotonic() - start < 3.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_during_a_call_of_another_thread_has_copies_of_its_own() -> None:
+    before = of_the_copy()
+    hanging = threading.Thread(target=lambda: ask("time:sleep", 1, seconds=5.0))
+    hanging.start()
+    time.sleep(0.1)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if of_the_copy() != before else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    hanging.join()
+    assert of_the_copy() > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SIGCHLD")
+def test_a_host_that_ignores_sigchld_or_waits_for_all_children() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert ask("builtins:abs", -3) == Returned(3)
+        assert "ignores SIGCHLD" in str(ask("os:abort"))
+        assert isinstance(ask("time:sleep", 30, seconds=0.2), TimedOut)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes of POSIX")
+def test_a_copy_that_ended_raises_no_sigpipe() -> None:
+    """A host that has set the default action of SIGPIPE would end."""
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        for _ in range(2):
+            assert isinstance(ask("os:_exit", 3), Crashed)
+            assert ask("builtins:abs", -3) == Returned(3)
+        _, copy = forked._kept[-1]
+        os.kill(copy._process.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, copy._process.pid, os.WEXITED | os.WNOWAIT)
+        assert isinstance(copy.call("builtins:abs", (-3,), 5.0, LITTLE), OutOfMemory)  # type: ignore[arg-type, call-arg]
+        assert ask("builtins:abs", -3) == Returned(3)
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+
+
+PARENT = """
+import sys, threading
+from onnx_migrate.process import call_in_fork
+def compute():
+    call_in_fork("victim:hang_in_native", sys.argv[1], seconds=60.0, memory=1 << 30)
+thread = threading.Thread(target=compute)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_native_code_ends_with_a_parent_that_is_killed(number: int, module: str, tmp_path: Path) -> None:
+    begun = tmp_path / "pid"
+    search = os.pathsep.join([str(tmp_path), str(ROOT)])
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(begun)], env={**os.environ, "PYTHONPATH": search}
+    ) as parent:
+        child = int(eventually(lambda: begun.exists() and begun.read_text()))
+        parent.send_signal(number)
+    assert eventually(lambda: not alive(child))
+
+
+def test_threads_take_no_turns() -> None:
     found: list[Ending] = []
     threads = [
         threading.Thread(target=lambda: found.extend(ask("builtins:abs", -3) for _ in range(20)))

@@ -213,3 +213,58 @@ def test_a_thread_that_searches_does_not_remove_what_another_makes(
     second.join()
 
     assert [folder.path.is_dir() for folder in found] == [True, True]
+
+
+def test_a_search_lets_no_other_thread_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(_: Path) -> None:
+        begun.set()
+        go.wait(10)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(temporary, "remove_stale", slow)
+    first: list[TemporaryFolder] = []
+    thread = threading.Thread(target=lambda: first.append(TemporaryFolder()))
+    thread.start()
+    begun.wait(10)
+    with TemporaryFolder() as path:
+        assert path.parent == tmp_path
+        assert thread.is_alive()
+    go.set()
+    thread.join()
+    assert first[0].path.is_dir()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of POSIX")
+def test_a_folder_is_removed_where_no_more_files_may_be_open() -> None:
+    import resource
+
+    folder = TemporaryFolder()
+    (folder.path / "file").write_bytes(b"x")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    kept: list[int] = []
+
+    def open_all() -> None:
+        while True:
+            kept.append(os.open(os.devnull, os.O_RDONLY))
+
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 3, before[1]))
+        with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+            open_all()
+        folder.remove()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for number in kept:
+            os.close(number)
+    assert not folder.path.exists()
+
+
+def test_no_folder_for_temporary_files_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    with pytest.raises(OSError, match="TMPDIR can name"):
+        TemporaryFolder()

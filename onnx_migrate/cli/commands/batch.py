@@ -65,8 +65,8 @@ __all__ = ["batch"]
 )  # fmt: skip
 @model_option(
     "timeout",
-    help="Time limit of each model. A model that exceeds it is tried once more, with simplifier and verification in "
-    "processes of their own.",
+    help="Time limit of each model. One that takes three quarters of it, or crashes its worker, is tried once more in the time "
+    "that is left, with simplifier and verification in processes of their own.",
 )
 @model_option(
     "memory_limit",

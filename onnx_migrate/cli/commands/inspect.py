@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -77,7 +78,8 @@ def inspect(
     elif "all" in runtime:
         raise click.UsageError("--for all has an opset for each runtime; leave --opset out")
     if options["adapters"]:
-        sys.path.append(os.getcwd())  # where a console script does not look
+        with contextlib.suppress(FileNotFoundError):  # somebody has deleted the folder
+            sys.path.append(os.getcwd())  # where a console script does not look
     code = 0
     shown: list[Inspection] = []
     entries: list[Failure | Inspection] = []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-
 import rich_click as click
 
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.docstrings import docstring
 
 __all__ = ["passes"]
 
@@ -22,5 +21,5 @@ def passes() -> None:
 
     for item in default_pipeline(dynamic={}):
         source = item.function if isinstance(item, UserPass) else type(item)
-        first = (inspect.getdoc(source) or "").partition("\n")[0]
+        first = docstring(source).partition("\n")[0]
         click.echo(f"{item.name:15} {first}")

@@ -59,7 +59,7 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     "prove_in", "--in",
     help="Run both in this runtime too, as --prove-in of a migration does. Repeat it for more. See docs/proving.md.",
 )  # fmt: skip
-@model_option("timeout", help="Time limit of the child process that runs both models.")
+@model_option("timeout", help="Time limit of the comparison; each model from a URL has as much again.")
 @model_option(
     "memory_limit", help="Memory limit of that process; by default three quarters of the machine's memory."
 )

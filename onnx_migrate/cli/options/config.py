@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import sys
@@ -111,7 +112,8 @@ def find_own_passes(options: Mapping[str, Any]) -> None:
     """Let passes of the user's own be imported from the working folder, where a console script does not look."""
     config = _current()
     if options["passes"] or options["adapters"] or (config is not None and config.code):
-        sys.path.append(os.getcwd())
+        with contextlib.suppress(FileNotFoundError):  # somebody has deleted it
+            sys.path.append(os.getcwd())
 
 
 def _below(config: Path, model: str) -> str:
@@ -155,7 +157,10 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
 
 def _find() -> Path | None:
     """Return the config file of the working folder or of its nearest parent that has one, else None."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # somebody has deleted it
+        return None
     for folder in (here, *here.parents):
         own, project = folder / "onnx-migrate.toml", folder / "pyproject.toml"
         if own.is_file():

@@ -6,17 +6,18 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from types import EllipsisType
 from typing import Any
 
 import rich_click as click
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.declared import declared
+from onnx_migrate.docstrings import docstring
 from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
 
-__all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels"]
+__all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels", "keep_help"]
 
 _STYLE = click.RichHelpConfiguration(
     theme="default-slim",
@@ -128,10 +129,20 @@ def format_help_text(command: click.Command, _context: click.Context, formatter:
         formatter.write(f"{text}\n")
 
 
+def keep_help(command: click.Command) -> None:
+    """Give a command its help, where Python drops the docstring of its function, as with -OO."""
+    if command.help is None and command.callback is not None:
+        command.help = docstring(command.callback)
+
+
 class Command(click.RichCommand):
     """A command of onnx-migrate."""
 
     format_help_text = format_help_text  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        keep_help(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Raises click.UsageError, in words that say what may be given."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.messages import count_of, printable
 

@@ -8,12 +8,14 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Generic, TypeVar
 
 import onnx
 
+from onnx_migrate.cached import cached_property
+from onnx_migrate.docstrings import are_dropped, docstring
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open.paths import submodules
 from onnx_migrate.standard.schema import forget_schemas
@@ -78,7 +80,7 @@ def doc_of(function: Callable[..., Any]) -> str:
     formula = inspect.unwrap(function)
     code = _code(formula)
     asked = [what for how, what in _ASKED.items() if re.search(how, "\n".join(code))]
-    parts = [inspect.getdoc(function) or ""]
+    parts = [docstring(function)]
     if asked:
         parts.append(f"Refused where they are asked for and unknown: {', '.join(asked)}.")
     if formula is not function and len(code) <= _LONGEST_FORMULA and "What changes:" not in parts[0]:
@@ -218,10 +220,11 @@ def names(*operators: str) -> list[str]:
 def reason_of(function: Callable[..., Any]) -> str:
     """Return the first paragraph of a docstring on one line, which reports give as the reason of a rewrite.
 
-    Raises ValueError for a function without one.
+    Raises ValueError for a function without one. A program that has neither docstrings nor sources gets a place to look.
     """
-    paragraph = (function.__doc__ or "").partition("\n\n")[0]
-    reason = inspect.cleandoc(paragraph).replace("\n", " ").rstrip(".")
+    reason = docstring(function).partition("\n\n")[0].replace("\n", " ").rstrip(".")
+    if not reason and are_dropped():
+        return f"{function.__module__}.{function.__name__} has the reason in its source, which this program is without"
     if not reason:
         raise ValueError(
             f"{function.__name__} needs a docstring: its first paragraph is the reason that reports give"

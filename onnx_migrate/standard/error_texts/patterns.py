@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.standard.error_texts.pasted import plain, unquoted
 
 __all__ = ["KINDS", "Pattern", "placeholders_of"]

@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.standard.error_texts.patterns import Pattern, placeholders_of
 from onnx_migrate.standard.toml_rows import WrongRow, parsed, read_row, toml_key
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from operator import itemgetter
 from typing import Literal
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
 from onnx_migrate.standard.targets.rows import FaultRow, Lower, OperatorSupport
 from onnx_migrate.standard.targets.target import Target

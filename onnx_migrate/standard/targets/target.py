@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.targets.measured_forms import FAILING, Box, shipped_forms
 from onnx_migrate.standard.targets.releases import key

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import captured_output, mark
 from onnx_migrate.verdicts import Trial

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import starmap
 
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import Body, called, function_key, names_read, node_label, subgraphs
 from onnx_migrate.model.matching import attribute_key, match_changed
 from onnx_migrate.verify.compare.bits import bit_difference

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.shapes import drop_value_info
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 from onnx_migrate.model.weights import Weights

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import Body, LocatedBody
 from onnx_migrate.model.names import Names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.inputs.constraints.ranges import Range
 from onnx_migrate.verify.inputs.constraints.value_ranges import (

@@ -188,15 +188,26 @@ def prove_in(
         say(item.runtime)
         start = time.perf_counter()
         if isinstance(found, Expected):
-            try:
-                proof = _Runtime(item, found, settings.limits).proof(original, result)
-            except MemoryError as error:
-                lack = process.OutOfMemory(settings.limits.memory, stage=item.runtime, cause=str(error))
-                proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", interruption(lack)))
+            proof = _proof_in_time(item, found, settings, original, result)
         else:
             proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", str(found)))
         proofs.append(replace(proof, seconds=time.perf_counter() - start))
     return tuple(proofs)
+
+
+def _proof_in_time(
+    item: RuntimeRequest, expected: Expected, settings: Settings, original: Runnable, result: Runnable
+) -> RuntimeProof:
+    """Return what came of both models in a runtime: nothing is known where memory or the time of the whole call ran out."""
+    try:
+        if process.seconds_left():
+            proof = _Runtime(item, expected, settings.limits).proof(original, result)
+            if proof.passed or process.seconds_left():
+                return proof
+        lack: process.Ending = process.TimedOut(settings.limits.seconds or 0.0, stage=item.runtime)
+    except MemoryError as error:
+        lack = process.OutOfMemory(settings.limits.memory, stage=item.runtime, cause=str(error))
+    return RuntimeProof(item.text, item.runtime, "unknown", Side("run", interruption(lack)))
 
 
 def expected_values(original: Runnable, result: Runnable, settings: Settings) -> Expected | str:

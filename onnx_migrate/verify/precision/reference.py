@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import producers

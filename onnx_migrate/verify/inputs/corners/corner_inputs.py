@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.verify.inputs.corners import integers
 from onnx_migrate.verify.inputs.corners.flow import Flow, Meeting

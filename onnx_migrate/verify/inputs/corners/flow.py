@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import onnx
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import initializer_names, nested_nodes, subgraphs
 from onnx_migrate.standard.schema import CONTROL_FLOW
 from onnx_migrate.verify.inputs.constraints.facts import Argument, Facts

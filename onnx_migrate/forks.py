@@ -1,0 +1,72 @@
+"""Lets a fork of this process wait until other threads have imported what a call needs.
+
+A fork has only the thread that made it. A module that another thread was importing stays half imported there, and the lock of its
+import is never released: the next import of the module waits for ever. Calls import much of this package when they first need it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _thread import get_ident  # `threading` would take a millisecond of each start
+
+__all__ = ["import_what_locks", "imported_by_others"]
+
+_PATIENCE = 10.0
+"""Seconds that a fork waits at most. An import takes less than one, unless the file system hangs."""
+
+_PAUSE = 0.001
+"""Seconds between two looks at the locks."""
+
+_PACKAGES = frozenset(
+    (
+        "onnx_migrate",
+        "onnx",
+        "numpy",
+        "google",
+        "ml_dtypes",
+        "onnxruntime",
+        "onnxsim",
+        "onnx_ir",
+        "rich",
+        "multiprocessing",
+    )
+)
+"""The packages that calls import. A host may run its main loop within the import of another, which never ends."""
+
+
+def import_what_locks() -> None:
+    """Import the modules of the standard library that take a lock before a fork and release it after.
+
+    Another thread that imported one while a fork waits here would let the fork release a lock that it never took.
+    """
+    import concurrent.futures.thread  # noqa: F401 - it imports `logging`, the other one
+
+
+def imported_by_others() -> bool:
+    """Return whether other threads are importing modules of the packages that calls import."""
+    locks = getattr(
+        sys.modules.get("_frozen_importlib"), "_module_locks", {}
+    )  # of CPython; there is no public way
+    own = get_ident()
+    for name, reference in list(locks.items()):
+        if name.partition(".")[0] in _PACKAGES:
+            owner = getattr(reference(), "owner", None)
+            if owner is not None and owner != own:
+                return True
+    return False
+
+
+def _wait() -> None:
+    end, pause = time.monotonic() + _PATIENCE, 0.0
+    while True:
+        # Also before the first look: a thread that has just got its turn keeps it for 5 ms, until the fork is made.
+        time.sleep(pause)
+        if not imported_by_others() or time.monotonic() > end:
+            return
+        pause = _PAUSE
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait)

@@ -1,0 +1,68 @@
+"""Threads that last, in which child processes are started: Linux ends a child with the thread that started it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar, cast
+
+from onnx_migrate.process.signals import start_blocked
+
+__all__ = ["in_lasting_thread"]
+
+Value = TypeVar("Value")
+
+
+class _Starter:
+    """A thread that makes one thing after another."""
+
+    def __init__(self) -> None:
+        self._tasks: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[tuple[Any, BaseException | None]]]]
+        self._tasks = SimpleQueue()
+        # Not of a ThreadPoolExecutor, which takes no work when the main thread has ended and others go on.
+        start_blocked(threading.Thread(target=self._serve, name="onnx-migrate-starter", daemon=True))
+
+    def make(self, make: Callable[[], Value]) -> Value:
+        """Return what the function returns in the thread. Raises what it raises."""
+        made: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._tasks.put((make, made))
+        value, error = made.get()
+        if error is not None:
+            raise error
+        return cast("Value", value)
+
+    def _serve(self) -> None:
+        while True:
+            make, made = self._tasks.get()
+            try:
+                made.put((make(), None))
+            except BaseException as error:
+                made.put((None, error))
+            del make, made  # what was made is its user's alone
+
+
+_idle: list[_Starter] = []
+"""Threads that make nothing now. A caller takes one away, or starts another: a slow start lets no other caller wait."""
+
+
+def in_lasting_thread(make: Callable[[], Value]) -> Value:
+    """Return what a function returns in a thread that lasts as long as this process: this one, if it is the main thread.
+
+    Raises what the function raises, and RuntimeError where no thread can be started.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return make()
+    try:
+        starter = _idle.pop()
+    except IndexError:
+        starter = _Starter()
+    try:
+        return starter.make(make)
+    finally:
+        _idle.append(starter)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)

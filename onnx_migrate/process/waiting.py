@@ -1,0 +1,90 @@
+"""Waits for a child process until its limit, the deadline of the call, or a token that is set; without threads."""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from onnx_migrate.process.cancellation import INTERVAL, Stopped, can_be_cancelled, check_cancelled
+from onnx_migrate.process.deadline import bounded
+from onnx_migrate.process.signals import start_blocked
+
+__all__ = ["Expired", "Waiting"]
+
+
+class Expired(Exception):
+    """The time of a request to a child process is over."""
+
+
+class Waiting:
+    """How long one request to a child process may take: some seconds from now, None is no limit; messages give `told`."""
+
+    def __init__(self, seconds: float | None, told: float) -> None:
+        self.told = told
+        self._end = None if seconds is None else monotonic() + seconds
+
+    @classmethod
+    def within(cls, seconds: float | None) -> Waiting:
+        """Return how long a request with a limit of its own may take, within the deadline of the call."""
+        return cls(*bounded(seconds))
+
+    def ready(self, file: socket.socket, *, write: bool = False) -> None:
+        """Return when the socket has bytes, or room for some. Raises Expired and Stopped."""
+        poll = select.poll()
+        poll.register(file, select.POLLOUT if write else select.POLLIN)
+        while True:
+            check_cancelled()
+            left = None if self._end is None else max(0.0, self._end - monotonic())
+            looks = [pause for pause in (left, INTERVAL if can_be_cancelled() else None) if pause is not None]
+            # poll(2) takes whole milliseconds, up to 24 days.
+            if poll.poll(min(*looks, 1e6) * 1000 + 1 if looks else None):
+                return
+            if left == 0:
+                raise Expired
+
+    @contextmanager
+    def killing(self, expire: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
+        """End the child where the block takes too long, by `expire`, and where the call is cancelled, by `kill`.
+
+        On Windows a thread looks for both, since no pipe there can be waited for. Raises Stopped.
+        """
+        if sys.platform == "win32":
+            with self._watched(expire, kill):
+                yield
+            check_cancelled()
+            return
+        try:
+            yield
+        except Stopped:
+            kill()
+            raise
+
+    @contextmanager
+    def _watched(self, expire: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(INTERVAL):
+                if self._end is not None and monotonic() > self._end:
+                    expire()
+                    return
+                try:
+                    check_cancelled()
+                except Stopped:
+                    kill()
+                    return
+
+        import contextvars
+
+        watcher = threading.Thread(target=contextvars.copy_context().run, args=(watch,), daemon=True)
+        start_blocked(watcher)
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
