@@ -83,7 +83,8 @@ class Segment(Generic[M]):
     `unsimplified` is the model after all changes but those of an optional pass, which may be the result itself; None where
     it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. How far `other` is from
     the original is measured, and decides nothing. If `other_numbers`, the user asked for other numbers before the segment:
-    simplification may then move outputs by as much as the coarsest type of the original rounds.
+    simplification may then move outputs by as much as the coarsest type of the original rounds. Without `full_range`, callers
+    give fewer numbers than the types of the inputs hold, as the user asked for narrower inputs.
     """
 
     original: M
@@ -92,6 +93,7 @@ class Segment(Generic[M]):
     exact: bool = False
     other: M | None = None
     other_numbers: bool = False
+    full_range: bool = True
 
     def models(self) -> Iterator[M]:
         """Yield the models of the segment, each as often as it stands in it."""
@@ -114,5 +116,11 @@ class Segment(Generic[M]):
         assert original is not None
         assert result is not None
         return Segment(
-            original, result, changed(self.unsimplified), self.exact, changed(self.other), self.other_numbers
+            original,
+            result,
+            changed(self.unsimplified),
+            self.exact,
+            changed(self.other),
+            self.other_numbers,
+            self.full_range,
         )

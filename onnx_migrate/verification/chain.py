@@ -113,7 +113,10 @@ class Verifying:
         other = with_types_of(following.original if others else result.model, segment.original.proto)
         self.prover.settings = _settings_of(place, result.links, settings)
         with self._naming_faulty_pass(original, result, place):
-            return self.prover.prove(replace(segment, other=other), self._plan).verdict
+            ahead = (link.obligation for link in result.links if link.leads_to > place)
+            full_range = not any(obligation.changes_interface for obligation in ahead)
+            segment = replace(segment, other=other, full_range=full_range)
+            return self.prover.prove(segment, self._plan).verdict
 
     @cached_property
     def _given(self) -> Settings:

@@ -9,6 +9,7 @@ from onnx_migrate.verdicts import Verdict
 from onnx_migrate.verify.evaluators.integer_sums import NOTE
 from onnx_migrate.verify.evaluators.kernel_meanings import ACCURACY_NOTE, SKIP_NOTE
 from onnx_migrate.verify.evaluators.quantized_meanings import ORDER_NOTE, STEP_NOTE
+from onnx_migrate.verify.evaluators.scopes import OWN_NAMES_NOTE
 from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE
 from onnx_migrate.verify.model_traits import is_random, random_outputs
 
@@ -18,6 +19,7 @@ _FOR_KERNELS = {
     ACCURACY_NOTE: "MatMulNBits without quantised inputs stood in for MatMulNBits",
     NOTE: "exact sums of integers stood in for kernels that saturate",
     ORDER_NOTE: "AveragePool that adds by rows stood in for AveragePool",
+    OWN_NAMES_NOTE: "names of their own stood in for inner values that have the name of an outer one",
     SKIP_NOTE: "Add and LayerNormalization stood in for SkipLayerNormalization",
     STEP_NOTE: "DequantizeLinear, floats and QuantizeLinear stood in for QLinearAdd, QLinearMul and"
     " QLinearGlobalAveragePool without optimisation",

@@ -276,8 +276,9 @@ def half(k):
         # ONNX Runtime computes the chain in float32, where 1000 * 1000 is no infinity.
         ("1000", "y = Abs(a)", "b = Mul(a, a)  y = Sqrt(b)", "leaves the original is 'y'"),
         ("1.5", "y = Abs(a)", "b = Mul(a, a)  y = Sqrt(b)", ""),
-        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "y = Abs(a)", "note: as hardware may, at output 'y'"),
-        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "b = Mul(a, a)  y = Pow(b, half)", "note: the original overflows"),
+        # The original overflows on numbers of this size: it is compared on smaller ones.
+        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "y = Abs(a)", ""),
+        ("1000", "b = Mul(a, a)  y = Sqrt(b)", "b = Mul(a, a)  y = Pow(b, half)", ""),
         # The mean of 8 numbers minus itself: what is left is rounding, which other inputs change as much.
         ("1.5", "m = ReduceMean<axes = [1]>(a)  y = Sub(a, m)", "n = ReduceSum(a)  y = Sub(a, a)", "differ"),
     ],
@@ -285,13 +286,11 @@ def half(k):
 def test_models_of_float16_are_compared_with_every_value_rounded(k, before, after, problem):
     text = half(k).replace("> {", ", float16 half = {14336}> {")
     original, result = (load(text.replace("BODY", body)) for body in (before, after))
-    if problem and not problem.startswith("note: "):
+    if problem:
         with pytest.raises(VerificationFailed, match=problem):
             prove(original, result)
         return
-    verdict = prove(original, result).verdict
-    assert any(problem.removeprefix("note: ") in note for note in (*verdict.notes, ""))
-    assert [output.name for output in verdict.rounded] == ([] if problem else ["y"])
+    assert [output.name for output in prove(original, result).verdict.rounded] == ["y"]
 
 
 def test_a_given_tolerance_holds_with_every_value_rounded_too():

@@ -26,6 +26,7 @@ from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.segment_check import SegmentCheck
 from onnx_migrate.verify.equivalence.undefined_values import may_be_undefined
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, with_defaults_as, without_static_shapes
+from onnx_migrate.verify.evaluators.scopes import OWN_NAMES_NOTE, with_own_names
 from onnx_migrate.verify.inputs.sizes import choice_after_crash, input_shapes, size_choices
 from onnx_migrate.verify.load_check import check_loads, load_failure, load_within_reason, with_load_failure
 from onnx_migrate.verify.model_traits import random_outputs, with_fixed_numbers
@@ -63,6 +64,12 @@ def check(task: Task) -> Verdict:
     if reason:
         verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
         return with_load_failure(verdict, *load_within_reason(original, result))
+    named = task.segment.map(with_own_names)
+    if named != task.segment:
+        verdict = check(replace(task, segment=named))
+        return with_load_failure(
+            replace(verdict, notes=(*verdict.notes, OWN_NAMES_NOTE)), load_failure(original, result)
+        )
     random = random_outputs(original.model)
     if not random:
         return _check(task)
@@ -140,7 +147,7 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
         once_more,
         # Limits that the user chose, with a tolerance or a coarser type, are meant for numbers as they occur.
         corners=settings.feeds is None and not task.segment.other_numbers,
-        magnitudes=not settings.tolerance.is_given,
+        magnitudes=not settings.tolerance.is_given and task.segment.full_range,
         ended=task.ended,
     )
     if extent.recorded:

@@ -18,7 +18,12 @@ from onnx_migrate.model.graphs import initializer_names, outputs_of_each, subgra
 from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
 
-__all__ = ["with_own_names"]
+__all__ = ["OWN_NAMES_NOTE", "with_own_names"]
+
+OWN_NAMES_NOTE = (
+    "inner values with the name of an outer one got names of their own for the comparison. ONNX Runtime gives some nodes the"
+    " outer value, and the standard means the inner one"
+)
 
 
 def with_own_names(runnable: Runnable) -> Runnable:
