@@ -15,7 +15,7 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_package
 from onnx_migrate.facts.onnx_inference import cannot_propagate
-from onnx_migrate.facts.running_cost import why_not_run
+from onnx_migrate.facts.running_cost.estimate import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
 from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
 from onnx_migrate.model.interface import unlist_initializers

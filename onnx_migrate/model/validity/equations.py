@@ -66,13 +66,13 @@ def equation_complaint(node: onnx.NodeProto, ranks: Iterable[int | None]) -> str
     text = next((item for item in node.attribute if item.name == "equation"), None)
     if text is None or text.ref_attr_name:
         return ""
+    operands = text.s.partition(b"->")[0].count(b",") + 1
+    quoted = shown(text.s.decode(errors="replace"))
+    if operands != len(node.input):  # before its labels are read, as a text may be megabytes long
+        return f"its equation {quoted} has {count_of(operands, 'operand')}, and the node {count_of(len(node.input), 'input')}"
     found = _equation(text)
     if isinstance(found, str):
         return found
-    quoted = shown(text.s.decode())
-    if len(found.operands) != len(node.input):
-        operands = count_of(len(found.operands), "operand")
-        return f"its equation {quoted} has {operands}, and the node {count_of(len(node.input), 'input')}"
     for place, rank in enumerate(ranks):
         if rank is not None and not found.fits_rank(place, rank):
             labels = "".join(found.operands[place])
