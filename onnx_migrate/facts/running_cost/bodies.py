@@ -170,7 +170,7 @@ class Bodies:
             tally.value = max(tally.value, Largest(size, name))
         at_once = written + sum({id(value): value.bytes for value in inputs if value is not None}.values())
         if at_once > tally.node.bytes:
-            tally.node = Largest(at_once, node_label(node))
+            tally.node = Largest(at_once, f"{node.op_type} {node_label(node)!r} reads and writes")
         seconds = seconds_of(taken, written)
         if seconds > tally.costliest[0]:
             tally.costliest = seconds, f"{node.op_type} {node_label(node)!r}"

@@ -41,13 +41,13 @@ _MOST_BYTES = 1 << 50
 _FACTOR = 256
 """A value may take so many times the bytes of the file, its weights and its inputs. Of public models none takes 64 times."""
 
-_PLAIN_VALUE = 1 << 30
+_PLAIN_VALUE = 1 << 29
 """Bytes up to which any value may be, however small the file."""
 
-_PLAIN_NODE = 1 << 31
+_PLAIN_NODE = 1 << 30
 """Bytes up to which any node may read and write at once."""
 
-_PLAIN_OUTPUTS = 1 << 29
+_PLAIN_OUTPUTS = 1 << 28
 """Bytes up to which the outputs may be, of which a comparison makes several copies."""
 
 _PLAIN_INPUTS, _INPUTS_FACTOR = 1 << 30, 4
@@ -55,6 +55,9 @@ _PLAIN_INPUTS, _INPUTS_FACTOR = 1 << 30, 4
 
 _OPERATIONS_OF_CONSTANTS, _PER_BYTE = 10**11, 1000
 """Multiplications that no input changes: so many may be in any file, and so many more for each byte of it. They take seconds."""
+
+_BYTES_OF_CONSTANTS = 1 << 30
+"""Bytes that nodes may write, over all rounds of loops, and that no input changes; they take a second."""
 
 _RUNS_OF_CONSTANTS = 10**6
 """Runs of nodes that no input changes, as in a Loop that builds a table; they take a second."""
@@ -129,7 +132,7 @@ def _out_of_proportion(cost: Estimate) -> str:
     tally, plain = cost.tally, _FACTOR * (cost.file + cost.inputs)
     for what, size, allowed in (
         (f"value {tally.value.name!r} takes", tally.value.bytes, max(_PLAIN_VALUE, plain)),
-        (f"node {tally.node.name!r} reads and writes", tally.node.bytes, max(_PLAIN_NODE, plain)),
+        (tally.node.name, tally.node.bytes, max(_PLAIN_NODE, plain)),
         ("its outputs take", cost.outputs, max(_PLAIN_OUTPUTS, plain)),
         ("its inputs take", cost.inputs, max(_PLAIN_INPUTS, _INPUTS_FACTOR * cost.file)),
     ):
@@ -138,6 +141,8 @@ def _out_of_proportion(cost: Estimate) -> str:
     work = tally.of_constants
     if work.operations > _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file:
         return f"{work.operations:,} multiplications depend on no input, most of them in {tally.costliest[1]}; {_WAY_OUT}"
+    if work.written > max(_BYTES_OF_CONSTANTS, plain):
+        return f"nodes write {work.written:,} bytes that depend on no input, and the file has {cost.file:,}; {_WAY_OUT}"
     if work.runs > _RUNS_OF_CONSTANTS + cost.file:
         return (
             f"nodes run {work.runs:,} times and depend on no input, most in {tally.costliest[1]}; {_WAY_OUT}"

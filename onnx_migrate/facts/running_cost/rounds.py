@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnx_migrate.facts.running_cost.growth import state_after
-from onnx_migrate.facts.running_cost.tally import Tally
+from onnx_migrate.facts.running_cost.tally import Largest, Tally
 from onnx_migrate.facts.running_cost.value_estimate import ValueEstimate
 
 __all__ = ["Round", "Rounds"]
@@ -102,8 +102,28 @@ class Rounds:
         if rounds > 1 and inside.work.runs > _NAMED:
             cause = f"{self.label}, whose nodes run {inside.work.runs:,} times,"
             inside.costliest = inside.work.seconds, cause
+        if rounds > 1 and self._grows():
+            copies = Largest(
+                self._copied(rounds), f"the growing state of {self.label}, copied in each round, takes"
+            )
+            inside.node = max(inside.node, copies)
         tally.add(inside)
         return outputs
+
+    def _grows(self) -> bool:
+        """Return whether the sizes of the state change from round to round.
+
+        glibc gives back none of the blocks that were too small for the next round: all copies together were measured.
+        """
+        return len(self._states) > 1 and [item.bytes for item in self._states[-1]] != [
+            item.bytes for item in self._states[-2]
+        ]
+
+    def _copied(self, rounds: int) -> int:
+        """Return the bytes of the states of all rounds together."""
+        sizes = [sum(item.bytes for item in state) for state in self._states]
+        last = sum(item.bytes for item in state_after(self._states, rounds - len(sizes)))
+        return sum(sizes) + (rounds - len(sizes)) * (sizes[-1] + last) // 2
 
     def _all(self, inside: Tally) -> tuple[list[ValueEstimate], int]:
         """Walk the rounds; return the outputs of the loop, as far as they are known, and the number of rounds."""

@@ -49,7 +49,7 @@ def seconds_of(operations: int, written: int) -> float:
 
 
 class Largest(NamedTuple):
-    """The most bytes of something, and its name."""
+    """The most bytes of something, and its name, or the beginning of a sentence that says what takes them."""
 
     bytes: int = 0
     name: str = ""
@@ -59,7 +59,8 @@ class Largest(NamedTuple):
 class Tally:
     """What a part of a run takes. `of_constants` is the work that no input of the model changes.
 
-    `value` is the largest value; `node` is the node that reads and writes the most at once. `costliest` is the node that takes
+    `value` is the largest value; `node` is what takes the most at once, as a node with what it reads and writes.
+    `costliest` is the node that takes
     the most time, with its least seconds; `endless` names a loop that no condition ends.
     """
 
