@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import onnx
@@ -28,15 +29,26 @@ _PROCESS = 1 << 28
 _LOADING, _LOADING_PER_BYTE = 1 << 30, 6
 """Bytes that loading takes as a rule: its shape inference follows values, and folding makes new ones beside the weights."""
 
+_NOT_OPTIMISED = (
+    "the result was loaded without optimisation alone: with it, ONNX Runtime computes constants for too long"
+)
+
 _NO_KERNEL = re.compile(r"an implementation for (?P<op>\w+)\(\d+\) node with name '(?P<name>[^']*)'")
 
 
-def load_within_reason(original: Runnable, result: Runnable) -> tuple[LoadFailure | None, str]:
-    """Load models that are known to take too much to run: as `check_loads`, in this process."""
+def load_within_reason(
+    original: Runnable, result: Runnable, *, optimised: bool = True
+) -> tuple[LoadFailure | None, str]:
+    """Load models that are known to take too much to run: as `check_loads`, in this process.
+
+    Without `optimised`, ONNX Runtime computes no constants as it loads them, and whether it could is a doubt.
+    """
     memory = _loading_memory(original, result)
     try:
         with less_memory(memory):
-            return load_failure(original, result), ""
+            if optimised:
+                return load_failure(original, result), ""
+            return load_failure(original, result, LEVELS[:1]), _NOT_OPTIMISED
     except MemoryError:
         return None, f"whether the result loads is not known: loading takes more than {size_text(memory)}"
 
@@ -76,12 +88,14 @@ def check_loads(
     return None, f"whether the result loads is not known: {interruption(ending)}"
 
 
-def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | None:
+def load_failure(
+    original: Runnable | None, result: Runnable, levels: Sequence[str] = LEVELS
+) -> LoadFailure | None:
     """Load a result without and with optimisation, and return why the first of them fails that works for the original.
 
     None if the result loads wherever the original does.
     """
-    for level in LEVELS:
+    for level in levels:
         mark(f"result: loading, {level}")
         try:
             open_model(result, level)

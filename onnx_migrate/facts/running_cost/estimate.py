@@ -21,7 +21,7 @@ from onnx_migrate.facts.running_cost.value_estimate import Dims, ValueEstimate
 from onnx_migrate.model.graphs import function_key, initializer_types, nested_bodies
 from onnx_migrate.model.payloads import byte_size
 
-__all__ = ["Estimate", "estimate", "why_not_run"]
+__all__ = ["Estimate", "estimate", "folds_for_long", "why_not_run"]
 
 _MOST_RUNS = 10**8
 """Runs of nodes, over all rounds of loops, above which a verification takes minutes at the least."""
@@ -108,6 +108,12 @@ def why_not_run(
     cost = estimate(proto, fed, memory)
     reason = _beyond_limits(cost, memory, seconds)
     return reason or ("" if fed is not None else _out_of_proportion(cost))
+
+
+def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
+    """Return whether ONNX Runtime takes long to load a model with optimisation: it computes what no input changes then."""
+    cost = estimate(proto, memory=memory)
+    return cost.tally.of_constants.operations > _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file
 
 
 def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) -> str:

@@ -60,8 +60,7 @@ class Tally:
     """What a part of a run takes. `of_constants` is the work that no input of the model changes.
 
     `value` is the largest value; `node` is what takes the most at once, as a node with what it reads and writes.
-    `costliest` is the node that takes
-    the most time, with its least seconds; `endless` names a loop that no condition ends.
+    `costliest` is the node that takes the most time, with its least seconds; `endless` names a loop that no condition ends.
     """
 
     work: Work = field(default_factory=Work)

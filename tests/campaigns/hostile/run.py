@@ -133,7 +133,7 @@ def main() -> None:
             path = Path(folder, f"{case.name}.onnx")
             path.write_bytes(case.data())
             for command in arguments.command.split(","):
-                end = run(path, command, arguments.seconds, more=tuple(arguments.more))
+                end = run(path, command, arguments.seconds, 4e9, tuple(arguments.more))
                 last = (end.err.strip().splitlines() or [""])[-1]
                 ended = "TIME" if end.exit is None else end.exit
                 print(
