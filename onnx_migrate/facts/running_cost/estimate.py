@@ -59,6 +59,9 @@ _OPERATIONS_OF_CONSTANTS, _PER_BYTE = 10**11, 1000
 _BYTES_OF_CONSTANTS = 1 << 30
 """Bytes that nodes may write, over all rounds of loops, and that no input changes; they take a second."""
 
+_FOLDED = 1 << 28
+"""Bytes that no input changes, above which ONNX Runtime does not compute them only to see whether a model loads."""
+
 _RUNS_OF_CONSTANTS = 10**6
 """Runs of nodes that no input changes, as in a Loop that builds a table; they take a second."""
 
@@ -113,7 +116,8 @@ def why_not_run(
 def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
     """Return whether ONNX Runtime takes long to load a model with optimisation: it computes what no input changes then."""
     cost = estimate(proto, memory=memory)
-    return cost.tally.of_constants.operations > _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file
+    work = cost.tally.of_constants
+    return work.written > _FOLDED or work.operations > _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file
 
 
 def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) -> str:
