@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import onnx
 
 from onnx_migrate import process
 from onnx_migrate.errors import LoadError
+from onnx_migrate.facts.running_cost.estimate import folds_for_long
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.process import mark, with_grace
-from onnx_migrate.process.limits import less_memory
+from onnx_migrate.process.limits import less_memory, memory_limit
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
-__all__ = ["LOADS", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
+__all__ = ["LOADS", "NOT_OPTIMISED", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
 
 LOADS = "onnx_migrate.verify.load_check:load_failure"
 """What runs in the child process."""
@@ -29,26 +29,20 @@ _PROCESS = 1 << 28
 _LOADING, _LOADING_PER_BYTE = 1 << 30, 6
 """Bytes that loading takes as a rule: its shape inference follows values, and folding makes new ones beside the weights."""
 
-_NOT_OPTIMISED = (
-    "the result was loaded without optimisation alone: with it, ONNX Runtime computes constants for too long"
+NOT_OPTIMISED = (
+    "the result was loaded without optimisation only: with it, ONNX Runtime computes constants for too long"
 )
+"""The doubt about a result whose constants take long to compute."""
 
 _NO_KERNEL = re.compile(r"an implementation for (?P<op>\w+)\(\d+\) node with name '(?P<name>[^']*)'")
 
 
-def load_within_reason(
-    original: Runnable, result: Runnable, *, optimised: bool = True
-) -> tuple[LoadFailure | None, str]:
-    """Load models that are known to take too much to run: as `check_loads`, in this process.
-
-    Without `optimised`, ONNX Runtime computes no constants as it loads them, and whether it could is a doubt.
-    """
+def load_within_reason(original: Runnable, result: Runnable) -> tuple[LoadFailure | None, str]:
+    """Load models that are known to take too much to run: as `check_loads`, in this process."""
     memory = _loading_memory(original, result)
     try:
         with less_memory(memory):
-            if optimised:
-                return load_failure(original, result), ""
-            return load_failure(original, result, LEVELS[:1]), _NOT_OPTIMISED
+            return load_failure(original, result), _doubt(result)
     except MemoryError:
         return None, f"whether the result loads is not known: loading takes more than {size_text(memory)}"
 
@@ -80,7 +74,7 @@ def check_loads(
         ending = replace(settings.alone, limits=limits).call(LOADS, original, result)
     if isinstance(ending, process.Returned):
         failure: LoadFailure | None = ending.value
-        return failure, ""
+        return failure, "" if failure else _doubt(result)
     if isinstance(ending, process.Raised) and isinstance(ending.error, LoadError):
         raise ending.error
     if is_crash_of_result(ending):
@@ -88,14 +82,13 @@ def check_loads(
     return None, f"whether the result loads is not known: {interruption(ending)}"
 
 
-def load_failure(
-    original: Runnable | None, result: Runnable, levels: Sequence[str] = LEVELS
-) -> LoadFailure | None:
+def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | None:
     """Load a result without and with optimisation, and return why the first of them fails that works for the original.
 
-    None if the result loads wherever the original does.
+    None if the result loads wherever the original does. With optimisation, ONNX Runtime computes constants as it loads; where
+    that takes long, the result is loaded without.
     """
-    for level in levels:
+    for level in LEVELS[:1] if _doubt(result) else LEVELS:
         mark(f"result: loading, {level}")
         try:
             open_model(result, level)
@@ -106,6 +99,11 @@ def load_failure(
                 unoptimised = level != LEVELS[0]
                 return LoadFailure(str(error), node, operator, unoptimised=unoptimised, limit=error.limit)
     return None
+
+
+def _doubt(result: Runnable) -> str:
+    """Return the doubt that is left where a result is not loaded with optimisation, "" where it is."""
+    return NOT_OPTIMISED if folds_for_long(result.model, memory_limit()) else ""
 
 
 def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str = "") -> Verdict:

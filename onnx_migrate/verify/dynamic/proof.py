@@ -10,8 +10,10 @@ import numpy as np
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
+from onnx_migrate.facts.running_cost.estimate import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
+from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Blocker, DynamicProof
 from onnx_migrate.verify.compare.model_precision import coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
@@ -167,6 +169,9 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
         if symbol not in known:
             hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
+    reason = why_not_run(model, memory_limit())
+    if reason:
+        return DynamicProof(False, f"the result was not run: {reason}", determined=False)
     mark("result: loading")
     start_count()
     tolerance = replace(_ITEM_TOLERANCE, eps=coarsest_eps(model))

@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.facts.running_cost.estimate import folds_for_long, why_not_run
+from onnx_migrate.facts.running_cost.estimate import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Worker, current_workers
@@ -64,8 +64,7 @@ def check(task: Task) -> Verdict:
     reason = why_not_run(original.model, memory_limit(), task.settings.limits.seconds, fed)
     if reason:
         verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
-        optimised = not folds_for_long(result.model, memory_limit())
-        return with_load_failure(verdict, *load_within_reason(original, result, optimised=optimised))
+        return with_load_failure(verdict, *load_within_reason(original, result))
     random = random_outputs(original.model)
     if not random:
         return _check(task)
