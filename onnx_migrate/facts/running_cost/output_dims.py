@@ -344,6 +344,7 @@ def window_count(node: Node, weights: Dims | None) -> list[tuple[int, int]] | No
         padded = size + (0 if auto == b"VALID" else pads[axis] + pads[axis + len(kernel)])
         room = padded - extent
         windows = (-(-room // stride) if node.number("ceil_mode", 0) else room // stride) + 1
+        windows -= node.number("ceil_mode", 0) and (windows - 1) * stride >= size + pads[axis]
         counts.append((max(0, windows), length))
     return counts
 
@@ -439,6 +440,8 @@ def _multinomial(node: Node) -> Dims | None:
 def _fourier(node: Node) -> Dims | None:
     dims, length = node.dims(), node.numbers(1) if node.has_input(1) else None
     if dims is None or (length is None and node.has_input(1)) or node.has_input(2):
+        return None
+    if node.number("inverse", 0) and node.number("onesided", 0):
         return None
     axis = _axis(node.number("axis", -2 if node.has_input(1) else 1), len(dims))
     size = int(length[0]) if length else dims[axis]
