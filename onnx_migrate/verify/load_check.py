@@ -9,7 +9,7 @@ import onnx
 
 from onnx_migrate import process
 from onnx_migrate.errors import LoadError
-from onnx_migrate.facts.running_cost.estimate import folds_for_long
+from onnx_migrate.facts.running_cost.obstacles import folds_for_long
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.payloads import byte_size

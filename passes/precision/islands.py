@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from onnx import TensorProto
 
 from onnx_migrate import process
-from onnx_migrate.facts.running_cost.estimate import why_not_run
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
@@ -182,8 +182,8 @@ class _Search:
         """Return why a run would not end within its limits, "" where nothing says so."""
         feeds, limits = self._settings.feeds, self._settings.limits
         fed = None if feeds is None else shapes_of(feeds.sets[0].inputs)
-        reason = why_not_run(original.model, limits.memory, limits.seconds, fed)
-        return f"the original was not run: {reason}" if reason else ""
+        obstacle = why_not_run(original.model, limits.memory, limits.seconds, fed)
+        return f"the original was not run: {obstacle}" if obstacle else ""
 
     def _products(self, original: Runnable, found: Found, kept: Islands) -> Found:
         """Return the closest of what was found and results of whose kept loops and branches nothing but products changes."""

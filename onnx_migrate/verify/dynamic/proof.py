@@ -10,7 +10,7 @@ import numpy as np
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.facts.running_cost.estimate import why_not_run
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
 from onnx_migrate.process.limits import memory_limit
@@ -169,9 +169,9 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
         if symbol not in known:
             hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
-    reason = why_not_run(model, memory_limit())
-    if reason:
-        return DynamicProof(False, f"the result was not run: {reason}", determined=False)
+    obstacle = why_not_run(model, memory_limit())
+    if obstacle:
+        return DynamicProof(False, f"the result was not run: {obstacle.reason}", determined=False)
     mark("result: loading")
     start_count()
     tolerance = replace(_ITEM_TOLERANCE, eps=coarsest_eps(model))

@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.facts.running_cost.estimate import why_not_run
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Worker, current_workers
@@ -61,9 +61,9 @@ def check(task: Task) -> Verdict:
     original, result = task.segment.original, task.segment.result
     feeds = task.settings.feeds
     fed = None if feeds is None else shapes_of(feeds.sets[0].inputs)
-    reason = why_not_run(original.model, memory_limit(), task.settings.limits.seconds, fed)
-    if reason:
-        verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
+    obstacle = why_not_run(original.model, memory_limit(), task.settings.limits.seconds, fed)
+    if obstacle:
+        verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {obstacle}", comparable=False)
         return with_load_failure(verdict, *load_within_reason(original, result))
     random = random_outputs(original.model)
     if not random:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from onnx_migrate.facts.running_cost.bodies import Bodies
-from onnx_migrate.facts.running_cost.estimate import why_not_run
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.running_cost.value_estimate import ValueEstimate
 from onnx_migrate.model.graphs import function_key
 from onnx_migrate.model.validity.equations import equation_faults
