@@ -181,8 +181,8 @@ class _Search:
     def _why_not_run(self, original: Runnable) -> str:
         """Return why a run would not end within its limits, "" where nothing says so."""
         feeds, limits = self._settings.feeds, self._settings.limits
-        fed = None if feeds is None else shapes_of(feeds.sets[0].inputs)
-        obstacle = why_not_run(original.model, limits.memory, limits.seconds, fed)
+        sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
+        obstacle = why_not_run(original.model, limits.memory, limits.seconds, sizes, asked=feeds is not None)
         return f"the original was not run: {obstacle}" if obstacle else ""
 
     def _products(self, original: Runnable, found: Found, kept: Islands) -> Found:

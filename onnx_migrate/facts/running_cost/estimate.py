@@ -41,18 +41,18 @@ class Estimate:
 
 
 def estimate(
-    proto: onnx.ModelProto, fed: Mapping[str, Dims] | None = None, memory: int | None = None
+    proto: onnx.ModelProto, sizes: Mapping[str, Dims] | None = None, memory: int | None = None
 ) -> Estimate:
-    """Return what one run of a model takes at the least; `fed` are the sizes of inputs that a caller gives.
+    """Return what one run of a model takes at the least; `sizes` are those of inputs that a caller feeds.
 
     Nothing is counted behind a value of more than `memory` bytes.
     """
-    fed = fed or {}
+    sizes = sizes or {}
     graph = proto.graph
     functions = {function_key(function): function for function in proto.functions}
     bodies = Bodies(functions, lambda: _inferred(proto), memory or _MOST_BYTES)
-    env = ChainMap({value.name: _of_input(value, fed) for value in graph.input})
-    overridden = {name: value for name, value in env.items() if name in fed}
+    env = ChainMap({value.name: _of_input(value, sizes) for value in graph.input})
+    overridden = {name: value for name, value in env.items() if name in sizes}
     inputs = sum(value.bytes for value in env.values())
     outputs: list[ValueEstimate] = []
     with suppress(Exhausted, RecursionError):
@@ -61,12 +61,12 @@ def estimate(
     return Estimate(bodies.tally, proto.ByteSize() + stored, inputs, sum(value.bytes for value in outputs))
 
 
-def _of_input(value: onnx.ValueInfoProto, fed: Mapping[str, Dims]) -> ValueEstimate:
+def _of_input(value: onnx.ValueInfoProto, sizes: Mapping[str, Dims]) -> ValueEstimate:
     """Return what is known of an input of the model; a symbol and a dim that is not declared count as 1."""
     tensor = value.type.tensor_type
     dtype, text = tensor.elem_type, int(tensor.elem_type == TensorProto.STRING)
-    if value.name in fed:
-        return ValueEstimate(tuple(fed[value.name]), dtype, text_bytes=text)
+    if value.name in sizes:
+        return ValueEstimate(tuple(sizes[value.name]), dtype, text_bytes=text)
     if not tensor.HasField("shape"):
         return ValueEstimate(None, dtype, text_bytes=text)
     dims = tuple(dim.dim_value if dim.HasField("dim_value") else 1 for dim in tensor.shape.dim)

@@ -24,7 +24,7 @@ _LEAST_RUNS = 2
 _FACTOR = 256
 """A value may take so many times the bytes of the file, its weights and its inputs. Of 64 models none takes 14 times."""
 
-_PLAIN_VALUE = 1 << 29
+_PLAIN_VALUE = 450_000_000
 """Bytes up to which any value may be, however small the file: onnx's light_vgg19 fills 411 MB of weights by itself."""
 
 _PLAIN_NODE = 1 << 30
@@ -65,16 +65,18 @@ def why_not_run(
     proto: onnx.ModelProto,
     memory: int | None,
     seconds: float | None = None,
-    fed: Mapping[str, Dims] | None = None,
+    sizes: Mapping[str, Dims] | None = None,
+    *,
+    asked: bool = False,
 ) -> Obstacle | None:
     """Return why a run would not end within these bytes of memory and seconds; None where nothing says so.
 
-    With `fed`, the sizes of inputs that a user gives for it, a model may take as much as its limits allow. Without, a small file
-    that makes much work of nothing is no model that anybody uses, and not run either.
+    `sizes` are those of inputs. Where a user `asked` for the run, by giving its inputs, a model may take as much as its limits
+    allow. Else a small file that makes much work of nothing is no model that anybody uses, and not run either.
     """
-    cost = estimate(proto, fed, memory)
+    cost = estimate(proto, sizes, memory)
     obstacle = _beyond_limits(cost, memory, seconds)
-    return obstacle if obstacle or fed is not None else _out_of_proportion(cost)
+    return obstacle if obstacle or asked else _out_of_proportion(cost)
 
 
 def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:

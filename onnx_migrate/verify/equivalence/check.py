@@ -60,8 +60,9 @@ def check(task: Task) -> Verdict:
     """
     original, result = task.segment.original, task.segment.result
     feeds = task.settings.feeds
-    fed = None if feeds is None else shapes_of(feeds.sets[0].inputs)
-    obstacle = why_not_run(original.model, memory_limit(), task.settings.limits.seconds, fed)
+    sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
+    seconds, asked = task.settings.limits.seconds, feeds is not None
+    obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=asked)
     if obstacle:
         verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {obstacle}", comparable=False)
         return with_load_failure(verdict, *load_within_reason(original, result))

@@ -18,10 +18,10 @@ def refusal(
     given: onnx.ModelProto,
     memory: int | None,
     seconds: float | None = None,
-    fed: dict[str, Dims] | None = None,
+    shapes: dict[str, Dims] | None = None,
 ) -> str:
     """Return why a run is not started, with what helps; "" if it is."""
-    return str(why_not_run(given, memory, seconds, fed) or "")
+    return str(why_not_run(given, memory, seconds, shapes, asked=shapes is not None) or "")
 
 
 LOOP = (
