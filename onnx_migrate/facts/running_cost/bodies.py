@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import onnx
 
+from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.running_cost.node_reading import Node, bound_attributes
 from onnx_migrate.facts.running_cost.operations import operations
 from onnx_migrate.facts.running_cost.plain_nodes import constant_of, of_tensor, plain_outputs
