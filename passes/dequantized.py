@@ -100,7 +100,7 @@ def _spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Arra
     if value.size == 1:
         return value.reshape(())
     if block:
-        return np.repeat(value, block, axis)[tuple(slice(size) for size in shape)]
+        return np.repeat(value, min(block, shape[axis]), axis)[tuple(slice(size) for size in shape)]
     return value.reshape([-1 if place == axis % len(shape) else 1 for place in range(len(shape))])
 
 

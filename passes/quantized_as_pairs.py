@@ -15,6 +15,7 @@ from onnx_migrate.engine.steps.decomposition_registry import Decomposition, deco
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, unregistered
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.bounded_arrays import bounded_dims
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx
@@ -62,7 +63,7 @@ def conv_integer(op: Op, x: Value, w: Value, x_zero: Value | None, w_zero: Value
 
 def _difference(op: Op, value: Value, zero: Value | None, axis: int) -> Value:
     shape = () if zero is None else zero.need_static()
-    scale = op.constant(np.ones(shape, np.float32))
+    scale = op.constant(np.ones(bounded_dims(shape), np.float32))
     return op.DequantizeLinear(value, scale, zero, axis=axis if shape else None)
 
 

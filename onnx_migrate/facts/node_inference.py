@@ -17,6 +17,7 @@ from onnx_migrate.facts.onnx_inference import InferenceError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import ELEMENTWISE
 from onnx_migrate.facts.value_types import ValueType, value_type_of
+from onnx_migrate.model.validity.equations import equation_complaint
 from onnx_migrate.process import Raised, Returned, call_in_fork
 from onnx_migrate.standard.schema import schema_generation
 
@@ -197,6 +198,9 @@ def infer_node_outputs(
     `schema` is of the operator as which the node is inferred, and `data` has the values of inputs that are known. The names of
     inputs that are left out are ignored. Raises InferenceError.
     """
+    complaint = equation_complaint(node, ()) if node.op_type == "Einsum" else ""
+    if complaint:  # on which onnx's inference may not end
+        raise InferenceError(complaint)
     ending = call_in_fork(
         f"{__name__}:_infer",
         (schema.name, schema.since_version, schema.domain),

@@ -11,10 +11,16 @@ __all__ = ["Limits", "data_size", "less_memory", "limit_memory", "memory_limit"]
 
 
 def _most_of_memory() -> int | None:
+    """Return three quarters of the machine's memory, and no more than this process may have itself.
+
+    A worker of a batch has a share of the memory; what it starts for one model has no larger one.
+    """
+    own = memory_limit()
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4
     except (AttributeError, ValueError, OSError):
-        return None
+        return own
+    return most if own is None else min(most, own)
 
 
 @dataclass(frozen=True)

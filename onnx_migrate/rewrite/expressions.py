@@ -16,6 +16,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper
 
 from onnx_migrate.facts.node_inference import is_unknown
+from onnx_migrate.rewrite.bounded_arrays import bounded_dims
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import signature_at
@@ -404,9 +405,7 @@ class Writer:
         ]
         folded = _FOLDED.get(operator)
         if folded is not None and all(value is not None and value.array is not None for value in values):
-            return Value(
-                self, array=np.asarray(folded(*[value.array for value in values if value is not None]))
-            )
+            return self._folded(folded, *[value.array for value in values if value is not None])
         return self._wait(operator, values, domain, attributes)
 
     def binary(self, operator: str, value: Value, other: Operand, *, swapped: bool = False) -> Value:
@@ -416,8 +415,13 @@ class Writer:
             other = Value(self, array=array)
         first, second = (other, value) if swapped else (value, other)
         if first.array is not None and second.array is not None and operator in _FOLDED:
-            return Value(self, array=np.asarray(_FOLDED[operator](first.array, second.array)))
+            return self._folded(_FOLDED[operator], first.array, second.array)
         return self._wait(operator, (first, second), "", {})
+
+    def _folded(self, function: Callable[..., Any], *arrays: np.ndarray[Any, Any] | None) -> Value:
+        """Return the constant that an element-wise operator computes, whose size follows from broadcasting."""
+        bounded_dims(np.broadcast_shapes(*[array.shape for array in arrays if array is not None]))
+        return Value(self, array=np.asarray(function(*arrays)))
 
     def _wait(
         self, operator: str, values: Sequence[Value | None], domain: str, attributes: dict[str, Any]

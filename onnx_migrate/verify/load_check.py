@@ -9,16 +9,17 @@ import onnx
 
 from onnx_migrate import process
 from onnx_migrate.errors import LoadError
+from onnx_migrate.facts.running_cost.obstacles import folds_for_long
 from onnx_migrate.messages import size_text
 from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.process import mark, with_grace
-from onnx_migrate.process.limits import less_memory
+from onnx_migrate.process.limits import less_memory, memory_limit
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
-__all__ = ["LOADS", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
+__all__ = ["LOADS", "NOT_OPTIMISED", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
 
 LOADS = "onnx_migrate.verify.load_check:load_failure"
 """What runs in the child process."""
@@ -28,6 +29,11 @@ _PROCESS = 1 << 28
 _LOADING, _LOADING_PER_BYTE = 1 << 30, 6
 """Bytes that loading takes as a rule: its shape inference follows values, and folding makes new ones beside the weights."""
 
+NOT_OPTIMISED = (
+    "the result was loaded without optimisation only: with it, ONNX Runtime computes constants for too long"
+)
+"""The doubt about a result whose constants take long to compute."""
+
 _NO_KERNEL = re.compile(r"an implementation for (?P<op>\w+)\(\d+\) node with name '(?P<name>[^']*)'")
 
 
@@ -36,7 +42,7 @@ def load_within_reason(original: Runnable, result: Runnable) -> tuple[LoadFailur
     memory = _loading_memory(original, result)
     try:
         with less_memory(memory):
-            return load_failure(original, result), ""
+            return load_failure(original, result), _doubt(result)
     except MemoryError:
         return None, f"whether the result loads is not known: loading takes more than {size_text(memory)}"
 
@@ -68,7 +74,7 @@ def check_loads(
         ending = replace(settings.alone, limits=limits).call(LOADS, original, result)
     if isinstance(ending, process.Returned):
         failure: LoadFailure | None = ending.value
-        return failure, ""
+        return failure, "" if failure else _doubt(result)
     if isinstance(ending, process.Raised) and isinstance(ending.error, LoadError):
         raise ending.error
     if is_crash_of_result(ending):
@@ -79,9 +85,10 @@ def check_loads(
 def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | None:
     """Load a result without and with optimisation, and return why the first of them fails that works for the original.
 
-    None if the result loads wherever the original does.
+    None if the result loads wherever the original does. With optimisation, ONNX Runtime computes constants as it loads; where
+    that takes long, the result is loaded without.
     """
-    for level in LEVELS:
+    for level in LEVELS[:1] if _doubt(result) else LEVELS:
         mark(f"result: loading, {level}")
         try:
             open_model(result, level)
@@ -92,6 +99,11 @@ def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | N
                 unoptimised = level != LEVELS[0]
                 return LoadFailure(str(error), node, operator, unoptimised=unoptimised, limit=error.limit)
     return None
+
+
+def _doubt(result: Runnable) -> str:
+    """Return the doubt that is left where a result is not loaded with optimisation, "" where it is."""
+    return NOT_OPTIMISED if folds_for_long(result.model, memory_limit()) else ""
 
 
 def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str = "") -> Verdict:

@@ -238,6 +238,15 @@ class Evaluator:
             )
         return list(node.output)
 
+    def bound_rounds(self, count: int, noun: str) -> None:
+        """Refuse more rounds, steps or elements than nodes may be written, before any is: each of them is a node at the least."""
+        if count > self.bounds.nodes:
+            self.refuse(
+                f"it has {count_of(count, noun)}, and {count_of(self.bounds.nodes, 'node')} may be written for it",
+                code="unroll-limit",
+                hint="raise --unroll-limit, if the target takes a model of so many nodes",
+            )
+
     def _check_sizes(self, node: onnx.NodeProto) -> None:
         """Raise BranchFails for a node that no input of these sizes gets past."""
         if None in map(self.static, filter(None, node.output)) and None not in map(

@@ -189,6 +189,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         )
     _check_lengths(at, names[4], shape[0])
     kind = options.get("direction", b"forward").decode()
+    at.bound_rounds(shape[0] * (2 if kind == "bidirectional" else 1), "step")
     columns, last_h, last_c = [], [], []
     for number in range(2 if kind == "bidirectional" else 1):
         direction = _Direction(at, node.op_type, names, x, options, number)

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from onnx import TensorProto
 
 from onnx_migrate import process
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.schema import RECURRENT
 from onnx_migrate.verify import Runnable, Settings, ready_worker
+from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, MATRIX, RANGES, Closeness
 from onnx_migrate.verify.precision.groups import NARROWED
@@ -111,6 +113,9 @@ class _Search:
         near: Found | None = None
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
+            reason = self._why_not_run(original)
+            if reason:
+                return Found(frozenset(), Closeness(reason=reason), sizes)
             needed = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
             islands = needed
             for _ in range(_ROUNDS):
@@ -172,6 +177,13 @@ class _Search:
             if closeness.agrees and not closeness.reason:
                 return replace(found, islands=islands, closeness=closeness)
         return found
+
+    def _why_not_run(self, original: Runnable) -> str:
+        """Return why a run would not end within its limits, "" where nothing says so."""
+        feeds, limits = self._settings.feeds, self._settings.limits
+        sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
+        obstacle = why_not_run(original.model, limits.memory, limits.seconds, sizes, asked=feeds is not None)
+        return f"the original was not run: {obstacle}" if obstacle else ""
 
     def _products(self, original: Runnable, found: Found, kept: Islands) -> Found:
         """Return the closest of what was found and results of whose kept loops and branches nothing but products changes."""

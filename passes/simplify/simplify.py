@@ -15,7 +15,7 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_package
 from onnx_migrate.facts.onnx_inference import cannot_propagate
-from onnx_migrate.facts.running_cost import why_not_run
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
 from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
 from onnx_migrate.model.interface import unlist_initializers
@@ -133,7 +133,8 @@ class Simplify(Pass):
     def _refuse_endless(self, proto: onnx.ModelProto) -> None:
         """Raise PassError for a model that onnxsim could not fold within its limits, before it takes all of them."""
         reason = "onnx's shape inference was given up" if cannot_propagate() else ""
-        reason = reason or why_not_run(proto, self.limits.memory)
+        obstacle = None if reason else why_not_run(proto, self.limits.memory)
+        reason = obstacle.reason if obstacle else reason
         if reason:
             raise PassError(
                 f"onnxsim was not started: {reason}", code="not-simplified", hint="leave simplify out"

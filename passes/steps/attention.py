@@ -8,6 +8,7 @@ from onnx import helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.plugins import Exactness, LoweringRewriter, compatible, lowering
+from onnx_migrate.rewrite.bounded_arrays import bounded
 
 from .attention_heads import END, joined
 from .attention_mask import Mask
@@ -164,7 +165,7 @@ def _repeated(op: Op, query: Value, value: Value) -> Value:
     if heads is not None and own is not None:
         if heads == own or heads % own:
             return value
-        return op.Gather(value, np.repeat(np.arange(own), heads // own), axis=1)
+        return op.Gather(value, np.repeat(np.arange(own), bounded(heads) // own), axis=1)
     number, shared = op.size_of(query, 1), op.size_of(value, 1)
     return op.Gather(value, op.iota(number) / (number / shared), axis=1)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
+from onnx_migrate.rewrite.bounded_arrays import bounded
 
 __all__ = ["END", "LOWEST", "Heads", "by_head", "joined", "repeated", "scale_of"]
 
@@ -41,7 +42,7 @@ def repeated(value: Value, axis: int, own: int, heads: int) -> Value:
     """Return a value with each of its `own` heads, along an axis, repeated so that there are `heads`."""
     if own == heads:
         return value
-    return value.op.Gather(value, np.repeat(np.arange(own), heads // own), axis=axis)
+    return value.op.Gather(value, np.repeat(np.arange(own), bounded(heads) // own), axis=axis)
 
 
 def scale_of(op: Op, query: Value, heads: int, scale: float) -> Value | float:

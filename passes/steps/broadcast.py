@@ -14,6 +14,7 @@ from onnx import helper
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.plugins import Rewriter, adapter, compatible
+from onnx_migrate.rewrite.bounded_arrays import bounded_dims
 
 _MULTIPLIED = (
     TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32,
@@ -150,11 +151,13 @@ def _broadcast(op: Op, value: Value, shape: Sequence[int]) -> Value:
             sizes[-place] = 1
     dtype = value.need_dtype()
     if dtype == TensorProto.BOOL:
-        return value & np.ones(sizes, bool)
+        return value & np.ones(bounded_dims(sizes), bool)
     if dtype not in (*_MULTIPLIED, *_SMALL):
         value.need_static()
     kind = TensorProto.INT32 if dtype in _SMALL else dtype
-    return (value.cast(kind) * np.ones(sizes, helper.tensor_dtype_to_np_dtype(kind))).cast(dtype)
+    return (value.cast(kind) * np.ones(bounded_dims(sizes), helper.tensor_dtype_to_np_dtype(kind))).cast(
+        dtype
+    )
 
 
 def _tiled(op: Op, value: Value, own: Sequence[int], shape: Sequence[int]) -> Value:

@@ -13,12 +13,17 @@ from onnx import helper, numpy_helper
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, Result, TensorProto, Value, formula
 from onnx_migrate.messages import count_of
 from onnx_migrate.plugins import Rewriter, adapter, compatible
+from onnx_migrate.rewrite.bounded_arrays import bounded
 
 from .image_sampling import SampledAxis, Sampler, channel_rows
 
 compatible("Conv", 11, reason="auto_pad and the defaults of strides and dilations are specified")
 
 _END = int(np.iinfo(np.int64).max)
+
+
+_MOST_PLACES = 1 << 20
+"""Places of an image and elements of its blocks that Col2Im puts in order one by one: they take a second."""
 
 
 @adapter("ConvTranspose", to=11)
@@ -217,6 +222,7 @@ def _places(
         counts.append(free // strides[axis] + 1)
     blocks = int(np.prod(counts))
     size = int(np.prod(block)) * blocks
+    bounded(int(np.prod(image)) + size, _MOST_PLACES)
     found: list[list[int]] = [[] for _ in range(int(np.prod(image)))]
     for number, offset in enumerate(itertools.product(*(range(length) for length in block))):
         lines = [

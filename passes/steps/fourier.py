@@ -19,6 +19,7 @@ from onnx_migrate.engine.steps.formula import (
     formula,
 )
 from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, lowering
+from onnx_migrate.rewrite.bounded_arrays import bounded, bounded_dims
 
 _LONGEST = 4096
 """Of a transform: the cosines and sines of a longer one would take more than 128 MB."""
@@ -136,7 +137,7 @@ def _by_matmul(op: Op, signal: Value, waves: Value, length: int, step: int, part
     span = op.Sub(op.size_of(signal, 1).as_written(), [length])
     count = op.Add(op.Div(span, [step]), [1])
     starts = op.Mul(op.iota(count).as_written(), [step])
-    places = op.Unsqueeze(starts, [1]) + np.arange(length, dtype=np.int64)
+    places = op.Unsqueeze(starts, [1]) + np.arange(bounded(length), dtype=np.int64)
     frames = op.Gather(signal, places, axis=1)  # [batch, frame, sample, part]
     frames = op.Transpose(frames, perm=[0, 1, 3, 2]).reshape(0, 0, parts * length)
     return frames @ op.Transpose(waves.as_written().reshape(0, parts * length), perm=[1, 0])
@@ -198,6 +199,7 @@ def _types(value: Value) -> tuple[int, int]:
 
 def _angles(length: int, samples: int, frequencies: int) -> Array:
     # Reduced modulo the length before the division, for the last bits of the cosines.
+    bounded(samples * frequencies)
     turns = np.outer(np.arange(samples), np.arange(frequencies)) % length
     return 2 * np.pi * turns / length
 
@@ -290,10 +292,10 @@ def mel_weight_matrix(
             f"a matrix of {bins} by {count} for frequencies from {lower} to {upper} at {rate} samples a second cannot be written",
             code="no-equal",
         )
-    mels = edges[0] + np.arange(count + 2) * ((edges[1] - edges[0]) / (count + 2))
+    mels = edges[0] + np.arange(bounded(count + 2)) * ((edges[1] - edges[0]) / (count + 2))
     hertz = 700 * (10 ** (mels / 2595) - 1)
     points = np.floor((int(length) + 1) * hertz / int(rate)).astype(np.int64)
-    matrix = np.zeros((max(bins, int(points.max()) + 1), count))
+    matrix = np.zeros(bounded_dims((max(bins, int(points.max()) + 1), count)))
     for band, (left, middle, right) in enumerate(zip(points, points[1:], points[2:], strict=False)):
         rising = np.arange(middle - left + 1)
         matrix[left : middle + 1, band] = rising / (middle - left) if middle > left else 1

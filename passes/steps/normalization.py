@@ -7,6 +7,7 @@ import onnx
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.plugins import Rewriter, adapter, unchanged
+from onnx_migrate.rewrite.bounded_arrays import bounded
 
 DOUBLE = TensorProto.DOUBLE
 
@@ -89,7 +90,7 @@ def group_normalization_21(node: onnx.NodeProto, rw: Rewriter) -> None:
     for index, hint in ((1, "scale"), (2, "bias")):
         value = rw.constant_value(node.input[index])
         if value is not None and channels is not None:
-            node.input[index] = rw.constant(np.repeat(value, channels // value.size), hint)
+            node.input[index] = rw.constant(np.repeat(value, bounded(channels) // value.size), hint)
             continue
         sizes = sizes or _group_sizes(rw)
         column = rw.before(

@@ -8,6 +8,7 @@ from onnx import numpy_helper
 
 from onnx_migrate.engine.steps.formula import HALVES, LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, compatible, lowering
+from onnx_migrate.rewrite.bounded_arrays import bounded_dims
 
 from .quantizing import dequantize, is_per_tensor, is_widened, quantize, refuse_missing_type, spread
 
@@ -323,7 +324,7 @@ def _zero_like(op: Op, scale: Value, dtype: int) -> Value:
     """Return a zero point of 0 of the scale's shape."""
     static, kind = scale.static, onnx.helper.tensor_dtype_to_np_dtype(dtype)
     if static is not None:
-        return op.constant(np.zeros(static, kind))
+        return op.constant(np.zeros(bounded_dims(static), kind))
     return op.ConstantOfShape(op.Shape(scale), value=numpy_helper.from_array(np.zeros(1, kind)))
 
 

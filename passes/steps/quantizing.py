@@ -8,6 +8,7 @@ import numpy as np
 from onnx import helper
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
+from onnx_migrate.rewrite.bounded_arrays import bounded
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
 
 __all__ = [
@@ -141,5 +142,5 @@ def _blocks(op: Op, value: Value, data: Value, axis: int, block: int) -> Value:
     shape = data.shape
     size = shape[axis] if shape is not None else None
     if size is not None:
-        return op.constant(np.arange(size) // block)
+        return op.constant(np.arange(bounded(size)) // block)
     return op.Div(op.iota(op.size_of(data, axis % rank)), [block])

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
+from onnx_migrate.rewrite.bounded_arrays import bounded
 
 from ..resize.spec import CROP, Sampling
 
@@ -31,6 +32,9 @@ __all__ = [
     "sampled_alike",
     "shaped",
 ]
+
+_MOST_TAPS = 1 << 19
+"""Elements, of all windows together, that are weighed one by one to filter an axis: they take some seconds."""
 
 _ONE, _TWO, _HALF, _ZERO = (np.array([value], np.float32) for value in (1, 2, 0.5, 0))
 
@@ -66,7 +70,7 @@ def shaped(value: Value, behind: int) -> Value:
 def _iota(op: Op, count: Value) -> Value:
     """Return 0, 1, … as float32, as many as the one element of `count` says."""
     if count.array is not None:
-        return op.constant(np.arange(int(count.array[0]), dtype=np.float32))
+        return op.constant(np.arange(bounded(int(count.array[0])), dtype=np.float32))
     return _real(op.iota(count))
 
 
@@ -192,6 +196,7 @@ def antialiased(op: Op, axis: AxisValues, sampling: Sampling) -> list[Tap]:
     support = reach * ratio if ratio >= 1 else reach
     narrow = np.float32(1) / ratio if ratio >= 1 else np.float32(1)
     window = int(np.ceil(support)) * 2 + 1
+    bounded(int(array_of(axis.size)[0]) * window, _MOST_TAPS)
     rows: list[list[tuple[int, np.float32]]] = []
     for coordinate in array_of(coordinates(op, axis, sampling.coordinates)):
         center = np.float32(0.5) + coordinate

@@ -13,6 +13,7 @@ import onnx
 from onnx import AttributeProto, defs
 
 from onnx_migrate.facts.shape_arithmetic import same_pads
+from onnx_migrate.rewrite.bounded_arrays import bounded_dims
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 
 __all__ = [
@@ -221,7 +222,7 @@ def write_zero_point(rw: LoweringRewriter) -> str | None:
     if shape is None or None in shape:
         return "the number of its scales is not known"
     kind = np.dtype(np.uint8) if rw.node.op_type == "QuantizeLinear" else rw.numpy_type(rw.input(0))
-    rw.set_input(2, rw.constant(np.zeros([dim or 0 for dim in shape], kind), "zero_point"))
+    rw.set_input(2, rw.constant(np.zeros(bounded_dims([dim or 0 for dim in shape]), kind), "zero_point"))
     rw.note("its zero point is written")
     return None
 

@@ -91,6 +91,10 @@ def _has_sizes(node: onnx.NodeProto) -> bool:
     return len(node.input) > 3 and bool(node.input[3])
 
 
+_LONGEST = 1 << 20
+"""Elements of an axis up to which the picked elements are compared one by one; nobody resizes an image to more."""
+
+
 def _differs(node: onnx.NodeProto, scope: Scope, differs: Callable[[int, float, int], bool]) -> bool | None:
     """Return whether an axis differs, given with its length, its scale and its new length; None if open dims decide."""
     by_sizes = _has_sizes(node)
@@ -104,6 +108,8 @@ def _differs(node: onnx.NodeProto, scope: Scope, differs: Callable[[int, float, 
             return None
         count = length or _ANY_LENGTH
         size = value if by_sizes else run_length(count, value)
+        if size > _LONGEST:
+            return None
         return bool(size) and differs(count, float(scale_of_size(count, size)) if by_sizes else value, size)
 
     axes = zip(shape or [None] * given.size, given.tolist(), strict=True)

@@ -14,6 +14,7 @@ from onnx import AttributeProto, TensorProto
 from onnx_migrate.errors import Where
 from onnx_migrate.model.graphs import Body, function_path, may_hold_graphs, subgraph_path, subgraphs
 from onnx_migrate.model.validity.attributes import attribute_fault
+from onnx_migrate.model.validity.equations import equation_faults
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
 from onnx_migrate.model.validity.node_types import constant_faults
@@ -42,6 +43,7 @@ def structure_faults(
 ) -> Iterator[Fault]:
     """Yield what is not valid in a model, apart from what the schemas of operators say."""
     yield from _faults(proto, _Check(untyped=proto.ir_version < 2, length=length, array=array))
+    yield from equation_faults(proto)
 
 
 def name_faults(proto: onnx.ModelProto) -> Iterator[Fault]:

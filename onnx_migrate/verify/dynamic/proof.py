@@ -10,12 +10,14 @@ import numpy as np
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
+from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Blocker, DynamicProof
 from onnx_migrate.verify.compare.model_precision import coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
-from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis
+from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis, inputs_with_sizes
 from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_blocker
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
@@ -167,6 +169,14 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
         if symbol not in known:
             hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
+    declared = inputs_with_sizes(model, symbols).graph.input
+    sizes = {
+        value.name: tuple(dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim)
+        for value in declared
+    }
+    obstacle = why_not_run(model, memory_limit(), sizes=sizes)
+    if obstacle:
+        return DynamicProof(False, f"the result was not run: {obstacle.reason}", determined=False)
     mark("result: loading")
     start_count()
     tolerance = replace(_ITEM_TOLERANCE, eps=coarsest_eps(model))

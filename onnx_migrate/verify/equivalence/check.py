@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.facts.running_cost import why_not_run
+from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import Worker, current_workers
@@ -60,9 +60,12 @@ def check(task: Task) -> Verdict:
     Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
     """
     original, result = task.segment.original, task.segment.result
-    reason = why_not_run(original.model, memory_limit()) if task.settings.feeds is None else ""
-    if reason:
-        verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {reason}", comparable=False)
+    feeds = task.settings.feeds
+    sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
+    seconds, asked = task.settings.limits.seconds, feeds is not None
+    obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=asked)
+    if obstacle:
+        verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {obstacle}", comparable=False)
         return with_load_failure(verdict, *load_within_reason(original, result))
     named = task.segment.map(with_own_names)
     if named != task.segment:

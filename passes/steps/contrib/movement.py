@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Result, TensorProto, Value, formula
+from onnx_migrate.rewrite.bounded_arrays import bounded
 
 
 @formula("com.microsoft::Pad", since=1, form=13)
@@ -138,7 +139,7 @@ def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> Value
     if count == 1:
         places = (start + end) * 0.5 * last
     else:
-        steps = np.arange(count - 1, dtype=start.numpy_type)[None]
+        steps = np.arange(bounded(count - 1), dtype=start.numpy_type)[None]
         inner = start * last + (end - start) * last / (count - 1) * op.constant(steps)
         places = op.Concat(inner, end * last, axis=1)
     return op.Where(places > last, op.constant(-1, places), places)
@@ -188,6 +189,8 @@ def unfold_tensor(op: Op, x: Value, *, size: int, dim: int = -1, step: int = 1) 
     """
     rank = x.need_rank()
     axis = dim % rank
-    windows = np.arange(0, x.need_size(axis) - size + 1, step)[:, None] + np.arange(size)
+    starts = range(0, x.need_size(axis) - size + 1, step)
+    bounded(len(starts) * size)
+    windows = np.array(starts)[:, None] + np.arange(size)
     taken = op.Gather(x, windows, axis=axis)
     return op.Transpose(taken, perm=[at for at in range(rank + 1) if at != axis + 1] + [axis + 1])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Array, Op, TensorProto, Value, formula
+from onnx_migrate.rewrite.bounded_arrays import bounded, bounded_dims
 
 _T = TensorProto
 
@@ -130,7 +131,7 @@ def _by_rows(op: Op, b: Value, scales: Value, zero: Value, sizes: _Sizes, bits: 
 def _zero_points(op: Op, given: Value | None, shape: tuple[int, int], bits: int) -> Value:
     """Return the zero points, one for each block: numbers of uint8, or floats as they are given."""
     if given is None:
-        return op.constant(np.full(shape, 2 ** (bits - 1), np.uint8))
+        return op.constant(np.full(bounded_dims(shape), 2 ** (bits - 1), np.uint8))
     if given.need_dtype() != _T.UINT8:
         return given
     zero = _unpacked_value(op, _shaped(op, given, shape[0], math.ceil(shape[1] * bits / 8)), bits)
@@ -176,7 +177,7 @@ def matmul_bnb4(
     places = np.stack([array >> np.uint8(4), array & np.uint8(15)], -1).reshape(-1).astype(np.int32)
     table = op.constant(np.array(_FP4 if quant_type == 0 else _NF4, np.float32))
     blocks = math.ceil(N * K / block_size)
-    places = np.append(places[: N * K], np.zeros(blocks * block_size - N * K, np.int32))
+    places = np.append(places[: N * K], np.zeros(bounded(blocks * block_size - N * K), np.int32))
     dtype = a.need_dtype()
     rows = op.Gather(table, op.constant(places.reshape(blocks, block_size)), axis=0)
     weights = (rows * absmax.cast(_T.FLOAT).reshape(blocks, 1)).reshape(-1)
@@ -214,7 +215,7 @@ def gather_block_quantized(
     number, *parts = (_gathered(op, item, indices, gathered, bits) for item in given)
     size = shape[blocked] * (8 // bits if dtype == _T.UINT8 and blocked == len(shape) - 1 else 1)
     axis = blocked if blocked < gathered else blocked + indices.need_rank() - 1
-    places = np.arange(size) // block_size
+    places = np.arange(bounded(size)) // block_size
     scale, *zero = (op.Gather(part, places, axis=axis).cast(_T.FLOAT) for part in parts)
     if zero or dtype == _T.UINT8:
         number = number.cast(_T.FLOAT) - (zero[0] if zero else 2.0 ** (bits - 1))

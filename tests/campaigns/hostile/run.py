@@ -20,6 +20,7 @@ import tests.campaigns.hostile.growth
 import tests.campaigns.hostile.shape
 import tests.campaigns.hostile.sizes  # noqa: F401
 from tests.campaigns.hostile.case import CASES
+from tests.campaigns.hostile.generated import GENERATED
 from tests.support.paths import ROOT
 
 __all__ = ["COMMANDS", "Ending", "run"]
@@ -33,7 +34,14 @@ COMMANDS = {
     "dynamic": ["{model}", "{output}", "--dynamic-batch"],
     "down": ["{model}", "{output}", "--opset", "9"],
     "barracuda": ["{model}", "{output}", "--for", "barracuda"],
+    "fp16": ["{model}", "{output}", "--precision", "fp16"],
+    "unroll": ["{model}", "{output}", "--unroll-rnn"],
+    "static": ["{model}", "{output}", "--static"],
+    "convert": ["{model}", "21"],
+    "convert-down": ["{model}", "9"],
 }
+
+_MODULES = dict.fromkeys(("convert", "convert-down"), "tests.campaigns.hostile.convert")
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def run(
         with open(f"{folder}.out", "wb+") as out, open(f"{folder}.err", "wb+") as err:
             start = time.perf_counter()
             child = subprocess.Popen(
-                [sys.executable, "-m", "onnx_migrate", *words, *more],
+                [sys.executable, "-m", _MODULES.get(command, "onnx_migrate"), *words, *more],
                 stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env, start_new_session=True,
             )  # fmt: skip
             done, alive, peak = 0, True, 0
@@ -110,19 +118,22 @@ def main() -> None:
     parser.add_argument("-k", default="", help="only the models whose name has this word")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--command", default="migrate")
+    parser.add_argument("--generated", action="store_true", help="the generated models, and no others")
+    parser.add_argument("--part", default="0/1", help="as 2/5: of each five models the third one")
     parser.add_argument("--fast", action="store_true", help="leave out the slow ones")
     parser.add_argument("more", nargs="*", help="further options of the command")
     arguments = parser.parse_args()
     worst_time = worst_memory = 0.0
     count = 0
-    for case in CASES:
+    first, step = map(int, arguments.part.split("/"))
+    for case in (GENERATED if arguments.generated else CASES)[first::step]:
         if not any(word in case.name for word in arguments.k.split(",")) or (arguments.fast and case.slow):
             continue
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, f"{case.name}.onnx")
             path.write_bytes(case.data())
             for command in arguments.command.split(","):
-                end = run(path, command, arguments.seconds, more=tuple(arguments.more))
+                end = run(path, command, arguments.seconds, 4e9, tuple(arguments.more))
                 last = (end.err.strip().splitlines() or [""])[-1]
                 ended = "TIME" if end.exit is None else end.exit
                 print(

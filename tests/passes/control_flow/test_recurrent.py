@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -127,3 +128,19 @@ def test_a_branch_whose_node_reads_another_number_of_axes_is_left_out() -> None:
     result, log = flattened(proto, wanted=frozenset({*GATES, "If"}))
     assert "LSTM 'y' reads 4 axes" in log.notes[-1].message
     assert "If" not in {item.op_type for item in result.graph.node}
+
+
+@pytest.mark.parametrize(("direction", "steps"), [("forward", 1 << 20), ("bidirectional", 1 << 21)])
+@pytest.mark.parametrize("operator", ["LSTM", "GRU", "RNN"])
+def test_the_limit_is_asked_before_the_first_step_is_written(
+    operator: str, direction: str, steps: int
+) -> None:
+    proto = source(operator, direction=direction)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1 << 20
+    start = time.process_time()
+    with pytest.raises(
+        CannotMigrate, match=f"it has {steps} steps, and 2000 nodes may be written for it"
+    ) as caught:
+        flattened(proto, wanted=frozenset(GATES))
+    assert caught.value.code == "unroll-limit"
+    assert time.process_time() - start < 1

@@ -1,0 +1,254 @@
+"""Walks the bodies of a model in the order in which they run, and adds up what their nodes take.
+
+A node is looked at a bounded number of times: a call of a function with the same arguments is looked up, and of a loop the first
+rounds and the last one are.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import onnx
+
+from onnx_migrate.cached import cached_property
+from onnx_migrate.facts.running_cost.node_reading import Node, bound_attributes
+from onnx_migrate.facts.running_cost.operations import operations
+from onnx_migrate.facts.running_cost.plain_nodes import constant_of, of_tensor, plain_outputs
+from onnx_migrate.facts.running_cost.rounds import Round, Rounds
+from onnx_migrate.facts.running_cost.tally import Largest, Tally, seconds_of
+from onnx_migrate.facts.running_cost.value_estimate import ValueEstimate
+from onnx_migrate.model.graphs import (
+    FunctionKey,
+    called,
+    function_key,
+    names_read,
+    node_label,
+    subgraphs,
+)
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["Bodies", "Exhausted"]
+
+Env = ChainMap[str, ValueEstimate]
+"""What is known of the values that a body sees."""
+
+_UNKNOWN, _CONSTANT = ValueEstimate(), ValueEstimate(constant=True)
+
+_MOST_LOOKS = 50_000
+"""Looks at nodes after which no more is estimated: they take a second or two."""
+
+
+class Exhausted(Exception):
+    """Enough nodes were looked at, or a value is too large for any machine."""
+
+
+@dataclass
+class Bodies:
+    """The functions of a model, the sizes that onnx's inference found, and what was counted until now."""
+
+    functions: Mapping[FunctionKey, onnx.FunctionProto]
+    infer: Callable[[], Mapping[str, ValueEstimate]]
+    """Returns what onnx's inference finds of values, by name; asked for where an operator has no rule of its own."""
+    most_bytes: int
+    """Bytes of a value behind which nothing is counted."""
+    _looks: int = 0
+    _calls: dict[object, tuple[Tally, list[ValueEstimate]]] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    """What the main graph takes, as far as it was walked."""
+
+    @cached_property
+    def _inferred(self) -> Mapping[str, ValueEstimate]:
+        return self.infer()
+
+    def main(
+        self, graph: onnx.GraphProto, env: Env, overridden: Mapping[str, ValueEstimate]
+    ) -> list[ValueEstimate]:
+        """Walk the main graph, whose inputs are in `env`; initializers that a caller overrides are `overridden`."""
+        return self.graph(graph, env, self.tally, overridden=overridden)
+
+    def graph(
+        self,
+        body: onnx.GraphProto,
+        env: Env,
+        tally: Tally,
+        bindings: Mapping[str, Any] | None = None,
+        overridden: Mapping[str, ValueEstimate] | None = None,
+    ) -> list[ValueEstimate]:
+        """Walk a graph whose inputs are in `env`; return its outputs."""
+        for tensor in body.initializer:
+            env[tensor.name] = of_tensor(tensor)
+        for sparse in body.sparse_initializer:
+            env[sparse.values.name] = ValueEstimate(
+                tuple(sparse.dims), sparse.values.data_type, constant=True
+            )
+        env.update(overridden or {})
+        self._nodes(body.node, env, tally, bindings)
+        return [env.get(value.name, _UNKNOWN) for value in body.output]
+
+    def _nodes(
+        self, nodes: Iterable[onnx.NodeProto], env: Env, tally: Tally, bindings: Mapping[str, Any] | None
+    ) -> None:
+        for node in nodes:
+            self._looks += 1
+            if self._looks > _MOST_LOOKS:
+                raise Exhausted
+            inputs = [env.get(name, _UNKNOWN) if name else None for name in node.input]
+            outputs = self._outputs(node, inputs, env, tally, bindings)
+            for name, value in zip(node.output, outputs, strict=False):
+                if name:
+                    env[name] = value
+            if tally.value.bytes > self.most_bytes or tally.endless:
+                if tally is not self.tally:
+                    self.tally.add(tally)
+                raise Exhausted
+
+    def _outputs(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[ValueEstimate | None],
+        env: Env,
+        tally: Tally,
+        bindings: Mapping[str, Any] | None,
+    ) -> list[ValueEstimate]:
+        """Return what is known of a node's outputs, after it was added to the tally."""
+        function = self.functions.get(called(node))
+        if function is not None:
+            return self._call(function, node, inputs, tally, bindings or {})
+        known = is_onnx(node.domain)
+        if known and node.op_type == "If":
+            return self._branches(node, inputs, env, tally, bindings)
+        if known and node.op_type in ("Loop", "Scan"):
+            return self._loop(node, inputs, env, tally, bindings)
+        if known and node.op_type == "Constant":
+            return [constant_of(node, bound_attributes(node, bindings or {}))]
+        return self._plain(node, inputs, tally, bindings)
+
+    def _plain(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[ValueEstimate | None],
+        tally: Tally,
+        bindings: Mapping[str, Any] | None,
+    ) -> list[ValueEstimate]:
+        count, taken = len(node.output), 0
+        constant = all(value.constant for value in inputs if value is not None)
+        outputs = [_CONSTANT if constant else _UNKNOWN] * count
+        if is_onnx(node.domain):
+            attributes = bound_attributes(node, bindings or {}) if node.attribute else {}
+            reading = Node(node.op_type, inputs, count, attributes)
+            outputs = plain_outputs(reading, constant=constant)
+            taken = operations(reading, outputs[0].dims) if outputs else 0
+        outputs = [
+            self._with_inferred(name, value) for name, value in zip(node.output, outputs, strict=False)
+        ]
+        self._count(node, inputs, outputs, taken, tally)
+        return outputs
+
+    def _with_inferred(self, name: str, value: ValueEstimate) -> ValueEstimate:
+        """Return a value with what onnx's inference found, where no rule says more."""
+        found = self._inferred.get(name) if value.dims is None and value.items is None else None
+        return value if found is None else replace(found, constant=value.constant)
+
+    def _count(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[ValueEstimate | None],
+        outputs: Sequence[ValueEstimate],
+        taken: int,
+        tally: Tally,
+    ) -> None:
+        sizes = [value.bytes for value in outputs]
+        written = sum(sizes)
+        tally.work.add_node(taken, written)
+        if outputs and outputs[0].constant:
+            tally.of_constants.add_node(taken, written)
+        if written > tally.value.bytes:
+            size, name = max(zip(sizes, node.output, strict=False))
+            tally.value = max(tally.value, Largest(size, name))
+        at_once = written + sum({id(value): value.bytes for value in inputs if value is not None}.values())
+        if at_once > tally.node.bytes:
+            tally.node = Largest(at_once, f"{node.op_type} {node_label(node)!r} reads and writes")
+        seconds = seconds_of(taken, written)
+        if seconds > tally.costliest[0]:
+            tally.costliest = seconds, f"{node.op_type} {node_label(node)!r}"
+
+    def _call(
+        self,
+        function: onnx.FunctionProto,
+        node: onnx.NodeProto,
+        inputs: Sequence[ValueEstimate | None],
+        tally: Tally,
+        bindings: Mapping[str, Any],
+    ) -> list[ValueEstimate]:
+        given = {item.name: onnx.helper.get_attribute_value(item) for item in function.attribute_proto}
+        given.update(bound_attributes(node, bindings))
+        key = (function_key(function), tuple(inputs), repr(sorted(given.items())))
+        if key not in self._calls:
+            env: Env = ChainMap({
+                name: value for name, value in zip(function.input, inputs, strict=False) if value is not None
+            })  # fmt: skip
+            inside = Tally()
+            self._nodes(function.node, env, inside, given)
+            self._calls[key] = inside, [env.get(name, _UNKNOWN) for name in function.output]
+        inside, outputs = self._calls[key]
+        tally.add(inside)
+        return outputs
+
+    def _branches(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[ValueEstimate | None],
+        env: Env,
+        tally: Tally,
+        bindings: Mapping[str, Any] | None,
+    ) -> list[ValueEstimate]:
+        """Walk the branch of an If that its condition chooses, or both: the dearer one counts."""
+        condition = inputs[0].values if inputs and inputs[0] is not None else None
+        chosen = None if condition is None else "then_branch" if condition.all() else "else_branch"
+        tallies, results = [], []
+        for name, _, body in subgraphs(node):
+            if chosen in (None, name):
+                tallies.append(Tally())
+                results.append(self.graph(body, env.new_child(), tallies[-1], bindings))
+        if len(tallies) == 2:
+            tally.add_either(*tallies)
+            return [one if one == other else _UNKNOWN for one, other in zip(*results, strict=False)]
+        if not tallies:
+            return []
+        tally.add(tallies[0])
+        return results[0]
+
+    def _loop(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[ValueEstimate | None],
+        env: Env,
+        tally: Tally,
+        bindings: Mapping[str, Any] | None,
+    ) -> list[ValueEstimate]:
+        body = next((graph for _, _, graph in subgraphs(node)), None)
+        if body is None:
+            return []
+
+        def walk(values: Sequence[ValueEstimate]) -> Round:
+            inside = Tally()
+            names = [value.name for value in body.input]
+            outputs = self.graph(
+                body, env.new_child(dict(zip(names, values, strict=False))), inside, bindings
+            )
+            return Round(inside, outputs)
+
+        attributes = bound_attributes(node, bindings or {})
+        make = Rounds.of_loop if node.op_type == "Loop" else Rounds.of_scan
+        rounds = make(walk, inputs, attributes, f"{node.op_type} {node_label(node)!r}")
+        counter = body.input[0].name if body.input else ""
+        rounds.reads_counter = any(counter in names_read(inner) for inner in body.node)
+        outputs = rounds.run(tally)
+        written = [
+            self._with_inferred(name, value) for name, value in zip(node.output, outputs, strict=False)
+        ]
+        self._count(node, (), written, 0, tally)
+        return written

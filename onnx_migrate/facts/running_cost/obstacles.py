@@ -1,0 +1,154 @@
+"""Whether a run of a model can end within its limits: values that fit no memory, and loops of hours, found without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+
+from onnx_migrate.facts.running_cost.estimate import Estimate, estimate
+from onnx_migrate.facts.running_cost.value_estimate import Dims
+
+__all__ = ["Obstacle", "folds_for_long", "why_not_run"]
+
+_MOST_RUNS = 10**8
+"""Runs of nodes, over all rounds of loops, above which a verification takes minutes at the least."""
+
+_COPIES = 4
+"""Runs of which a verification has the outputs at the same time: of two models, on two inputs."""
+
+_LEAST_RUNS = 2
+"""Runs of a verification: one of each model."""
+
+_FACTOR = 256
+"""A value may take so many times the bytes of the file, its weights and its inputs. Of 64 models none takes 14 times."""
+
+_PLAIN_VALUE = 450_000_000
+"""Bytes up to which any value may be, however small the file: onnx's light_vgg19 fills 411 MB of weights by itself."""
+
+_PLAIN_NODE = 1 << 30
+"""Bytes up to which any node may read and write at once."""
+
+_PLAIN_OUTPUTS = 1 << 28
+"""Bytes up to which the outputs may be, of which a comparison makes several copies."""
+
+_PLAIN_INPUTS, _INPUTS_FACTOR = 1 << 30, 4
+"""Bytes up to which inputs may be, and how many times the file's bytes they may be otherwise."""
+
+_OPERATIONS_OF_CONSTANTS, _PER_BYTE = 10**11, 1000
+"""Multiplications that no input changes: so many may be in any file, and so many more for each byte of it. They take seconds."""
+
+_BYTES_OF_CONSTANTS = 1 << 30
+"""Bytes that nodes may write, over all rounds of loops, and that no input changes; they take a second."""
+
+_FOLDED = 1 << 28
+"""Bytes that no input changes, above which ONNX Runtime does not compute them only to see whether a model loads."""
+
+_RUNS_OF_CONSTANTS = 10**6
+"""Runs of nodes that no input changes, as in a Loop that builds a table; they take a second."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why a run is not started, and what a user can do who wants it."""
+
+    reason: str
+    advice: str
+
+    def __str__(self) -> str:
+        """Return both as a sentence."""
+        return f"{self.reason}; {self.advice}"
+
+
+def why_not_run(
+    proto: onnx.ModelProto,
+    memory: int | None,
+    seconds: float | None = None,
+    sizes: Mapping[str, Dims] | None = None,
+    *,
+    asked: bool = False,
+) -> Obstacle | None:
+    """Return why a run would not end within these bytes of memory and seconds; None where nothing says so.
+
+    `sizes` are those of inputs. Where a user `asked` for the run, by giving its inputs, a model may take as much as its limits
+    allow. Else a small file that makes much work of nothing is no model that anybody uses, and not run either.
+    """
+    cost = estimate(proto, sizes, memory)
+    obstacle = _beyond_limits(cost, memory, seconds)
+    return obstacle if obstacle or asked else _out_of_proportion(cost)
+
+
+def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
+    """Return whether ONNX Runtime takes long to load a model with optimisation: it computes what no input changes then."""
+    cost = estimate(proto, memory=memory)
+    work = cost.tally.of_constants
+    return work.written > _FOLDED or work.operations > _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file
+
+
+def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) -> Obstacle | None:
+    tally = cost.tally
+    if tally.endless:
+        return Obstacle(f"the {tally.endless} has no end: its condition stays true", "give it a trip count")
+    size, name = tally.value
+    if memory is not None and size > memory:
+        reason = f"value {name!r} takes {size:,} bytes, and the memory limit is {memory:,}"
+        return Obstacle(reason, _LESS_MEMORY)
+    if memory is not None and _COPIES * cost.outputs > memory:
+        reason = f"its outputs take {cost.outputs:,} bytes, {_COPIES} runs are compared, and the memory limit is {memory:,}"
+        return Obstacle(reason, _LESS_MEMORY)
+    least, cause = _LEAST_RUNS * tally.work.seconds, tally.costliest[1]
+    if seconds is not None and least > seconds:
+        reason = f"{cause} takes {_time(least)} at the least in {_LEAST_RUNS} runs, and the time limit is {seconds:g} s"
+        return Obstacle(reason, "--timeout allows more, and --input-data smaller inputs")
+    return None
+
+
+_LESS_MEMORY = "--memory-limit allows more, and --input-data smaller inputs"
+
+
+def _out_of_proportion(cost: Estimate) -> Obstacle | None:
+    """Return what a small file takes too much of."""
+    tally, plain = cost.tally, _FACTOR * (cost.file + cost.inputs)
+    work, cause = tally.of_constants, tally.costliest[1]
+    file, least = f"and the file has {cost.file:,}", _time(_LEAST_RUNS * tally.work.seconds)
+    for text, size, allowed in (
+        (
+            f"value {tally.value.name!r} takes {tally.value.bytes:,} bytes, {file}",
+            tally.value.bytes,
+            max(_PLAIN_VALUE, plain),
+        ),
+        (f"{tally.node.name} {tally.node.bytes:,} bytes, {file}", tally.node.bytes, max(_PLAIN_NODE, plain)),
+        (f"its outputs take {cost.outputs:,} bytes, {file}", cost.outputs, max(_PLAIN_OUTPUTS, plain)),
+        (
+            f"its inputs take {cost.inputs:,} bytes, {file}",
+            cost.inputs,
+            max(_PLAIN_INPUTS, _INPUTS_FACTOR * cost.file),
+        ),
+        (f"{cause} takes {least} at the least in {_LEAST_RUNS} runs", tally.work.runs, _MOST_RUNS),
+        (
+            f"{work.operations:,} multiplications depend on no input, most of them in {cause}",
+            work.operations,
+            _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file,
+        ),
+        (
+            f"nodes write {work.written:,} bytes that depend on no input, {file}",
+            work.written,
+            max(_BYTES_OF_CONSTANTS, plain),
+        ),
+        (
+            f"nodes run {work.runs:,} times and depend on no input, most in {cause}",
+            work.runs,
+            _RUNS_OF_CONSTANTS + cost.file,
+        ),
+    ):
+        if size > allowed:
+            return Obstacle(text, "--input-data runs it all the same")
+    return None
+
+
+def _time(seconds: float) -> str:
+    """Return a time in words."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 3600:,.1f} hours" if seconds < 1e7 else f"{seconds / 31_557_600:,.0f} years"
