@@ -109,7 +109,9 @@ class TypeTable:
             body = body[:-3]
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
-        """Enter the type of a value that a rewrite has added to a body."""
+        """Enter the type of a value that a rewrite has added to a body; an output that is left out has none."""
+        if not name:
+            return
         self.lookup(function, body, name)  # what inference finds must not overwrite the entry
         self._tables.setdefault((function, body), {})[name] = known
 
@@ -163,6 +165,7 @@ class TypeTable:
                 found[value.name] = seen[key]
             for name, dtype, dims in initializer_types(graph):
                 found[name] = ValueType(dtype, dims)
+            found.pop("", None)  # onnxsim declares the outputs that a node leaves out
             table = self._tables.setdefault((function, position), {})
             for name, known in found.items():
                 table[name] = table[name].meet(known) if name in table else known
@@ -177,6 +180,7 @@ class TypeTable:
             own = {value.name: value.type for value in (*graph.input, *graph.output, *graph.value_info)}
             for name, dtype, dims in initializer_types(graph):
                 own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
+            own.pop("", None)
             outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
             types = visible[position] = outer.new_child(own)
             for node in graph.node:

@@ -242,6 +242,7 @@ def names_read(node: onnx.NodeProto) -> list[str]:
     for _, _, graph in _graphs(node):
         own = {value.name for value in graph.input} | initializer_names(graph)
         own.update(name for inner in graph.node for name in inner.output)
+        own.add("")
         names.extend(name for inner in graph.node for name in names_read(inner) if name not in own)
         names.extend(value.name for value in graph.output if value.name not in own)
     return names

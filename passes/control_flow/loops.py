@@ -68,7 +68,7 @@ def _split(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.Node
     for node in graph.node:
         random = any(inner.op_type in RANDOM for inner in nested_nodes([node]))
         if random or not changing.isdisjoint(names_read(node)):
-            changing.update(node.output)
+            changing.update(filter(None, node.output))
             others.append(node)
         else:
             same.append(node)
