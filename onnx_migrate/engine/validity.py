@@ -9,9 +9,17 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import IllegalModel, InvalidModel
-from onnx_migrate.model.graphs import all_nodes, bodies, function_key, initializer_names, node_label
+from onnx_migrate.model.graphs import (
+    all_nodes,
+    bodies,
+    default_graphs,
+    function_key,
+    initializer_names,
+    node_label,
+)
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.mending import mend, uncalled_faults
+from onnx_migrate.model.mending.default_graphs import bind_default_graphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
@@ -66,12 +74,24 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
         given, model = model.proto, model.copy()
         model.as_given = given
         mended = mend(model.proto, _length_of(model), _reader(model))
+        if any(item.unread for item in mended):
+            model.as_given = None  # the proof starts from the mended model
         for left in _structure_faults(model):
             raise left.error()
         if log is not None:
-            for subject, reason in mended:
-                log.note("load", "mended", reason, subject=subject, severity="warning")
+            for item in mended:
+                log.note("load", "mended", item.reason, subject=item.subject, severity="warning")
     check_growth(model.proto)
+    if any(True for function in model.proto.functions for _ in default_graphs(function)):
+        given = model.as_given or model.proto
+        model = model.copy()
+        model.as_given = given
+        for path in bind_default_graphs(model.proto):
+            if log is not None:
+                reason = (
+                    f"{path}: graphs that are defaults of its attributes stand where its nodes refer to them"
+                )
+                log.note("load", "attribute-defaults", reason, subject=path)
     return model
 
 

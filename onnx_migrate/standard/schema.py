@@ -32,6 +32,7 @@ __all__ = [
     "forget_schemas",
     "is_onnx",
     "newest_opset",
+    "required_outputs",
     "same_domain",
     "schema_cache",
     "schema_generation",
@@ -303,6 +304,17 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if form.since_version >= _CONSTANT_FORMS and form.name == "Constant" and len(node.attribute) != 1:
         return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
     return None
+
+
+@schema_cache
+def required_outputs(domain: str, operator: str) -> frozenset[int]:
+    """Return the places of the outputs that an operator has in each of its versions; neither optional nor variadic ones."""
+    single = defs.OpSchema.FormalParameterOption.Single
+    places: frozenset[int] | None = None
+    for schema in _schemas("" if is_onnx(domain) else domain, operator):
+        own = frozenset(place for place, output in enumerate(schema.outputs) if output.option == single)
+        places = own if places is None else places & own
+    return places or frozenset()
 
 
 def _span(low: int, high: int) -> str:

@@ -63,9 +63,7 @@ class Narrowed:
 
     def with_more(self, other: Narrowed) -> Narrowed:
         """Return the counts of both."""
-        return Narrowed(
-            self.nodes + other.nodes, self.constants + other.constants, self.casts + other.casts
-        )
+        return Narrowed(self.nodes + other.nodes, self.constants + other.constants, self.casts + other.casts)
 
 
 @register_pass
@@ -129,7 +127,11 @@ class Int32(Pass):
 
     def _refuse(self, plan: Plan) -> None:
         step, reason = next(iter(plan.kept.items()))
-        others = f"; {count_and_verb(len(plan.kept) - 1, 'more node', 'keep')} it too" if len(plan.kept) > 1 else ""
+        others = (
+            f"; {count_and_verb(len(plan.kept) - 1, 'more node', 'keep')} it too"
+            if len(plan.kept) > 1
+            else ""
+        )
         raise CannotMigrate(
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
@@ -146,7 +148,9 @@ class Int32(Pass):
         log.record_fact("", "", written)
         log.note(self.name, "int32", written.text)
 
-    def _tell(self, log: ChangeLog, code: str, text: str, *, subject: str = "", severity: str = "info") -> None:
+    def _tell(
+        self, log: ChangeLog, code: str, text: str, *, subject: str = "", severity: str = "info"
+    ) -> None:
         """Add a note unless an earlier round has told the same."""
         if all((note.code, note.message) != (code, text) for note in log.notes):
             log.note(self.name, code, text, subject=subject, severity=severity)
