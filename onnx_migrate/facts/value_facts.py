@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from onnx_migrate.facts.kept_dims import kept_dims, merged
 from onnx_migrate.facts.node_inference import is_unknown, record_outputs
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import Array, PartialArray, attributes_of, propagate
@@ -164,8 +165,30 @@ class ValueFacts:
                 if dtype is None and at:
                     dtype = self.scope.value_type(node.input[0]).dtype
                 self.scope.record_type(node.output[0], ValueType(dtype, shape))
+                self._complete(node, opset)
                 return
         record_outputs(self.scope, node, opset, dims=self.all_dims, computed=self.value)
+        self._complete(node, opset)
+
+    def _complete(self, node: onnx.NodeProto, opset: int) -> None:
+        """Enter the dims that onnx's inference does not find: those of axes that a node does not name."""
+        open_outputs = [
+            name
+            for name in node.output
+            if name and is_unknown(self.scope.value_type(name), dims=self.all_dims)
+        ]
+        if not open_outputs:
+            return
+        shapes = [self.scope.value_type(name).shape if name else None for name in node.input]
+        dims = kept_dims(node, opset, shapes, self.partial)
+        for name in open_outputs if dims is not None else ():
+            known = self.scope.value_type(name)
+            dtype = known.dtype
+            if dtype is None and name == node.output[0]:
+                dtype = self.scope.value_type(node.input[0]).dtype
+            shape = merged(known.shape, dims)
+            if shape != known.shape or dtype != known.dtype:
+                self.scope.record_type(name, replace(known, dtype=dtype, shape=shape))
 
     def _is_given(self, name: str) -> bool:
         """Return whether onnx's inference of a node is given a shape, so that it finds what -1 and 0 stand for."""
