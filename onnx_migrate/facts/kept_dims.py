@@ -58,7 +58,7 @@ class Asked:
             found = self.elements(place)
             if found is None or None in found:
                 return None
-            named = found
+            named = [axis for axis in found if axis is not None]
         axes = [int(axis) + rank if axis < 0 else int(axis) for axis in named]
         return axes if all(0 <= axis < rank for axis in axes) else None
 
@@ -270,10 +270,9 @@ def _reshape(asked: Asked, dims: Dims) -> Dims | None:
     for place, size in enumerate(wanted):
         copied = dims[place] if place < len(dims) else None
         found.append(copied if size == 0 and copies else None if size in (None, -1) else int(size))
-    rest = [dim for dim in found if dim is not None]
-    if list(wanted).count(-1) == 1 and None not in dims and found.count(None) == 1 and math.prod(rest):
-        total = math.prod(dim or 0 for dim in dims)
-        found[found.index(None)] = total // math.prod(rest)
+    rest = math.prod([dim or 1 for dim in found])
+    if list(wanted).count(-1) == 1 and None not in dims and found.count(None) == 1 and 0 not in found:
+        found[found.index(None)] = math.prod([dim or 0 for dim in dims]) // rest
     return tuple(found)
 
 

@@ -68,8 +68,10 @@ def is_unknown(known: ValueType, *, dims: bool = False) -> bool:
 
 def record_outputs(
     scope: Scope, node: onnx.NodeProto, opset: int, *, dims: bool = False, computed: Computed | None = None
-) -> None:
+) -> bool:
     """Enter the types of a node's outputs that are not known yet into the scope's types; what does not follow stays out.
+
+    Returns False where onnx's inference refuses the node.
 
     `opset` is the version of the node's domain whose form the node has; with `dims`, shapes that lack a dim are replaced too.
     `computed` returns the arrays of values that are no constants of the model and known all the same. Nodes with sub-graphs are
@@ -77,10 +79,10 @@ def record_outputs(
     """
     missing = {name for name in node.output if name and is_unknown(scope.value_type(name), dims=dims)}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
-        return
+        return True
     found = _inferred(scope, node, opset, computed)
     if isinstance(found, str):
-        return
+        return False
     for name, type_ in zip(node.output, found, strict=True):
         if (
             name in missing
@@ -90,6 +92,7 @@ def record_outputs(
             known = scope.value_type(name)
             keeps = known.shape is not None and not (dims and type_.shape is not None)
             scope.record_type(name, replace(known, dtype=type_.dtype) if keeps else type_)
+    return True
 
 
 def inferred_output(scope: Scope, node: onnx.NodeProto, name: str, opset: int) -> ValueType | None:

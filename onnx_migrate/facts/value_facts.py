@@ -167,8 +167,8 @@ class ValueFacts:
                 self.scope.record_type(node.output[0], ValueType(dtype, shape))
                 self._complete(node, opset)
                 return
-        record_outputs(self.scope, node, opset, dims=self.all_dims, computed=self.value)
-        self._complete(node, opset)
+        if record_outputs(self.scope, node, opset, dims=self.all_dims, computed=self.value):
+            self._complete(node, opset)
 
     def _complete(self, node: onnx.NodeProto, opset: int) -> None:
         """Enter the dims that onnx's inference does not find: those of axes that a node does not name."""
