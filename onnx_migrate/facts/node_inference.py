@@ -5,7 +5,7 @@ It runs in another process: it aborts the process for some nodes that are not va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,14 @@ from onnx_migrate.standard.schema import schema_generation
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["infer_node_outputs", "inference_refusal", "inferred_output", "is_unknown", "record_outputs"]
+__all__ = [
+    "infer_node_outputs",
+    "infer_types",
+    "inference_refusal",
+    "inferred_output",
+    "is_unknown",
+    "record_outputs",
+]
 
 _SECONDS, _MEMORY = 20.0, 1 << 29
 """What one node may take: thousands of times what it does."""
@@ -108,6 +115,20 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
     """
     found = _inferred(scope, node, opset)
     return f"is refused by onnx's inference: {found}" if isinstance(found, str) else None
+
+
+def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -> list[ValueType | None]:
+    """Return the types of the outputs of a node that is in no model, from those of its inputs; [] where onnx refuses it."""
+    question = _Question(
+        node.op_type,
+        node.domain,
+        opset,
+        tuple([attribute.SerializeToString() for attribute in node.attribute]),
+        tuple([(known, b"") for known in inputs]),
+        tuple([bool(name) for name in node.output]),
+    )
+    found = _answer(question)
+    return [] if isinstance(found, str) else list(found)
 
 
 def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed | None = None) -> _Answer:

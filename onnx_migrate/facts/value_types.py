@@ -245,7 +245,7 @@ def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:
-    """Return what is known of a value's type; nothing for a map or a sparse tensor, no shape of more than MOST_AXES axes."""
+    """Return what is known of a value's type; nothing for a sparse tensor, no shape of more than MOST_AXES axes."""
     if type_.WhichOneof("value") != "tensor_type":
         return ValueType(container=_text(type_))
     tensor = type_.tensor_type
@@ -266,8 +266,14 @@ def _named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(type_: onnx.TypeProto) -> str:
-    """Return a type as schemas write it, "" for one that is not known in full or is no tensor, sequence or optional."""
+    """Return a type as schemas write it, "" for one that is not known in full or is sparse."""
     kind = type_.WhichOneof("value")
+    if kind == "map_type":
+        key, value = type_.map_type.key_type, _text(type_.map_type.value_type)
+        named = (
+            onnx.TensorProto.DataType.Name(key).lower() if key in onnx.TensorProto.DataType.values() else ""
+        )
+        return f"map({named},{value})" if named and value else ""
     if kind == "tensor_type":
         dtype = type_.tensor_type.elem_type
         return type_text(dtype) if dtype and dtype in onnx.TensorProto.DataType.values() else ""
