@@ -142,12 +142,12 @@ class ValueFacts:
         `opset` is the version of ai.onnx whose form the node has. What nodes of other domains give out follows by
         `foreign_types`, as onnx's inference of the model leaves them out or knows no sizes.
         """
+        if not is_onnx(node.domain):
+            self._refine_foreign(node)
+            return
         if not any(
             name and is_unknown(self.scope.value_type(name), dims=self.all_dims) for name in node.output
         ):
-            return
-        if not is_onnx(node.domain):
-            self._refine_foreign(node)
             return
         at = _SHAPED.get(node.op_type)
         if at is not None and len(node.input) > at and not self._is_given(node.input[at]):
@@ -166,7 +166,7 @@ class ValueFacts:
         inputs = [self.scope.value_type(name) if name else ValueType() for name in node.input]
         for name, found in zip(node.output, foreign_types(node, inputs), strict=True):
             known = self.scope.value_type(name)
-            if not name or found is None or not is_unknown(known, dims=self.all_dims):
+            if not name or found is None or not is_unknown(known, dims=True):
                 continue
             shape = merged(found.shape, known.shape)
             dtype = found.dtype or known.dtype
