@@ -31,6 +31,7 @@ from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
+from onnx_migrate.rewrite.unknown_operators import has_unknown_operators, write_unknown_operators
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.opsets import imported, owners
 from onnx_migrate.standard.schema import is_onnx
@@ -92,6 +93,11 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
                     f"{path}: graphs that are defaults of its attributes stand where its nodes refer to them"
                 )
                 log.note("load", "attribute-defaults", reason, subject=path)
+    if not strict and has_unknown_operators(model.proto):
+        model = model.copy()  # no runtime has the operators, so the proof starts from what they mean
+        for subject, reason in write_unknown_operators(model):
+            if log is not None:
+                log.note("load", "mended", reason, subject=subject, severity="warning")
     return model
 
 
