@@ -31,6 +31,7 @@ __all__ = [
     "declared_operators",
     "forget_schemas",
     "is_onnx",
+    "newest_but_for_types",
     "newest_opset",
     "required_outputs",
     "same_domain",
@@ -315,6 +316,32 @@ def required_outputs(domain: str, operator: str) -> frozenset[int]:
         own = frozenset(place for place, output in enumerate(schema.outputs) if output.option == single)
         places = own if places is None else places & own
     return places or frozenset()
+
+
+@schema_cache
+def newest_but_for_types(domain: str, operator: str, version: int) -> int:
+    """Return the newest version of an operator that differs from `version` in element types only, as Relu-14 from Relu-6.
+
+    Their schemas have the same texts, attributes, inputs and outputs.
+    """
+    schemas = list(_schemas("" if is_onnx(domain) else domain, operator))[::-1]
+    newest = version
+    for older, newer in zip(schemas, schemas[1:], strict=False):
+        if older.since_version == newest and not newer.deprecated and _texts(older) == _texts(newer):
+            newest = newer.since_version
+    return newest
+
+
+def _texts(schema: defs.OpSchema) -> tuple[object, ...]:
+    """Return all that a schema says but for element types."""
+    attributes = [
+        (name, own.type, own.required, str(own.default_value), " ".join(own.description.split()))
+        for name, own in sorted(schema.attributes.items())
+    ]
+    formal = [
+        (own.name, own.option, " ".join(own.description.split())) for own in (*schema.inputs, *schema.outputs)
+    ]
+    return " ".join((schema.doc or "").split()), attributes, formal
 
 
 def _span(low: int, high: int) -> str:
