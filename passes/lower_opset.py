@@ -73,7 +73,6 @@ class LowerOpset(Pass):
         if self.targets is None:
             return self.opset
         from .targets.runtime_faults import bound_opset
-
         from .targets.written_versions import written_bound
 
         newest = min(self.opset, newest_onnx_opset(model.proto))

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import _lru_cache_wrapper, cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import onnx
@@ -326,7 +327,7 @@ def newest_but_for_types(domain: str, operator: str, version: int) -> int:
     """
     schemas = list(_schemas("" if is_onnx(domain) else domain, operator))[::-1]
     newest = version
-    for older, newer in zip(schemas, schemas[1:], strict=False):
+    for older, newer in pairwise(schemas):
         if older.since_version == newest and not newer.deprecated and _texts(older) == _texts(newer):
             newest = newer.since_version
     return newest

@@ -84,6 +84,8 @@ FORMS = (
     "summed_shapes",
     "zero_points",
     "dequantizers_apart",
+    "squeezed_axes",
+    "int8_zero_points",
     "true_shapes",
     "true_inner_shapes",
 )
@@ -112,6 +114,8 @@ PREDICATES = (
     "keeps_many_axes",
     "reduces_many_axes",
     "reduces_many_axes_before_others",
+    "has_computed_k",
+    "squeezes_open_dims",
 )
 """What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
 
