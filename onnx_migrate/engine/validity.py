@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import IllegalModel, InvalidModel
+from onnx_migrate.facts.quantized_axes import axis_faults
 from onnx_migrate.model.graphs import (
     all_nodes,
     bodies,
@@ -98,6 +99,13 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
         for subject, reason in write_unknown_operators(model):
             if log is not None:
                 log.note("load", "mended", reason, subject=subject, severity="warning")
+    for where, reason in axis_faults(model):
+        raise InvalidModel(
+            f"not a valid ONNX model: {reason}",
+            code="invalid-node",
+            where=where,
+            hint="correct the axis, or the shape of the scale; no runtime runs the node",
+        )
     return model
 
 

@@ -1,0 +1,82 @@
+"""Scales that do not fit the axis of a QuantizeLinear or DequantizeLinear: no runtime runs such a node, and each says so late.
+
+Source: the texts of QuantizeLinear-21 and DequantizeLinear-21. A vector of scales has one for each entry along the axis; with
+a block_size, scales have the shape of the data, with one for each block along the axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.messages import count_of
+from onnx_migrate.model.graphs import all_nodes, node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.standard.opsets import body_opsets
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["axis_faults"]
+
+_OPERATORS = ("QuantizeLinear", "DequantizeLinear")
+
+_AXIS_SINCE = 13
+"""The version from which on the operators have an axis."""
+
+Shape = tuple[int | None, ...]
+
+
+def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
+    """Yield the nodes whose scales do not fit their axis, each with what is wrong, as far as shapes are known."""
+    if not any(_is_asked(node) for node in all_nodes(model.proto)):
+        return
+    tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for top, (_, opset) in zip(tops, body_opsets(model.proto), strict=True):
+        for scope in top.nested() if (opset or 0) >= _AXIS_SINCE else ():
+            for node in filter(_is_asked, scope.body.node):
+                reason = _fault(node, scope)
+                if reason is not None:
+                    yield Where(scope.path, node_label(node), node.op_type, opset), reason
+
+
+def _is_asked(node: onnx.NodeProto) -> bool:
+    return node.op_type in _OPERATORS and is_onnx(node.domain) and len(node.input) > 1
+
+
+def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
+    attributes = {item.name: item for item in node.attribute}
+    if any(item.ref_attr_name for item in node.attribute):
+        return None
+    data, scales = (scope.value_type(name).shape for name in node.input[:2])
+    axis = attributes["axis"].i if "axis" in attributes else 1
+    block = attributes["block_size"].i if "block_size" in attributes else 0
+    if data is None or scales is None or None in scales or not -len(data) <= axis < len(data):
+        return None
+    if not block and scales in ((), (1,)):
+        return None
+    if len(scales) != (len(data) if block else 1):
+        wanted = (
+            f"as many axes as its data {_text(data)}, as it has blocks of {block}" if block else "at most one"
+        )
+        return f"its scale {list(scales)} has {count_of(len(scales), 'axis')}, and must have {wanted}"
+    at = axis % len(data)
+    if _fits(data, scales, at, block):
+        return None
+    others = [place for place in range(len(data)) if _fits(data, scales, place, block)]
+    fitting = f"fits axis {others[0]}" if others else "fits no axis"
+    blocks = f" in blocks of {block}" if block else ""
+    return f"its scale {list(scales)} {fitting} of data {_text(data)}{blocks}, and its axis is {axis}"
+
+
+def _fits(data: Shape, scales: Shape, axis: int, block: int) -> bool:
+    """Return whether scales may be those of an axis; an open dim fits all."""
+    if not block:
+        return data[axis] in (None, scales[0])
+    wanted = [dim if place != axis or dim is None else -(-dim // block) for place, dim in enumerate(data)]
+    return all(dim in (None, scale) for dim, scale in zip(wanted, scales, strict=True))
+
+
+def _text(shape: Shape) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]"
