@@ -40,7 +40,7 @@ def runs(proto: onnx.ModelProto, data: list[int]) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("axis", "block"), itertools.product((0, 1, -1), (0, 16)))
+@pytest.mark.parametrize(("axis", "block"), [*itertools.product((0, 1, -1), (0, 16))])
 def test_what_does_not_fit_does_not_run(axis: int, block: int) -> None:
     for scales in SCALES:
         proto = built([8, 32], axis, block, scales)
