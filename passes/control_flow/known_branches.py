@@ -13,6 +13,7 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.shape_arithmetic import OPERATORS
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
@@ -25,10 +26,10 @@ from onnx_migrate.model.graphs import (
     subgraphs,
 )
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.standard.opsets import body_opsets
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.schema import is_onnx, signature_at
 
 __all__ = ["KnownBranches"]
 
@@ -78,8 +79,9 @@ class _Folder:
             taken = self._taken(node, facts)
             if taken is not None:
                 self.unread.update(names_read(node))
-                nodes += _spliced(node, taken, scope)
-                self._tell(node, taken, scope)
+                written = _spliced(node, taken, scope)
+                self._record(node, written, taken, scope, opset)
+                nodes += written
                 continue
             nodes.append(node)
             for attribute, place, graph in subgraphs(node):
@@ -102,14 +104,34 @@ class _Folder:
             return None
         return taken
 
-    def _tell(self, node: onnx.NodeProto, taken: onnx.GraphProto, scope: Scope) -> None:
+    def _record(
+        self,
+        node: onnx.NodeProto,
+        written: list[onnx.NodeProto],
+        taken: onnx.GraphProto,
+        scope: Scope,
+        opset: int,
+    ) -> None:
+        """Record the nodes that stand in the place of an If, and why."""
         attribute = next(name for name, _, graph in subgraphs(node) if graph is taken or graph == taken)
-        self.log.note(
-            self.pass_name,
-            "written-out",
-            f"{node_label(node)!r} (If) in {scope.path}: its condition is always {attribute == 'then_branch'}, so that"
-            f" {attribute} takes its place",
-            subject=node_label(node),
+        reason = f"its condition is always {attribute == 'then_branch'}: {attribute} takes its place"
+        form = signature_at("", "If", opset)
+        version = form.since_version if form else opset
+        self.log.changes.append(
+            Change(
+                pass_name=self.pass_name,
+                where=Where(scope.path, node_label(node), "If", version),
+                serialised_before=node.SerializeToString(),
+                version_before=version,
+                serialised_after=None,
+                version_after=version,
+                opset=opset,
+                emitted=tuple(item.op_type for item in written),
+                reason=reason,
+                exactness=Exactness.EXACT,
+                serialised_helpers=tuple(item.SerializeToString() for item in written),
+                serialised_constants=(),
+            )
         )
 
 
