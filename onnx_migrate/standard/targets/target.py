@@ -135,17 +135,10 @@ class Target:
         return Knowledge.READ if self.table.extent == "any" and of_standard else Knowledge.UNKNOWN
 
     def newest_version(self, domain: str, operator: str) -> int | None:
-        """Return the newest version of an operator that it takes, None if no bound is known.
-
-        A list that was read names the version with which an operator came; one that differs from it in element types only is
-        taken too.
-        """
-        versions = (
-            row.newest
-            if row.measured or row.newest is None
-            else newest_but_for_types(domain, operator, row.newest)
-            for row in self.rows_of(domain, operator)
-        )
+        """Return the newest version of an operator that it takes, None if no bound is known."""
+        versions = (row.newest for row in self.rows_of(domain, operator))
+        if self.table.later_types:
+            versions = (last and newest_but_for_types(domain, operator, last) for last in versions)
         return min((version for version in versions if version is not None), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> int | None:
