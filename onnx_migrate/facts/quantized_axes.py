@@ -13,7 +13,7 @@ import onnx
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import all_nodes, node_label
+from onnx_migrate.model.graphs import all_nodes, bodies, initializer_types, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
@@ -30,8 +30,10 @@ Shape = tuple[int | None, ...]
 
 def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
     """Yield the nodes whose scales do not fit their axis, each with what is wrong, as far as shapes are known."""
-    if not any(_is_asked(node) for node in all_nodes(model.proto)):
-        return
+    asked = [node for node in all_nodes(model.proto) if _is_asked(node)]
+    stored = _stored(model.proto) if asked else {}
+    if all(_fits_as_stored(node, stored) for node in asked):
+        return  # as of most models, so that no types need to be inferred
     tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
     for top, (_, opset) in zip(tops, body_opsets(model.proto), strict=True):
         for scope in top.nested() if (opset or 0) >= _AXIS_SINCE else ():
@@ -41,18 +43,46 @@ def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
                     yield Where(scope.path, node_label(node), node.op_type, opset), reason
 
 
+def _stored(proto: onnx.ModelProto) -> dict[str, Shape]:
+    """Return the shapes of the tensors that a model stores, by name."""
+    shapes: dict[str, Shape] = {}
+    for located in bodies(proto):
+        if isinstance(located.body, onnx.GraphProto):
+            shapes.update((name, dims) for name, _, dims in initializer_types(located.body))
+    for node in all_nodes(proto):
+        if node.op_type == "Constant" and node.output and node.attribute and node.attribute[0].HasField("t"):
+            shapes[node.output[0]] = tuple(node.attribute[0].t.dims)
+    return shapes
+
+
+def _fits_as_stored(node: onnx.NodeProto, stored: dict[str, Shape]) -> bool:
+    """Return whether a node has one scale, or stored data that its stored scales fit."""
+    data, scales = map(stored.get, node.input[:2])
+    if scales is None or any(item.ref_attr_name for item in node.attribute):
+        return False
+    if data is None:
+        block = any(item.name == "block_size" and item.i for item in node.attribute)
+        return not block and scales in ((), (1,))
+    return _misfit(node, data, scales) is None
+
+
 def _is_asked(node: onnx.NodeProto) -> bool:
     return node.op_type in _OPERATORS and is_onnx(node.domain) and len(node.input) > 1
 
 
 def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
-    attributes = {item.name: item for item in node.attribute}
     if any(item.ref_attr_name for item in node.attribute):
         return None
     data, scales = (scope.value_type(name).shape for name in node.input[:2])
+    return None if data is None or scales is None or None in scales else _misfit(node, data, scales)
+
+
+def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
+    """Return how scales do not fit the axis of their data, None where they do."""
+    attributes = {item.name: item for item in node.attribute}
     axis = attributes["axis"].i if "axis" in attributes else 1
     block = attributes["block_size"].i if "block_size" in attributes else 0
-    if data is None or scales is None or None in scales or not -len(data) <= axis < len(data):
+    if not -len(data) <= axis < len(data):
         return None
     if not block and scales in ((), (1,)):
         return None
