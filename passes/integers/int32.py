@@ -148,22 +148,16 @@ class Int32(Pass):
         log.record_fact("", "", written)
         log.note(self.name, "int32", written.text)
 
-    def _tell(
-        self, log: ChangeLog, code: str, text: str, *, subject: str = "", severity: str = "info"
-    ) -> None:
-        """Add a note unless an earlier round has told the same."""
-        if all((note.code, note.message) != (code, text) for note in log.notes):
-            log.note(self.name, code, text, subject=subject, severity=severity)
-
     def _report_kept(self, plan: Plan, log: ChangeLog) -> None:
         for reason, steps in plan.kept_by_reason.items():
             names = first_of([repr(node_label(step.node)) for step in steps], _SHOWN)
-            self._tell(
-                log,
+            log.note(
+                self.name,
                 "kept-int64",
                 f"{count_and_verb(len(steps), 'node', 'keep')} int64, as {reason}: {names}",
                 subject=node_label(steps[0].node),
                 severity="warning",
+                once=True,
             )
 
     def _report_outputs(self, graph: Frame, ranges: Ranges, log: ChangeLog) -> frozenset[str]:
@@ -176,16 +170,17 @@ class Int32(Pass):
         }
         for name, value in beyond.items():
             text = f"output {name!r}, {_limits(value, ranges)}, may be beyond int32 and keeps int64"
-            self._tell(log, "kept-int64", text, subject=name, severity="warning")
+            log.note(self.name, "kept-int64", text, subject=name, severity="warning", once=True)
         return frozenset(beyond)
 
     def _report_assumed(self, plan: Plan, ranges: Ranges, log: ChangeLog) -> None:
         if ranges.assumed:
-            self._tell(
-                log,
+            log.note(
+                self.name,
                 "assumed-indices",
                 f"indices are taken to lie within their axis, as the original fails elsewhere:"
                 f" {count_of(len(ranges.assumed), 'value')}, {_names(ranges.assumed)}",
+                once=True,
             )
         wrapping = {
             value
@@ -195,17 +190,19 @@ class Int32(Pass):
             if ranges.reads_low_bits(step, place)
         }
         if wrapping:
-            self._tell(
-                log,
+            log.note(
+                self.name,
                 "assumed-wrapping",
                 f"{count_of(len(wrapping), 'value')} may be beyond int32 on the way to a number that is not: sums and"
                 f" products were taken to wrap around there, as ONNX Runtime's do: {_names(wrapping)}",
+                once=True,
             )
         if self.ports:
-            self._tell(
-                log,
+            log.note(
+                self.name,
                 "assumed-int32",
                 "inputs of int64 were taken to have numbers of int32 alone, as asked for",
+                once=True,
             )
 
 
