@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 __all__ = [
     "collected_remarks",
+    "count_and_verb",
     "count_of",
     "did_you_mean",
     "first_of",
@@ -31,6 +32,16 @@ def count_of(number: int, noun: str) -> str:
         return f"{number} {noun}"
     head, of, rest = noun.partition(" of ")
     return f"{number} {_IRREGULAR.get(head, f'{head}s')}{of}{rest}"
+
+
+_SINGULAR = {"are": "is", "do": "does", "have": "has", "were": "was"}
+
+
+def count_and_verb(number: int, noun: str, verb: str) -> str:
+    """Return a number, its noun and what that does, as in "1 node computes" and "2 nodes compute"; the verb is in the plural."""
+    head, space, rest = verb.partition(" ")
+    singular = _SINGULAR.get(head, f"{head}s") + space + rest
+    return f"{count_of(number, noun)} {singular if number == 1 else verb}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -69,7 +80,8 @@ _RUN = re.compile(rf"\S{{{_LONGEST + 1},}}")
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: terminals obey them, and a line feed makes a line of a name
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that reorder the text around them
-    "\u2028\u2029\ud800-\udfff]"  # separators of lines, and bytes of names that are not UTF-8
+    "\u2028\u2029\ud800-\udfff"  # separators of lines, and bytes of names that are not UTF-8
+    "\ufffe\uffff]"  # no characters: XML 1.0 forbids them
 )
 
 

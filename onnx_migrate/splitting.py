@@ -83,6 +83,7 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
             for node in graph.node
             if any(node_label(inner) in labels for inner in nested_nodes([node]))
             for name in node.output
+            if name
         }
         places = _places(graph, heads)
         found |= {name for at in places for name in graph.node[at].output if name}

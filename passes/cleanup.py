@@ -125,7 +125,7 @@ class Cleanup(Pass):
         """Drop entries that are repeated or without a type, and those of inputs, outputs, initializers and no value."""
         if not graph.value_info:
             return
-        known = {name for node in graph.node for name in node.output}
+        known = {name for node in graph.node for name in node.output if name}
         known.difference_update(value.name for value in (*graph.input, *graph.output))
         known -= initializer_names(graph)
         kept = []

@@ -44,6 +44,9 @@ def default_pipeline(options: Options) -> list[Pass]:
         passes.append(FixValues(values=options.fix_values))
     if options.fix is not None or options.static:
         passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
+    dynamic = options.dynamic is not None or bool(options.dynamic_batch)
+    if not dynamic:
+        passes += _known_branches(options)
     passes += migrations(options)
     if options.resize_intent or any(item.name == "migrate_opset" for item in passes):
         passes.append(_exporter_intent(options))
@@ -52,11 +55,12 @@ def default_pipeline(options: Options) -> list[Pass]:
         DeclaredShapes(),
         OpenDims(),
     ]
-    if options.dynamic is not None or options.dynamic_batch:
+    if dynamic:
         from .dynamic_dims import DynamicDims
 
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
+        passes += _known_branches(options)  # a condition may follow from a size that was fixed until now
     passes += [*lowerings(options), *_quantized(options), *_standard(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
     passes += [
@@ -79,6 +83,15 @@ def default_pipeline(options: Options) -> list[Pass]:
         always = options.ir_version is None  # a model whose header alone was wrong is left as it is
         passes.append(_simplify(options, always=always))
     return passes
+
+
+def _known_branches(options: Options) -> list[Pass]:
+    """Return the pass that replaces Ifs of known conditions by their branches, for runtimes and for static models."""
+    if not options.targets and not options.static and options.control_flow:
+        return []
+    from .control_flow.known_branches import KnownBranches
+
+    return [KnownBranches()]
 
 
 def _cut(options: Options) -> list[Pass]:

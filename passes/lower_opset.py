@@ -73,10 +73,11 @@ class LowerOpset(Pass):
         if self.targets is None:
             return self.opset
         from .targets.runtime_faults import bound_opset
+        from .targets.written_versions import written_bound
 
-        return bound_opset(
-            model.proto, self.targets, min(self.opset, newest_onnx_opset(model.proto)), log, self.name
-        )
+        newest = min(self.opset, newest_onnx_opset(model.proto))
+        bound = bound_opset(model.proto, self.targets, newest, log, self.name)
+        return min(bound, written_bound(model, self.targets, bound, log, self.name))
 
     def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
         """Lower to an opset, or to the nearest one where that will do."""

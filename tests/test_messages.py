@@ -7,7 +7,16 @@ import threading
 import pytest
 
 from onnx_migrate.errors import CannotMigrate, Where
-from onnx_migrate.messages import collected_remarks, count_of, listed, markup_of, printable, remark, size_text
+from onnx_migrate.messages import (
+    collected_remarks,
+    count_and_verb,
+    count_of,
+    listed,
+    markup_of,
+    printable,
+    remark,
+    size_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +32,20 @@ from onnx_migrate.messages import collected_remarks, count_of, listed, markup_of
 )
 def test_the_noun_fits_the_number(number: int, noun: str, text: str) -> None:
     assert count_of(number, noun) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "verb", "text"),
+    [
+        (1, "compute", "1 node computes"),
+        (2, "compute", "2 nodes compute"),
+        (1, "are written", "1 node is written"),
+        (0, "have", "0 nodes have"),
+        (1, "have", "1 node has"),
+    ],
+)
+def test_the_verb_fits_the_number(number: int, verb: str, text: str) -> None:
+    assert count_and_verb(number, "node", verb) == text
 
 
 def test_names_in_a_sentence() -> None:
@@ -46,6 +69,7 @@ def test_a_size_has_a_unit(size: int, text: str) -> None:
         ("\x9b31m", r"\x9b31m"),
         ("abc\u202etxt.exe", r"abc\u202etxt.exe"),
         ("name\udcff", r"name\udcff"),
+        ("name\uffff\ufffe", r"name\uffff\ufffe"),
     ],
 )
 def test_what_a_terminal_obeys_is_escaped(text: str, shown: str) -> None:

@@ -9,9 +9,18 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import IllegalModel, InvalidModel
-from onnx_migrate.model.graphs import all_nodes, bodies, function_key, initializer_names, node_label
+from onnx_migrate.facts.quantized_axes import axis_faults
+from onnx_migrate.model.graphs import (
+    all_nodes,
+    bodies,
+    default_graphs,
+    function_key,
+    initializer_names,
+    node_label,
+)
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.mending import mend, uncalled_faults
+from onnx_migrate.model.mending.default_graphs import bind_default_graphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.model.validity.fault import Fault
@@ -23,6 +32,7 @@ from onnx_migrate.model.validity.tensors import Array, IntArray
 from onnx_migrate.model.validity.tolerated import tolerated
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_calls, other_opset
+from onnx_migrate.rewrite.unknown_operators import has_unknown_operators, write_unknown_operators
 from onnx_migrate.standard.ir_versions import IrFeature
 from onnx_migrate.standard.opsets import imported, owners
 from onnx_migrate.standard.schema import is_onnx
@@ -66,12 +76,36 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
         given, model = model.proto, model.copy()
         model.as_given = given
         mended = mend(model.proto, _length_of(model), _reader(model))
+        if any(item.unread for item in mended):
+            model.as_given = None  # the proof starts from the mended model
         for left in _structure_faults(model):
             raise left.error()
         if log is not None:
-            for subject, reason in mended:
-                log.note("load", "mended", reason, subject=subject, severity="warning")
+            for item in mended:
+                log.note("load", "mended", item.reason, subject=item.subject, severity="warning")
     check_growth(model.proto)
+    if any(True for function in model.proto.functions for _ in default_graphs(function)):
+        given = model.as_given or model.proto
+        model = model.copy()
+        model.as_given = given
+        for path in bind_default_graphs(model.proto):
+            if log is not None:
+                reason = (
+                    f"{path}: graphs that are defaults of its attributes stand where its nodes refer to them"
+                )
+                log.note("load", "attribute-defaults", reason, subject=path)
+    if not strict and has_unknown_operators(model.proto):
+        model = model.copy()  # no runtime has the operators, so the proof starts from what they mean
+        for subject, reason in write_unknown_operators(model):
+            if log is not None:
+                log.note("load", "mended", reason, subject=subject, severity="warning")
+    for where, reason in axis_faults(model):
+        raise InvalidModel(
+            f"not a valid ONNX model: {reason}",
+            code="invalid-node",
+            where=where,
+            hint="correct the axis, or the shape of the scale; no runtime runs the node",
+        )
     return model
 
 

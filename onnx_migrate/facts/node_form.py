@@ -71,13 +71,13 @@ def node_forms(model: Model) -> Iterator[NodeForm]:
                 if node.op_type in _OF_SHAPES or (
                     node.input and not may_hold_graphs(node.domain, node.op_type) and not set(kinds) & {"x"}
                 ):
-                    fixed.update(node.output)
+                    fixed.update(filter(None, node.output))
                 if called(node) not in functions and node.op_type != "Constant":
                     facts = _facts(node, scope, opset or 0, kinds, made)
                     if not ends.isdisjoint(node.output):
                         facts |= {LAST: "yes"} if fixed.isdisjoint(node.output) else {"end": "shape"}
                     yield NodeForm("" if is_onnx(node.domain) else node.domain, node.op_type, facts)
-                made.update(dict.fromkeys(node.output, node.op_type))
+                made.update(dict.fromkeys(filter(None, node.output), node.op_type))
 
 
 def _kind(name: str, scope: Scope, fixed: set[str]) -> str:

@@ -5,7 +5,7 @@ It runs in another process: it aborts the process for some nodes that are not va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +24,14 @@ from onnx_migrate.standard.schema import schema_generation
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["infer_node_outputs", "inference_refusal", "inferred_output", "is_unknown", "record_outputs"]
+__all__ = [
+    "infer_node_outputs",
+    "infer_types",
+    "inference_refusal",
+    "inferred_output",
+    "is_unknown",
+    "record_outputs",
+]
 
 _SECONDS, _MEMORY = 20.0, 1 << 29
 """What one node may take: thousands of times what it does."""
@@ -69,8 +76,10 @@ def is_unknown(known: ValueType, *, dims: bool = False) -> bool:
 
 def record_outputs(
     scope: Scope, node: onnx.NodeProto, opset: int, *, dims: bool = False, computed: Computed | None = None
-) -> None:
+) -> bool:
     """Enter the types of a node's outputs that are not known yet into the scope's types; what does not follow stays out.
+
+    Returns False where onnx's inference refuses the node.
 
     `opset` is the version of the node's domain whose form the node has; with `dims`, shapes that lack a dim are replaced too.
     `computed` returns the arrays of values that are no constants of the model and known all the same. Nodes with sub-graphs are
@@ -78,10 +87,10 @@ def record_outputs(
     """
     missing = {name for name in node.output if name and is_unknown(scope.value_type(name), dims=dims)}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
-        return
+        return True
     found = _inferred(scope, node, opset, computed)
     if isinstance(found, str):
-        return
+        return False
     for name, type_ in zip(node.output, found, strict=True):
         if (
             name in missing
@@ -91,6 +100,7 @@ def record_outputs(
             known = scope.value_type(name)
             keeps = known.shape is not None and not (dims and type_.shape is not None)
             scope.record_type(name, replace(known, dtype=type_.dtype) if keeps else type_)
+    return True
 
 
 def inferred_output(scope: Scope, node: onnx.NodeProto, name: str, opset: int) -> ValueType | None:
@@ -106,6 +116,20 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
     """
     found = _inferred(scope, node, opset)
     return f"is refused by onnx's inference: {found}" if isinstance(found, str) else None
+
+
+def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -> list[ValueType | None]:
+    """Return the types of the outputs of a node that is in no model, from those of its inputs; [] where onnx refuses it."""
+    question = _Question(
+        node.op_type,
+        node.domain,
+        opset,
+        tuple([attribute.SerializeToString() for attribute in node.attribute]),
+        tuple([(known, b"") for known in inputs]),
+        tuple([bool(name) for name in node.output]),
+    )
+    found = _answer(question)
+    return [] if isinstance(found, str) else list(found)
 
 
 def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed | None = None) -> _Answer:

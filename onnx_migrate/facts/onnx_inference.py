@@ -204,7 +204,7 @@ def _rename(nodes: Sequence[onnx.NodeProto], typed: Set[str]) -> None:
         of_others = node.domain not in ("", "ai.onnx", "ai.onnx.ml")
         fragile = node.op_type in FRAGILE and node.domain == "ai.onnx.ml" and not set(node.input) <= typed
         if fragile or of_others or unknown.intersection(node.input[:1]):
-            unknown.update(node.output)
+            unknown.update(filter(None, node.output))
             fragile |= _DEQUANTIZES and node.op_type == "DequantizeLinear"
         if fragile:
             node.op_type += "_of_unknown_type"

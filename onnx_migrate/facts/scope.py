@@ -22,6 +22,7 @@ from onnx_migrate.model.graphs import (
     inputs_of_each,
     nested_bodies,
     output_names,
+    producers,
     subgraph_path,
     subgraphs,
 )
@@ -220,7 +221,7 @@ class Scope:
     @cached_property
     def makers(self) -> dict[str, onnx.NodeProto]:
         """The nodes of the body by what they make, at the time when this was asked for first."""
-        return {name: node for node in self.body.node for name in node.output}
+        return producers(self.body)
 
     def is_read(self, name: str) -> bool:
         """Return whether a node of the body or of its sub-graphs reads a value, or it is an output of one of these.

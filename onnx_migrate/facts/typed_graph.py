@@ -121,7 +121,8 @@ class _Reader:
         )
         inside: list[Frame] = []
         for declared in body.input:
-            self._add(frame, declared.name)
+            if declared.name:
+                self._add(frame, declared.name)
         for tensor in body.initializer:
             if tensor.name not in frame.values or not self._overridable:
                 self._add(frame, tensor.name, tensor)

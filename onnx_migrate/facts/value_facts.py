@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import helper
 
+from onnx_migrate.facts.foreign_types import foreign_types
+from onnx_migrate.facts.kept_dims import kept_dims, merged
 from onnx_migrate.facts.node_inference import is_unknown, record_outputs
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import Array, PartialArray, attributes_of, propagate
@@ -39,12 +41,6 @@ _LARGEST_RANK, _LARGEST_DIM = 2, 64
 
 _SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 """Operators with the index of the input that holds the shape of their output."""
-_LABELS = {
-    "values_floats": TensorProto.FLOAT,
-    "values_int64s": TensorProto.INT64,
-    "values_strings": TensorProto.STRING,
-}
-"""Attributes of LabelEncoder that list what it gives out, with its element type."""
 
 _DEEP = 50
 """Nodes in a chain that are followed by recursion, which Python limits; longer ones are put in order first."""
@@ -143,16 +139,13 @@ class ValueFacts:
     def refine(self, node: onnx.NodeProto, opset: int) -> None:
         """Enter types and shapes of a node's outputs that are not known, if they follow from its inputs.
 
-        `opset` is the version of ai.onnx whose form the node has. Of nodes of other domains only LabelEncoder is looked at, which
-        the inference of the whole model leaves out (onnx_inference.py), and ArrayFeatureExtractor, of which it knows no sizes.
+        `opset` is the version of ai.onnx whose form the node has. What nodes of other domains give out follows by
+        `foreign_types`, as onnx's inference of the model leaves them out or knows no sizes.
         """
-        if node.domain == "ai.onnx.ml" and node.op_type == "LabelEncoder":
-            _refine_label_encoder(self.scope, node)
+        if not is_onnx(node.domain):
+            self._refine_foreign(node)
             return
-        if node.domain == "ai.onnx.ml" and node.op_type == "ArrayFeatureExtractor":
-            _refine_feature_extractor(self.scope, node)
-            return
-        if not is_onnx(node.domain) or not any(
+        if not any(
             name and is_unknown(self.scope.value_type(name), dims=self.all_dims) for name in node.output
         ):
             return
@@ -164,8 +157,40 @@ class ValueFacts:
                 if dtype is None and at:
                     dtype = self.scope.value_type(node.input[0]).dtype
                 self.scope.record_type(node.output[0], ValueType(dtype, shape))
+                self._complete(node, opset)
                 return
-        record_outputs(self.scope, node, opset, dims=self.all_dims, computed=self.value)
+        if record_outputs(self.scope, node, opset, dims=self.all_dims, computed=self.value):
+            self._complete(node, opset)
+
+    def _refine_foreign(self, node: onnx.NodeProto) -> None:
+        inputs = [self.scope.value_type(name) if name else ValueType() for name in node.input]
+        for name, found in zip(node.output, foreign_types(node, inputs), strict=True):
+            known = self.scope.value_type(name)
+            if not name or found is None or not is_unknown(known, dims=True):
+                continue
+            shape = merged(found.shape, known.shape)
+            dtype = found.dtype or known.dtype
+            self.scope.record_type(name, replace(found, dtype=dtype, shape=shape, symbols=known.symbols))
+
+    def _complete(self, node: onnx.NodeProto, opset: int) -> None:
+        """Enter the dims that onnx's inference does not find: those of axes that a node does not name."""
+        open_outputs = [
+            name
+            for name in node.output
+            if name and is_unknown(self.scope.value_type(name), dims=self.all_dims)
+        ]
+        if not open_outputs:
+            return
+        shapes = [self.scope.value_type(name).shape if name else None for name in node.input]
+        dims = kept_dims(node, opset, shapes, self.partial)
+        for name in open_outputs if dims is not None else ():
+            known = self.scope.value_type(name)
+            dtype = known.dtype
+            if dtype is None and name == node.output[0]:
+                dtype = self.scope.value_type(node.input[0]).dtype
+            shape = merged(known.shape, dims)
+            if shape != known.shape or dtype != known.dtype:
+                self.scope.record_type(name, replace(known, dtype=dtype, shape=shape))
 
     def _is_given(self, name: str) -> bool:
         """Return whether onnx's inference of a node is given a shape, so that it finds what -1 and 0 stand for."""
@@ -314,25 +339,3 @@ class ValueFacts:
         shape = shape[start:end]
         values = np.array([size or 0 for size in shape], np.int64)
         return PartialArray(values, np.array([size is not None for size in shape], bool))
-
-
-def _refine_feature_extractor(scope: Scope, node: onnx.NodeProto) -> None:
-    """Enter what ONNX Runtime computes: the last axis has one element for each index, and there are two axes at least."""
-    known, indices = (scope.value_type(name) for name in node.input)
-    if known.shape and indices.shape is not None:
-        scope.record_type(node.output[0], ValueType(known.dtype, (*(known.shape[:-1] or (1,)), indices.size)))
-
-
-def _refine_label_encoder(scope: Scope, node: onnx.NodeProto) -> None:
-    """Enter the shape of the input, and the element type of the values that the attributes list."""
-    if not node.input or not node.output or scope.value_type(node.output[0]).dtype is not None:
-        return
-    known = scope.value_type(node.input[0])
-    dtype: int | None = next((_LABELS[a.name] for a in node.attribute if a.name in _LABELS), None)
-    for attribute in node.attribute:
-        if attribute.name == "values_tensor":
-            dtype = attribute.t.data_type
-        elif attribute.name == "classes_strings" and known.dtype is not None:
-            # Of version 1, which maps both ways.
-            dtype = TensorProto.INT64 if known.dtype == TensorProto.STRING else TensorProto.STRING
-    scope.record_type(node.output[0], replace(known, dtype=dtype))

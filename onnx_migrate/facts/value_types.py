@@ -109,7 +109,9 @@ class TypeTable:
             body = body[:-3]
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
-        """Enter the type of a value that a rewrite has added to a body."""
+        """Enter the type of a value that a rewrite has added to a body; an output that is left out has none."""
+        if not name:
+            return
         self.lookup(function, body, name)  # what inference finds must not overwrite the entry
         self._tables.setdefault((function, body), {})[name] = known
 
@@ -163,6 +165,7 @@ class TypeTable:
                 found[value.name] = seen[key]
             for name, dtype, dims in initializer_types(graph):
                 found[name] = ValueType(dtype, dims)
+            found.pop("", None)  # onnxsim declares the outputs that a node leaves out
             table = self._tables.setdefault((function, position), {})
             for name, known in found.items():
                 table[name] = table[name].meet(known) if name in table else known
@@ -177,6 +180,7 @@ class TypeTable:
             own = {value.name: value.type for value in (*graph.input, *graph.output, *graph.value_info)}
             for name, dtype, dims in initializer_types(graph):
                 own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
+            own.pop("", None)
             outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
             types = visible[position] = outer.new_child(own)
             for node in graph.node:
@@ -241,7 +245,7 @@ def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:
-    """Return what is known of a value's type; nothing for a map or a sparse tensor, no shape of more than MOST_AXES axes."""
+    """Return what is known of a value's type; nothing for a sparse tensor, no shape of more than MOST_AXES axes."""
     if type_.WhichOneof("value") != "tensor_type":
         return ValueType(container=_text(type_))
     tensor = type_.tensor_type
@@ -262,8 +266,14 @@ def _named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(type_: onnx.TypeProto) -> str:
-    """Return a type as schemas write it, "" for one that is not known in full or is no tensor, sequence or optional."""
+    """Return a type as schemas write it, "" for one that is not known in full or is sparse."""
     kind = type_.WhichOneof("value")
+    if kind == "map_type":
+        key, value = type_.map_type.key_type, _text(type_.map_type.value_type)
+        named = (
+            onnx.TensorProto.DataType.Name(key).lower() if key in onnx.TensorProto.DataType.values() else ""
+        )
+        return f"map({named},{value})" if named and value else ""
     if kind == "tensor_type":
         dtype = type_.tensor_type.elem_type
         return type_text(dtype) if dtype and dtype in onnx.TensorProto.DataType.values() else ""

@@ -29,9 +29,12 @@ __all__ = [
     "all_nodes",
     "bodies",
     "called",
+    "default_graphs",
+    "default_path",
     "directly_inside",
     "fed_inputs",
     "function_key",
+    "function_nodes",
     "function_path",
     "initializer_names",
     "initializer_types",
@@ -60,6 +63,9 @@ Body = onnx.GraphProto | onnx.FunctionProto
 BodyKey = tuple[int | str, ...]
 """Position of a body in a main graph or function: () is that itself; each sub-graph appends the index of its node,
 the attribute's name, and its place among the attribute's graphs (0 for a single graph)."""
+
+_NO_NODE = -1
+"""Stands in a BodyKey for the index of a node where a graph is the default value of a function's attribute."""
 
 FunctionKey = tuple[str, str, str]
 """A local function's domain, name and overload."""
@@ -108,13 +114,18 @@ def uncalled_functions(proto: onnx.ModelProto) -> set[FunctionKey]:
     while waiting:
         function = functions.pop(waiting.pop(), None)
         if function is not None:
-            waiting += [called(node) for node in nested_nodes(function.node)]
+            waiting += [called(node) for node in function_nodes(function)]
     return set(functions)
 
 
 def function_path(function: onnx.FunctionProto) -> str:
     """Return the path of a local function's body, as messages show it."""
     return f"function {function.domain}:{function.name}"
+
+
+def default_path(function: onnx.FunctionProto, attribute: str, place: int) -> str:
+    """Return the path of a graph that is the default value of a function's attribute; `place` as in a BodyKey."""
+    return f"{function_path(function)}:{attribute}{f'[{place}]' if place else ''}"
 
 
 def node_label(node: onnx.NodeProto) -> str:
@@ -133,7 +144,13 @@ def subgraphs(node: onnx.NodeProto) -> Iterable[tuple[str, int, onnx.GraphProto]
 
 
 def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
-    for attribute in node.attribute:
+    return _attribute_graphs(node.attribute)
+
+
+def _attribute_graphs(
+    attributes: Iterable[AttributeProto],
+) -> Iterator[tuple[str, int, onnx.GraphProto]]:
+    for attribute in attributes:
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.name, 0, attribute.g
         elif attribute.type == AttributeProto.GRAPHS:
@@ -154,11 +171,16 @@ def may_hold_graphs(domain: str, operator: str) -> bool:
 def bodies(proto: onnx.ModelProto) -> Iterator[LocatedBody]:
     """Yield every body of a model: the main graph, then each local function, each before the sub-graphs inside it.
 
+    The default graphs of a function's attributes follow it.
+
     Sub-graphs of a body are looked up after it was yielded, so its list of nodes may be edited in the meantime.
     """
     yield from _located(proto.graph, "graph", (), proto)
     for function in proto.functions:
         yield from _located(function, function_path(function), (), function)
+        for attribute, place, graph in default_graphs(function):
+            path = default_path(function, attribute, place)
+            yield from _located(graph, path, (_NO_NODE, attribute, place), function)
 
 
 def _located(
@@ -214,7 +236,22 @@ def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     """Yield every node of a model: of the main graph, of local functions, and of sub-graphs."""
     yield from nested_nodes(proto.graph.node)
     for function in proto.functions:
-        yield from nested_nodes(function.node)
+        yield from function_nodes(function)
+
+
+def default_graphs(function: onnx.FunctionProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
+    """Yield the graphs that are default values of a function's attributes, as `subgraphs` does those of a node.
+
+    They read the values of the function in which a node refers to the attribute.
+    """
+    return _attribute_graphs(function.attribute_proto) if function.attribute_proto else iter(())
+
+
+def function_nodes(function: onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of a function as `nested_nodes` does, then those of the default graphs of its attributes."""
+    yield from nested_nodes(function.node)
+    for _, _, graph in default_graphs(function):
+        yield from nested_nodes(graph.node)
 
 
 def nested_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -242,6 +279,7 @@ def names_read(node: onnx.NodeProto) -> list[str]:
     for _, _, graph in _graphs(node):
         own = {value.name for value in graph.input} | initializer_names(graph)
         own.update(name for inner in graph.node for name in inner.output)
+        own.add("")
         names.extend(name for inner in graph.node for name in names_read(inner) if name not in own)
         names.extend(value.name for value in graph.output if value.name not in own)
     return names

@@ -18,7 +18,7 @@ from onnx_migrate.model.graphs import (
     outputs_of_each,
 )
 
-__all__ = ["sort_model"]
+__all__ = ["sort_body", "sort_model"]
 
 _SHOWN = 5
 """How many nodes of a cycle a message names."""
@@ -30,11 +30,11 @@ def sort_model(proto: onnx.ModelProto) -> list[str]:
     A body that is sorted keeps its order, as onnx/docs/IR.md, "Graphs", requires of every model. Raises InvalidModel:
     `cycle` if there is no such order, `not-ssa` if two nodes of a body produce one value.
     """
-    return [located.path for located in bodies(proto) if _sort(located)]
+    return [located.path for located in bodies(proto) if sort_body(located)]
 
 
-def _sort(located: LocatedBody) -> bool:
-    """Sort one body in place; return whether it had to be."""
+def sort_body(located: LocatedBody) -> bool:
+    """Sort one body in place, as `sort_model` does; return whether it had to be."""
     nodes = located.body.node
     producer: dict[str, int] = {}
     for index, made in enumerate(outputs_of_each(nodes)):

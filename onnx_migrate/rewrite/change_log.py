@@ -142,9 +142,18 @@ class ChangeLog:
         return [fact for (type_, _, _), fact in self.facts.items() if type_ is kind]
 
     def note(
-        self, pass_name: str, code: str, message: str, *, subject: str = "", severity: str = "info"
+        self,
+        pass_name: str,
+        code: str,
+        message: str,
+        *,
+        subject: str = "",
+        severity: str = "info",
+        once: bool = False,
     ) -> None:
-        """Add a `Note`."""
+        """Add a `Note`; with `once`, unless an earlier one has its code and message, as of a pass that runs again."""
+        if once and any((note.code, note.message) == (code, message) for note in self.notes):
+            return
         self.notes.append(Note(pass_name, code, message, subject, severity))
 
     def trial(self) -> Attempt:

@@ -45,6 +45,7 @@ class _BodyUses:
             if isinstance(inner, onnx.GraphProto):
                 self.reads.update(value.name for value in inner.input)
             self.reads.update(chain.from_iterable(inputs_of_each(inner.node)))
+        del self.reads[""]  # an input that is left out reads no output that is left out
 
     @cached_property
     def producers(self) -> dict[str, list[tuple[Body, onnx.NodeProto | None]]]:
@@ -57,7 +58,7 @@ class _BodyUses:
                 for sparse in inner.sparse_initializer:
                     found.setdefault(sparse.values.name, []).append((inner, None))
             for node in inner.node:
-                for name in node.output:
+                for name in filter(None, node.output):
                     found.setdefault(name, []).append((inner, node))
         return found
 

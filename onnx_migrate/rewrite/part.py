@@ -82,7 +82,7 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     entering = [types.declared(name) for name in ends.inputs]
     entering += [value for value in graph.input if value.name in read and value.name not in ends.inputs]
     leaving = [types.declared(name) for name in ends.outputs]
-    inner = {name for node in kept for name in node.output} - set(ends.outputs)
+    inner = {name for node in kept for name in node.output if name} - set(ends.outputs)
     _replace(graph.node, kept)
     _replace(graph.input, entering)
     _replace(graph.output, leaving)

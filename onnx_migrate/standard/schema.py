@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import _lru_cache_wrapper, cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import onnx
@@ -31,7 +32,9 @@ __all__ = [
     "declared_operators",
     "forget_schemas",
     "is_onnx",
+    "newest_but_for_types",
     "newest_opset",
+    "required_outputs",
     "same_domain",
     "schema_cache",
     "schema_generation",
@@ -303,6 +306,43 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if form.since_version >= _CONSTANT_FORMS and form.name == "Constant" and len(node.attribute) != 1:
         return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
     return None
+
+
+@schema_cache
+def required_outputs(domain: str, operator: str) -> frozenset[int]:
+    """Return the places of the outputs that an operator has in each of its versions; neither optional nor variadic ones."""
+    single = defs.OpSchema.FormalParameterOption.Single
+    places: frozenset[int] | None = None
+    for schema in _schemas("" if is_onnx(domain) else domain, operator):
+        own = frozenset(place for place, output in enumerate(schema.outputs) if output.option == single)
+        places = own if places is None else places & own
+    return places or frozenset()
+
+
+@schema_cache
+def newest_but_for_types(domain: str, operator: str, version: int) -> int:
+    """Return the newest version of an operator that differs from `version` in element types only, as Relu-14 from Relu-6.
+
+    Their schemas have the same texts, attributes, inputs and outputs.
+    """
+    schemas = list(_schemas("" if is_onnx(domain) else domain, operator))[::-1]
+    newest = version
+    for older, newer in pairwise(schemas):
+        if older.since_version == newest and not newer.deprecated and _texts(older) == _texts(newer):
+            newest = newer.since_version
+    return newest
+
+
+def _texts(schema: defs.OpSchema) -> tuple[object, ...]:
+    """Return all that a schema says but for element types."""
+    attributes = [
+        (name, own.type, own.required, str(own.default_value), " ".join(own.description.split()))
+        for name, own in sorted(schema.attributes.items())
+    ]
+    formal = [
+        (own.name, own.option, " ".join(own.description.split())) for own in (*schema.inputs, *schema.outputs)
+    ]
+    return " ".join((schema.doc or "").split()), attributes, formal
 
 
 def _span(low: int, high: int) -> str:

@@ -86,6 +86,8 @@ class Prover:
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
         if not proof.holds:
+            if not verdict.comparable:
+                return Proof(verdict)  # the original does not run either: that says nothing of its dims
             blocker = proof.blocker
             where = (
                 Where(node=blocker.node, operator=blocker.operator) if blocker and blocker.operator else None

@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.facts.shape_arithmetic import attributes_of
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_and_verb, count_of
 from onnx_migrate.model.graphs import names_read, nested_nodes, output_names, subgraphs
 
 from .cost import multiplications
@@ -56,7 +56,7 @@ class _Rounds:
         written = self.at.rw.preceding[self.start :]
         cost = sum(multiplications(node, self.at.rw) for node in written)
         self.at.expanded(
-            f"{why}: its {count_of(self.count, 'round')} are written out, {cost:,} multiplications",
+            f"{why}: its {count_and_verb(self.count, 'round', 'are')} written out, {cost:,} multiplications",
             self.start,
         )
 
@@ -68,7 +68,7 @@ def _split(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.Node
     for node in graph.node:
         random = any(inner.op_type in RANDOM for inner in nested_nodes([node]))
         if random or not changing.isdisjoint(names_read(node)):
-            changing.update(node.output)
+            changing.update(filter(None, node.output))
             others.append(node)
         else:
             same.append(node)

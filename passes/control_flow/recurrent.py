@@ -16,7 +16,7 @@ import onnx
 
 from onnx_migrate.engine.steps.formula import Value
 from onnx_migrate.facts.shape_arithmetic import attributes_of
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_and_verb, count_of
 from onnx_migrate.rewrite.change_log import Exactness
 
 from .cost import multiplications
@@ -206,7 +206,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         y = [at.op.Transpose(at.value(name), perm=perm).name for name, perm in zip(y, perms, strict=False)]
     at.rw.exactness = Exactness.EQUIVALENT
     cost = sum(multiplications(item, at.rw) for item in at.rw.preceding[start:])
-    at.expanded(f"its {count_of(shape[0], 'step')} are written out, {cost:,} multiplications", start)
+    at.expanded(f"its {count_and_verb(shape[0], 'step', 'are')} written out, {cost:,} multiplications", start)
     return list(y)
 
 

@@ -15,7 +15,7 @@ from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.messages import count_of, first_of
+from onnx_migrate.messages import count_and_verb, count_of, first_of
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -43,6 +43,27 @@ _CLAMPED = {"Slice": (1, 2)}
 
 _STAYING = {"Pad": (3,)}
 """Inputs that stay int64 though the schema takes int32: onnx's inference reads the axes of Pad as int64 (1.23)."""
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """The fact of how many nodes compute in int32, and of the constants and Casts that were written for it."""
+
+    nodes: int
+    constants: int
+    casts: int
+
+    @property
+    def text(self) -> str:
+        """The counts in a sentence."""
+        return (
+            f"{count_and_verb(self.nodes, 'node', 'compute')} in int32 what was int64;"
+            f" {count_of(self.constants, 'constant')} and {count_of(self.casts, 'Cast')} were written for it"
+        )
+
+    def with_more(self, other: Narrowed) -> Narrowed:
+        """Return the counts of both."""
+        return Narrowed(self.nodes + other.nodes, self.constants + other.constants, self.casts + other.casts)
 
 
 @register_pass
@@ -88,19 +109,14 @@ class Int32(Pass):
         self._report_kept(plan, log)
         staying = self._report_outputs(frames[0], ranges, log) if self.interface else frozenset[str]()
         if hoisted:
-            text = f"Casts were moved in front of {count_of(hoisted, 'node')} that move numbers which may be beyond int32"
+            text = f"Casts now stand in front of nodes that move numbers beyond int32: {count_of(hoisted, 'node')}"
             log.note(self.name, "hoisted-casts", text)
         if not plan.changes and not self.interface:
             return model
         written = write(
             frames, plan, names, _Stored(), model.weights, interface=self.interface, staying=staying
         )
-        log.note(
-            self.name,
-            "int32",
-            f"{count_of(len(plan.changes), 'node')} compute in int32 what was int64; {count_of(written.constants, 'constant')}"
-            f" and {count_of(written.casts, 'Cast')} were written for it",
-        )
+        self._report_written(Narrowed(len(plan.changes), written.constants, written.casts), log)
         self._report_assumed(plan, ranges, log)
         return model
 
@@ -111,7 +127,11 @@ class Int32(Pass):
 
     def _refuse(self, plan: Plan) -> None:
         step, reason = next(iter(plan.kept.items()))
-        others = f"; so do {count_of(len(plan.kept) - 1, 'more node')}" if len(plan.kept) > 1 else ""
+        others = (
+            f"; {count_and_verb(len(plan.kept) - 1, 'more node', 'keep')} it too"
+            if len(plan.kept) > 1
+            else ""
+        )
         raise CannotMigrate(
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
@@ -119,15 +139,25 @@ class Int32(Pass):
             hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
         )
 
+    def _report_written(self, written: Narrowed, log: ChangeLog) -> None:
+        """Tell of all rounds in one note: the pass runs again behind the simplifier, and for the ports."""
+        before = log.fact(Narrowed, "", "")
+        if before is not None:
+            log.notes[:] = [note for note in log.notes if note.message != before.text]
+            written = before.with_more(written)
+        log.record_fact("", "", written)
+        log.note(self.name, "int32", written.text)
+
     def _report_kept(self, plan: Plan, log: ChangeLog) -> None:
         for reason, steps in plan.kept_by_reason.items():
             names = first_of([repr(node_label(step.node)) for step in steps], _SHOWN)
             log.note(
                 self.name,
                 "kept-int64",
-                f"{count_of(len(steps), 'node')} {'keeps' if len(steps) == 1 else 'keep'} int64, as {reason}: {names}",
+                f"{count_and_verb(len(steps), 'node', 'keep')} int64, as {reason}: {names}",
                 subject=node_label(steps[0].node),
                 severity="warning",
+                once=True,
             )
 
     def _report_outputs(self, graph: Frame, ranges: Ranges, log: ChangeLog) -> frozenset[str]:
@@ -140,7 +170,7 @@ class Int32(Pass):
         }
         for name, value in beyond.items():
             text = f"output {name!r}, {_limits(value, ranges)}, may be beyond int32 and keeps int64"
-            log.note(self.name, "kept-int64", text, subject=name, severity="warning")
+            log.note(self.name, "kept-int64", text, subject=name, severity="warning", once=True)
         return frozenset(beyond)
 
     def _report_assumed(self, plan: Plan, ranges: Ranges, log: ChangeLog) -> None:
@@ -148,8 +178,9 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "assumed-indices",
-                f"{count_of(len(ranges.assumed), 'value')} that are read as indices were taken to lie within their axis, as the"
-                f" original fails where they do not: {_names(ranges.assumed)}",
+                f"indices are taken to lie within their axis, as the original fails elsewhere:"
+                f" {count_of(len(ranges.assumed), 'value')}, {_names(ranges.assumed)}",
+                once=True,
             )
         wrapping = {
             value
@@ -164,12 +195,14 @@ class Int32(Pass):
                 "assumed-wrapping",
                 f"{count_of(len(wrapping), 'value')} may be beyond int32 on the way to a number that is not: sums and"
                 f" products were taken to wrap around there, as ONNX Runtime's do: {_names(wrapping)}",
+                once=True,
             )
         if self.ports:
             log.note(
                 self.name,
                 "assumed-int32",
                 "inputs of int64 were taken to have numbers of int32 alone, as asked for",
+                once=True,
             )
 
 

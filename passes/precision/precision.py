@@ -14,7 +14,7 @@ from onnx_migrate.engine.pass_infra import ObligedPass, make_pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.messages import count_of, did_you_mean, first_of
+from onnx_migrate.messages import count_and_verb, count_of, did_you_mean, first_of
 from onnx_migrate.model.graphs import all_nodes, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
@@ -229,7 +229,7 @@ class Precision(ObligedPass):
         log.note(
             self.name,
             "precision",
-            f"{count_of(len(plan.changes), 'node')} compute in {kind}, {count_of(written.constants, 'constant')} and"
+            f"{count_and_verb(len(plan.changes), 'node', 'compute')} in {kind}, {count_of(written.constants, 'constant')} and"
             f" {count_of(written.casts, 'Cast')} were written for it",
         )
         if found is not None:

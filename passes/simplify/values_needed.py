@@ -115,7 +115,7 @@ def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> 
     wanted: dict[str, None] = {}
     makers: dict[str, onnx.NodeProto] = {}
     for node in graph.node:
-        makers.update(dict.fromkeys(node.output, node))
+        makers.update(dict.fromkeys(filter(None, node.output), node))
         if not is_onnx(node.domain) or node.op_type in _NEVER_FOLDED or any(subgraphs(node)):
             continue
         read = [name for name in node.input if name]
@@ -124,7 +124,7 @@ def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> 
         elif read and all(name in roots for name in read):
             used = nothing if node.op_type in _TYPE_ONLY else nothing.union(*map(roots.__getitem__, read))
             wanted.update(dict.fromkeys(sorted(used)))
-            roots.update(dict.fromkeys(node.output, used))
+            roots.update(dict.fromkeys(filter(None, node.output), used))
         elif fuse and (weight := _scaled(node, roots, makers)) is not None:
             wanted.update(dict.fromkeys(sorted(roots[weight])))
     return list(wanted)

@@ -59,7 +59,7 @@ class StaticShapes(Pass):
             log.note(
                 self.name,
                 "folded-shapes",
-                f"folded {count_of(folded.operators.total(), 'node')} that follow from fixed dims and constants of up to"
+                f"folded {count_of(folded.operators.total(), 'node')}, by fixed dims and constants of up to"
                 f" {LARGEST:,} elements: {kinds}",
             )
         found = self._declare(model, folded.scope, log)

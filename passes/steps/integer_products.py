@@ -24,11 +24,12 @@ compatible("QLinearMatMul", 21, reason="more types are allowed")
 
 @formula("MatMulInteger", since=10, types=LostTypes.OWN)
 def mat_mul_integer(op: Op, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    """The differences from the zero points are multiplied as int32, or as doubles below opset 9.
+    """The differences from the zero points are multiplied as int32, or as floats that hold all sums.
 
-    Why equal: all sums are whole numbers that int32, or a double, holds. Bit for bit in ONNX Runtime.
+    Why equal: all sums are whole numbers that the type holds: a float up to 2^24, which the weights tell, and a double, below
+    opset 9, all. Bit for bit in ONNX Runtime.
     """
-    dtype = _whole_type(op)
+    dtype = _whole_type(op, b, b_zero)
     left = _difference(op, a, None if a_zero is None else _column(op, a_zero), dtype)
     return (left @ _difference(op, b, b_zero, dtype)).cast(_T.INT32)
 
@@ -103,7 +104,7 @@ def q_linear_mat_mul(
 
     Limits: the rank of scales and zero points with several elements must be known.
     """
-    dtype = _whole_type(op)
+    dtype = _whole_type(op, b, b_zero)
     left = _difference(op, a, _column(op, a_zero), dtype)
     product = (left @ _difference(op, b, b_zero, dtype)).cast(_T.FLOAT)
     scale = _column(op, a_scale) * b_scale
@@ -145,9 +146,16 @@ def q_linear_conv(
     return _requantized(op, total.cast(_T.FLOAT), scale, y_zero, y_zero.need_dtype())
 
 
-def _whole_type(op: Op) -> int:
-    """Return the type in which MatMul takes whole numbers."""
-    return _T.INT32 if op.target >= 9 else _T.DOUBLE
+def _whole_type(op: Op, weights: Value, zero_point: Value | None) -> int:
+    """Return the type in which MatMul takes whole numbers: float32 where it holds all sums, as importers have no other MatMul."""
+    if op.target < 9:
+        return _T.DOUBLE
+    array = op.rw.constant_value(weights.name)
+    zero = np.array(0) if zero_point is None else op.rw.constant_value(zero_point.name)
+    if array is None or zero is None or array.ndim != 2 or zero.size not in (1, array.shape[1]):
+        return _T.INT32
+    columns = np.abs(array.astype(np.int64) - zero.astype(np.int64).reshape(-1)).sum(0)
+    return _T.FLOAT if int(columns.max(initial=0)) * _LARGEST_DIFFERENCE <= _EXACT else _T.INT32
 
 
 def _difference(op: Op, value: Value, zero_point: Value | None, dtype: int) -> Value:

@@ -131,6 +131,19 @@ def _pads_no_image(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | No
     return found and (found[1] != 4 or not found[0] <= {2, 3})
 
 
+def _has_computed_k(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
+    """Return None where the number that a TopK takes is computed at run time, else False."""
+    computed = len(node.input) > 1 and scope.constant(node.input[1]) is None
+    return None if computed else False
+
+
+def _squeezes_open_dims(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
+    """Return whether a Squeeze names no axes, and a dim of its input is open."""
+    named = (len(node.input) > 1 and node.input[1]) or "axes" in values_of(node)
+    shape = scope.value_type(node.input[0]).shape
+    return not named and (shape is None or None in shape)
+
+
 ATTRIBUTES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"pads_only_at_end": _pads_only_at_end}
 """The conditions of `onnx_migrate.standard.targets.PREDICATES` on the attributes of a node."""
 
@@ -156,6 +169,8 @@ SIZES: Mapping[str, Callable[[onnx.NodeProto, int, Scope], bool | None]] = {
     "keeps_many_axes": keeps_many_axes,
     "reduces_many_axes": reduces_many_axes,
     "reduces_many_axes_before_others": reduces_many_axes_before_others,
+    "has_computed_k": _has_computed_k,
+    "squeezes_open_dims": _squeezes_open_dims,
 }
 """Those on its shapes; a node comes with its place in the body. They return None if open dims decide; of indices and zero
 points open shapes say nothing."""

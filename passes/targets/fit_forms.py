@@ -47,6 +47,7 @@ from .forms import (
     write_pads,
     write_quantized_constant,
     write_split_lengths,
+    write_squeezed_axes,
     write_standard_ranks,
     write_summed_shape,
     write_vectors_apart,
@@ -55,6 +56,7 @@ from .forms import (
 from .gates import write_gates_apart
 from .gelu import halve_gelu_first, halve_gelu_last
 from .global_pools import POOLS, write_global_pool
+from .symmetric_zero_points import write_int8_zero_point
 from .true_shapes import declare_true_shapes
 
 __all__ = ["FitForms"]
@@ -69,6 +71,8 @@ class _Form:
     write: Write
     operators: frozenset[str] | None
     refused: bool = False
+    hint: str = "fix the dims of the model's inputs with --fix"
+    """What helps where it is refused."""
 
     def concerns(self, node: onnx.NodeProto) -> bool:
         """Return whether a node is to have the form."""
@@ -80,6 +84,13 @@ _FORMS: Mapping[str, _Form] = {
     "kernel_shape": _Form(write_kernel_shape, frozenset(OPERATORS_WITH_KERNELS), True),
     "explicit_pads": _Form(write_pads, frozenset(("AveragePool", "Conv", "MaxPool"))),
     "constant_scales": _Form(read_scales_from_constants, OPERATORS_WITH_SCALES, True),
+    "squeezed_axes": _Form(write_squeezed_axes, frozenset(("Squeeze",))),
+    "int8_zero_points": _Form(
+        write_int8_zero_point,
+        frozenset(("QuantizeLinear", "DequantizeLinear")),
+        True,
+        "quantize the model again, to int8 with zero points of 0",
+    ),
     "split_lengths": _Form(write_split_lengths, frozenset(("Split",))),
     "non_negative_axes": _Form(count_axes_from_the_front, OPERATORS_WITH_AXES),
     "lowercase_labels": _Form(write_lowercase_labels, frozenset(("Einsum",)), True),
@@ -231,15 +242,16 @@ class _Visitor(StepVisitor):
         """Raise the error."""
         raise error
 
-    def _refuse(self, reason: str, where: Where, *, code: str) -> None:
-        hint = "fix the dims of the model's inputs with --fix"
+    def _refuse(self, reason: str, where: Where, *, code: str, hint: str = _Form.hint) -> None:
         error = CannotMigrate(reason, code=code, where=where, hint=hint)
         leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
 
     def _report(self, name: str, form: _Form, where: Where, obstacle: str) -> None:
         who = _who(self.targets, name)
         if form.refused:
-            self._refuse(f"{obstacle}, and {who} does not take it so", where, code="target-form")
+            self._refuse(
+                f"{obstacle}, and {who} does not take it so", where, code="target-form", hint=form.hint
+            )
             return
         self.log.note(
             self.pass_name,

@@ -18,6 +18,7 @@ from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes, called, function_key, node_label, operators_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
@@ -61,6 +62,10 @@ class FitOperators(Pass):
         before = len(log.changes)
         model = self._decomposed(model, log)
         if len(log.changes) > before:
+            # Of a node with several outputs all are written, and the forms of those that nothing reads need not fit.
+            remove_dead_values(
+                model.proto, {name for node in all_nodes(model.proto) for name in node.output if name}
+            )
             self._check(model, log)
         return model
 

@@ -31,6 +31,7 @@ __all__ = [
     "write_pads",
     "write_quantized_constant",
     "write_split_lengths",
+    "write_squeezed_axes",
     "write_standard_ranks",
     "write_summed_shape",
     "write_vectors_apart",
@@ -269,6 +270,27 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
         else:
             continue
         rw.note(f"its {name} has the rank of the standard")
+    return None
+
+
+def write_squeezed_axes(rw: LoweringRewriter) -> str | None:
+    """Write the axes of a Squeeze that names none, those of length 1; return what prevents it.
+
+    TensorRT cannot find them where dims are open ("Cannot infer squeeze dimensions from a dynamic shape").
+    """
+    if rw.attribute("axes") is not None or rw.input(1):
+        return None
+    shape, rank = rw.shape(rw.input(0)), rw.rank(rw.node.output[0])
+    if shape is None:
+        return "its axes are those of length 1, and the rank of its input is not known"
+    axes = [axis for axis, dim in enumerate(shape) if dim == 1]
+    if None in shape and (rank is None or len(shape) - len(axes) != rank):
+        return "its axes are those of length 1, and dims of its input are open"
+    if rw.version >= 13:
+        rw.set_input(1, rw.constant(np.array(axes, np.int64), "axes"))
+    else:
+        rw.set("axes", axes)
+    rw.note("its axes are written")
     return None
 
 

@@ -106,7 +106,9 @@ class _JUnit:
         trouble = _trouble(outcome, check=self._check)
         if trouble is not None:
             tag, code, message = trouble
-            ElementTree.SubElement(case, tag, type=code, message=printable(message)).text = printable(message)
+            ElementTree.SubElement(
+                case, tag, type=printable(code), message=printable(message)
+            ).text = printable(message)
         elif outcome.verification:
             said = f"{outcome.kind}, {outcome.verification}: {outcome.doubt}".removesuffix(": ")
             ElementTree.SubElement(case, "system-out").text = printable(said)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 
-from onnx_migrate.model.graphs import Body, initializer_names, node_label
+from onnx_migrate.model.graphs import Body, initializer_names, inputs_of_each, node_label
 from onnx_migrate.model.mending.tensors import Mending, mend_sparse, mend_tensor
 from onnx_migrate.model.validity.attributes import CONSTANT_KINDS, FIELD
 from onnx_migrate.model.validity.tensors import Array, tensor_fault
@@ -29,7 +30,7 @@ def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
     if not constants:
         return
     if place != "sub-graph":
-        read = {name for node in body.node for name in node.input}
+        read = set(chain.from_iterable(inputs_of_each(body.node))) - {""}
         for node in [node for node in constants if _is_broken(node) and read.isdisjoint(node.output)]:
             if isinstance(body, onnx.FunctionProto) and not set(body.output).isdisjoint(node.output):
                 continue

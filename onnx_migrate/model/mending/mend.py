@@ -17,9 +17,10 @@ from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.mending.attributes import mend_attributes
 from onnx_migrate.model.mending.constants import Place, mend_constants
 from onnx_migrate.model.mending.declarations import mend_declarations
+from onnx_migrate.model.mending.names import mend_names
 from onnx_migrate.model.mending.tensors import Mending, mend_initializers
 from onnx_migrate.model.validity.fault import Fault
-from onnx_migrate.model.validity.structure import Length, structure_faults
+from onnx_migrate.model.validity.structure import Length, name_faults, structure_faults
 from onnx_migrate.model.validity.tensors import Array
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, newest_opset
@@ -47,7 +48,16 @@ def mend(proto: onnx.ModelProto, length: Length, array: Array) -> list[Mending]:
 
     `length` and `array` are those of `structure_faults`; no weight is read, but sparse tensors with an index given twice.
     """
-    return list(chain(_uncalled(proto, length, array), _imports(proto), _contents(proto, length, array)))
+    return list(
+        chain(
+            _named(proto), _uncalled(proto, length, array), _imports(proto), _contents(proto, length, array)
+        )
+    )
+
+
+def _named(proto: onnx.ModelProto) -> Iterator[Mending]:
+    """Mend names; nodes of which two produce one value have no order, and are refused later."""
+    yield from mend_names(proto, ordered=all(fault.code != "not-ssa" for fault in name_faults(proto)))
 
 
 def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:

@@ -23,10 +23,14 @@ _UNREAD = frozenset(("bad-dims", "data-size", "wrong-data-field", "string-in-raw
 
 
 class Mending(NamedTuple):
-    """One thing that was mended: the name of what it is of, and a sentence."""
+    """One thing that was mended: the name of what it is of, and a sentence.
+
+    `unread` says that no runtime loads the model without it, so that a proof can only start from the mended model.
+    """
 
     subject: str
     reason: str
+    unread: bool = False
 
 
 def mend_tensor(tensor: TensorProto, *, forms: bool = True) -> str:

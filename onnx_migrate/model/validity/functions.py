@@ -5,17 +5,27 @@ Source: onnx/docs/IR.md, "Functions" and "Operator Sets"; onnx.proto, comments o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from typing import TypeVar
 
 import onnx
 
 from onnx_migrate.errors import Where
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import FunctionKey, bodies, called, function_key, function_path, nested_nodes
+from onnx_migrate.model.graphs import (
+    FunctionKey,
+    bodies,
+    called,
+    default_graphs,
+    function_key,
+    function_nodes,
+    function_path,
+    nested_nodes,
+)
 from onnx_migrate.model.validity.fault import Fault, where_of
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["callees_first", "function_faults", "import_faults"]
+__all__ = ["callees_first", "defaults_inside_first", "function_faults", "import_faults"]
 
 _FIRST_WITH_IMPORTS = 3
 """The IR version from which on a model has opset imports (onnx/docs/Versioning.md)."""
@@ -35,7 +45,7 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
             )
         functions[key] = function
     calls = {
-        key: {called(node) for node in nested_nodes(function.node)} & functions.keys()
+        key: {called(node) for node in function_nodes(function)} & functions.keys()
         for key, function in functions.items()
     }
     if functions:
@@ -49,6 +59,15 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
                 where=Where(function_path(functions[key])),
                 hint="remove the call: the standard has no recursion",
             )
+    for function in proto.functions:
+        own = {attribute for attribute, _, _ in default_graphs(function)}
+        for name in sorted(own.difference(defaults_inside_first(function))):
+            yield Fault(
+                code="recursive-function",
+                reason=f"the default graph of its attribute {name!r} contains itself, directly or through another",
+                where=Where(function_path(function)),
+                hint="write the graph where a node refers to it: the standard has no recursion",
+            )
 
 
 def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.FunctionProto]) -> Iterator[Fault]:
@@ -59,7 +78,7 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
     types = {
         key: {
             attribute.ref_attr_name: attribute.type
-            for node in nested_nodes(function.node)
+            for node in function_nodes(function)
             for attribute in node.attribute
             if attribute.ref_attr_name and attribute.type
         }
@@ -90,18 +109,39 @@ def callees_first(calls: Mapping[FunctionKey, Collection[FunctionKey]]) -> list[
 
     Those that call themselves, or call one that does, are left out.
     """
-    callers: dict[FunctionKey, list[FunctionKey]] = {key: [] for key in calls}
-    for key, callees in calls.items():
-        for callee in callees:
-            callers[callee].append(key)
-    waiting = {key: len(callees) for key, callees in calls.items()}
+    return _after_those(calls)
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def _after_those(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
+    """Return the keys in an order in which each follows those that it needs, without those on a circle and behind it."""
+    needed = {key: set(others) & needs.keys() for key, others in needs.items()}
+    followers: dict[Key, list[Key]] = {key: [] for key in needs}
+    for key, others in needed.items():
+        for other in others:
+            followers[other].append(key)
+    waiting = {key: len(others) for key, others in needed.items()}
     order = [key for key, count in waiting.items() if not count]
     for key in order:  # grows while it is walked
-        for caller in callers[key]:
-            waiting[caller] -= 1
-            if not waiting[caller]:
-                order.append(caller)
+        for follower in followers[key]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                order.append(follower)
     return order
+
+
+def defaults_inside_first(function: onnx.FunctionProto) -> list[str]:
+    """Return the attributes whose defaults are graphs, each after those that its graph refers to.
+
+    Those that contain themselves are left out.
+    """
+    inside: dict[str, set[str]] = {}
+    for name, _, graph in default_graphs(function):
+        read = {item.ref_attr_name for node in nested_nodes(graph.node) for item in node.attribute}
+        inside.setdefault(name, set()).update(read)
+    return _after_those(inside)
 
 
 def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:

@@ -179,6 +179,7 @@ class _Typing:
                     )
                 )
             types[name] = own
+        types[""] = None  # inputs that a node leaves out have no type, whatever is declared of this name
 
     def _inner(
         self, graph: onnx.GraphProto, path: str, types: Types, given: Sequence[str | None]

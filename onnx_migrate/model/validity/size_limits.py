@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from itertools import chain
 
 import onnx
@@ -14,6 +14,7 @@ from onnx_migrate.model.graphs import (
     bodies,
     called,
     function_key,
+    function_nodes,
     function_path,
     inputs_of_each,
     nested_nodes,
@@ -99,15 +100,15 @@ def check_growth(proto: onnx.ModelProto) -> None:
     if not proto.functions:
         return
     functions = {function_key(function): function for function in proto.functions}
-    callees = {key: _calls(function.node, functions.keys()) for key, function in functions.items()}
+    callees = {key: _calls(function_nodes(function), functions.keys()) for key, function in functions.items()}
     nodes: dict[FunctionKey, int] = {}
     levels: dict[FunctionKey, int] = {}
     for key in callees_first(callees):
         calls = callees[key]
-        own = sum(1 for _ in nested_nodes(functions[key].node))
+        own = sum(1 for _ in function_nodes(functions[key]))
         nodes[key] = min(_BEYOND, own + sum(count * nodes[callee] for callee, count in calls.items()))
         levels[key] = 1 + max((levels[callee] for callee in calls), default=0)
-    main = _calls(proto.graph.node, functions.keys())
+    main = _calls(nested_nodes(proto.graph.node), functions.keys())
     total = sum(count * nodes[key] for key, count in main.items())
     deepest = max(main, key=lambda key: levels[key], default=None)
     if deepest is not None and levels[deepest] > MOST_LEVELS:
@@ -129,7 +130,7 @@ def check_growth(proto: onnx.ModelProto) -> None:
         )
 
 
-def _calls(nodes: Sequence[onnx.NodeProto], functions: Set[FunctionKey]) -> Counter[FunctionKey]:
-    """Return how often each function is called in a body and its sub-graphs."""
-    found = Counter(called(node) for node in nested_nodes(nodes))
+def _calls(nodes: Iterable[onnx.NodeProto], functions: Set[FunctionKey]) -> Counter[FunctionKey]:
+    """Return how often these nodes call each function."""
+    found = Counter(map(called, nodes))
     return Counter({key: found[key] for key in found.keys() & functions})

@@ -12,14 +12,23 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import Body, function_path, may_hold_graphs, subgraph_path, subgraphs
+from onnx_migrate.model.graphs import (
+    Body,
+    default_graphs,
+    default_path,
+    function_path,
+    may_hold_graphs,
+    nested_bodies,
+    subgraph_path,
+    subgraphs,
+)
 from onnx_migrate.model.validity.attributes import attribute_fault
 from onnx_migrate.model.validity.equations import equation_faults
 from onnx_migrate.model.validity.fault import Fault, Problem, where_of
 from onnx_migrate.model.validity.functions import function_faults, import_faults
 from onnx_migrate.model.validity.node_types import constant_faults
 from onnx_migrate.model.validity.tensors import Array, array_of, dtype_fault, sparse_fault, tensor_fault
-from onnx_migrate.model.validity.values import definitions, value_faults
+from onnx_migrate.model.validity.values import definitions, order_faults, shadowing_faults, value_faults
 
 __all__ = ["Length", "declared_type_faults", "name_faults", "structure_faults", "type_problem"]
 
@@ -55,6 +64,9 @@ def _faults(proto: onnx.ModelProto, check: _Check) -> Iterator[Fault]:
     yield from check.body(proto.graph, "graph", ())
     for function in proto.functions:
         yield from check.body(function, function_path(function), ())
+        for attribute, place, graph in default_graphs(function):
+            visible = {name for _, body in nested_bodies(function) for name in definitions(body).names}
+            yield from check.body(graph, default_path(function, attribute, place), (visible,))
     yield from function_faults(proto)
     yield from import_faults(proto)
 
@@ -73,8 +85,13 @@ class _Check:
         self._length = length
         self._array = array
 
-    def body(self, body: Body, path: str, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
-        """Yield the faults of a body and of the sub-graphs in it."""
+    def body(
+        self, body: Body, path: str, outer: tuple[Set[str], ...], before: tuple[Set[str], ...] = ()
+    ) -> Iterator[Fault]:
+        """Yield the faults of a body and of the sub-graphs in it.
+
+        `outer` has what the bodies around it define, and `before` what they define in front of it.
+        """
         if self._contents and isinstance(body, onnx.GraphProto):
             yield from declared_type_faults(body, path, main=path == "graph")
             yield from self._initializers(body, path)
@@ -82,9 +99,15 @@ class _Check:
         yield from value_faults(body, path, found, outer)
         if self._contents and isinstance(body, onnx.GraphProto) and ("", "Constant") in found.operators:
             yield from constant_faults(body, path)
-        if not self._contents and not any(may_hold_graphs(*operator) for operator in found.operators):
+        if path != "graph":
+            yield from order_faults(body, path, set(found.produced).difference({""}, *before))
+        holders = any(may_hold_graphs(*operator) for operator in found.operators)
+        if not self._contents and not holders and not before:
             return
+        defined = {*found.inputs, *found.initializers}
         for node in body.node:
+            if before:
+                yield from shadowing_faults(node, path, before)
             attributes = node.attribute[:]
             kinds = {attribute.type for attribute in attributes} if attributes else _NONE
             if self._contents and (kinds or node.op_type == "Constant"):
@@ -96,9 +119,10 @@ class _Check:
                 if not kinds.isdisjoint(_WITH_TENSORS):
                     yield from self._tensors(node, path)
             for attribute, place, graph in subgraphs(node) if not kinds.isdisjoint(_WITH_GRAPHS) else ():
-                yield from self.body(
-                    graph, subgraph_path(path, node, attribute, place), (*outer, found.names)
-                )
+                inner = subgraph_path(path, node, attribute, place)
+                yield from self.body(graph, inner, (*outer, found.names), (*before, defined))
+            if holders:
+                defined.update(node.output)
 
     def _initializers(self, graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
         for tensor in graph.initializer:

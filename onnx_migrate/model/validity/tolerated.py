@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import onnx
 
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.graphs import initializer_names, nested_nodes
+from onnx_migrate.model.graphs import function_nodes, initializer_names
 from onnx_migrate.model.validity.tensors import Array, array_of, unordered
 from onnx_migrate.standard.ir_versions import IrFeature
 
@@ -53,7 +53,7 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
     references = (
         attribute
         for function in proto.functions
-        for node in nested_nodes(function.node)
+        for node in function_nodes(function)
         for attribute in node.attribute
         if attribute.ref_attr_name and not attribute.type
     )

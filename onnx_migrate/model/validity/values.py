@@ -12,10 +12,18 @@ from typing import NamedTuple
 import onnx
 
 from onnx_migrate.errors import Where
-from onnx_migrate.model.graphs import Body, inputs_of_each, operators_of, output_names, outputs_of_each
+from onnx_migrate.model.graphs import (
+    Body,
+    inputs_of_each,
+    names_read,
+    operators_of,
+    output_names,
+    outputs_of_each,
+)
 from onnx_migrate.model.validity.fault import Fault, where_of
+from onnx_migrate.standard.schema import required_outputs
 
-__all__ = ["Definitions", "definitions", "value_faults"]
+__all__ = ["Definitions", "definitions", "order_faults", "shadowing_faults", "value_faults"]
 
 
 class Definitions(NamedTuple):
@@ -54,6 +62,8 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
     `found` is what it defines, and `outer` what the bodies around it define. The order of nodes is not considered.
     """
     yield from _repeated(body, path, found)
+    if "" in found.produced:
+        yield from _unnamed(body, path)
     defined = found.names
     undefined = found.read.difference(defined, *outer)
     if undefined:
@@ -83,13 +93,75 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
             hint="list the values that it shall return as outputs",
         )
     for name in outputs:
-        if name not in defined and not any(name in names for names in outer):
+        if name not in defined:
+            around = any(name in names for names in outer)
             yield Fault(
-                code="output-not-produced",
-                reason=f"no node produces the output {name!r}",
+                code="output-not-own" if around else "output-not-produced",
+                reason=f"its output {name!r} is a value of a graph around it"
+                if around
+                else f"no node produces the output {name!r}",
                 where=Where(path, name),
                 hint="correct the name of the output, or leave the output out",
             )
+    if isinstance(body, onnx.FunctionProto):
+        yield from _function_outputs(body, path)
+
+
+def _unnamed(body: Body, path: str) -> Iterator[Fault]:
+    """Yield a fault for each node that leaves out an output which its operator always has."""
+    for node in body.node:
+        missing = required_outputs(node.domain, node.op_type) if "" in node.output else frozenset[int]()
+        for place, name in enumerate(node.output):
+            if not name and place in missing:
+                yield Fault(
+                    code="unnamed-output",
+                    reason=f"its output {place} has no name, and only optional outputs may be left out",
+                    where=where_of(path, node),
+                    hint="give the output a name",
+                )
+
+
+def _function_outputs(function: onnx.FunctionProto, path: str) -> Iterator[Fault]:
+    """Yield a fault for each output of a function that is an input, or the same as another output."""
+    for name in filter(None, _twice([*dict.fromkeys(function.input), *function.output])):
+        kind = "an input" if name in function.input else "another output"
+        yield Fault(
+            code="output-not-own",
+            reason=f"its output {name!r} is {kind} too",
+            where=Where(path, name),
+            hint="let an Identity produce the output",
+        )
+
+
+def shadowing_faults(node: onnx.NodeProto, path: str, visible: tuple[Set[str], ...]) -> Iterator[Fault]:
+    """Yield a fault for each output of a sub-graph's node that has the name of a value around it, which is `visible` there."""
+    for name in node.output:
+        if name and any(name in names for names in visible):
+            yield Fault(
+                code="shadowed-name",
+                reason=f"it produces {name!r}, and a value of a graph around it has that name",
+                where=where_of(path, node),
+                hint="rename one of them",
+            )
+
+
+def order_faults(body: Body, path: str, produced: Set[str]) -> Iterator[Fault]:
+    """Yield a fault for the first node of a body that reads a value in front of the node that produces it."""
+    ahead = set(produced)
+    for node in body.node:
+        read = names_read(node)
+        if not ahead.isdisjoint(read):
+            name = next(name for name in read if name in ahead)
+            if name in node.output:
+                return  # a cycle, which sorting finds
+            yield Fault(
+                code="not-sorted",
+                reason=f"it reads {name!r}, which a node behind it produces",
+                where=where_of(path, node),
+                hint="put the nodes in order: onnx-migrate does that without --strict",
+            )
+            return
+        ahead.difference_update(node.output)
 
 
 def _repeated(body: Body, path: str, found: Definitions) -> Iterator[Fault]:

@@ -84,6 +84,8 @@ FORMS = (
     "summed_shapes",
     "zero_points",
     "dequantizers_apart",
+    "squeezed_axes",
+    "int8_zero_points",
     "true_shapes",
     "true_inner_shapes",
 )
@@ -112,6 +114,8 @@ PREDICATES = (
     "keeps_many_axes",
     "reduces_many_axes",
     "reduces_many_axes_before_others",
+    "has_computed_k",
+    "squeezes_open_dims",
 )
 """What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
 
@@ -374,6 +378,8 @@ class Table:
     custom_operators: bool = False
     """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing; where the table
     has no list, whether those of other domains are there, too."""
+    later_types: bool = False
+    """Whether of an operator with a newest version later ones are taken that differ from it in element types only."""
     newest: str = toml_key(default="", read=_number)
     """The newest release that the rows were checked against."""
     default: str = toml_key(default="", read=_number)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
+from onnx_migrate.standard.schema import is_onnx, newest_but_for_types, newest_opset, signature_at
 from onnx_migrate.standard.targets.measured_forms import FAILING, Box, shipped_forms
 from onnx_migrate.standard.targets.releases import key
 from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
@@ -137,6 +137,8 @@ class Target:
     def newest_version(self, domain: str, operator: str) -> int | None:
         """Return the newest version of an operator that it takes, None if no bound is known."""
         versions = (row.newest for row in self.rows_of(domain, operator))
+        if self.table.later_types:
+            versions = (last and newest_but_for_types(domain, operator, last) for last in versions)
         return min((version for version in versions if version is not None), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> int | None:

@@ -184,7 +184,7 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
         runner = SizedRunner(result, symbols, batch, tolerance, seed)
     except EvaluationError as error:
         reason, blocker = f"the model does not load: {error}", named_blocker(model, error.node)
-        return DynamicProof(False, _with(reason, blocker), blocker)
+        return DynamicProof(False, _with(reason, blocker), blocker, determined=False)
     reason, blocker = "", None
     try:
         _require_all(runner)

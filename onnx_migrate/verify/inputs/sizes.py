@@ -12,6 +12,7 @@ from onnx import TypeProto, ValueInfoProto
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.verify.inputs.attention_masks import attention_masks
 
 __all__ = [
     "BATCHES",
@@ -152,7 +153,33 @@ def input_shapes(
                 size = value_of(quotients, symbols)
                 if size is not None and size >= 0:
                     shapes[value.name][axis] = size
+    for mask, past, axis in attention_masks(model):
+        _count_keys(shapes, inputs, mask, past, axis, corrected)
     return {name: tuple(shape) for name, shape in shapes.items()}
+
+
+def _count_keys(
+    shapes: Mapping[str, list[int]],
+    inputs: Sequence[ValueInfoProto],
+    mask: str,
+    past: str,
+    axis: int,
+    corrected: Mapping[str, int],
+) -> None:
+    """Let the last axis of a mask, with all axes of its symbol, count the keys of the past and those of the query, in place."""
+    dims = {value.name: tensor_in(value)[0].tensor_type.shape.dim for value in inputs}
+    if len(dims[mask]) < 3 or len(dims[past]) <= axis or not _is_open(dims[mask][-1]):
+        return
+    symbol = dims[mask][-1].dim_param
+    key = _dim_key(mask, len(dims[mask]) - 1, dims[mask][-1])
+    if key in corrected or _is_expression(symbol) or symbol == dims[past][axis].dim_param:
+        return
+    total = shapes[past][axis] + shapes[mask][-2]
+    shapes[mask][-1] = total
+    for name, own in dims.items():
+        for place, dim in enumerate(own):
+            if symbol not in _UNKNOWN and dim.dim_param == symbol:
+                shapes[name][place] = total
 
 
 def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:

@@ -50,9 +50,11 @@ def record_emitted(context: NodeContext) -> None:
     state = context.graph_state
     for node in context.rw.preceding:
         if not any(name in state.values for name in node.output):
-            inputs = [_value_of(state, name) for name in node.input]
+            inputs = [_value_of(state, name) if name else None for name in node.input]
             outputs = infer(node, inputs, state.imports, state.ir_version)
-            state.values.update(zip(node.output, outputs, strict=True))
+            state.values.update(
+                (name, value) for name, value in zip(node.output, outputs, strict=True) if name
+            )
 
 
 def _value_of(state: GraphState, name: str) -> SampledValue:

@@ -37,6 +37,21 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, check: bool = False
     return (tmp_path / "summary").read_text(), (tmp_path / "output").read_text()
 
 
+FORBIDDEN = [*range(9), 11, 12, *range(14, 32), 0xD800, 0xDFFF, 0xFFFE, 0xFFFF]
+"""The characters that XML 1.0 does not have (its production `Char`), of surrogates the first and the last."""
+
+
+def test_a_junit_report_of_any_name_is_xml(tmp_path: Path) -> None:
+    (follower,) = followers(str(tmp_path / "junit.xml"), "", check=False)
+    for code in FORBIDDEN:
+        follower.add(Outcome(f"{chr(code)}.onnx", None, "refused", "no-adapter", f"node '{chr(code)}'"))
+    follower.finish(Summary(models=len(FORBIDDEN), seconds=1.0).as_dict())
+
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+
+    assert len(root.findall("testsuite/testcase")) == len(FORBIDDEN)
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_a_junit_report_has_a_case_for_each_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: bool

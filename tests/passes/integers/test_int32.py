@@ -215,3 +215,15 @@ def test_a_range_of_sizes_in_a_branch() -> None:
     verdict = onnx_migrate.migrate(source, int32=True, simplify=False).report.verification
     assert verdict is not None
     assert verdict.verified
+
+
+@pytest.mark.parametrize("asked", [True, "io"])
+def test_each_thing_is_told_once(asked: Any) -> None:
+    source = """17 (int64[6] x, float[8] t) => (float[6] z, int64[6] y) <int64 two = {2}>
+    { s = Add (x, two) y = Mul (s, s) z = Gather (t, x) }"""
+
+    found = onnx_migrate.migrate(model(source), int32=asked, verify="off")
+
+    texts = [(note.code, note.message) for note in found.report.notes]
+    assert len(texts) == len(set(texts))
+    assert [code for code, _ in texts].count("int32") == 1

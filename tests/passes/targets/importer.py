@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_migrate.standard.schema import newest_but_for_types
 from tests.support.paths import ROOT
 
 if sys.version_info >= (3, 11):
@@ -118,7 +119,10 @@ def _of_operator(
     for row in rows:
         if "newest" in row and not domain:
             version = onnx.defs.get_schema(node.op_type, opset).since_version
-            if version > row["newest"] and min(_versions(node.op_type)) <= row["newest"]:
+            newest = row["newest"]
+            if table.get("later_types"):
+                newest = newest_but_for_types("", node.op_type, newest)
+            if version > newest and min(_versions(node.op_type)) <= newest:
                 yield f"{node.op_type}-{version}"
             if (
                 "oldest" in row

@@ -271,7 +271,7 @@ def test_an_empty_row_bounds_nothing() -> None:
         (),
         False,
     )
-    assert len(set(FORMS)) == 26
+    assert len(set(FORMS)) == 28
     assert len(set(PREDICATES)) == len(PREDICATES)
 
 

@@ -1,0 +1,312 @@
+"""Types and dims of what nodes of ai.onnx.ml and com.microsoft give out: they follow from attributes and input shapes.
+
+onnx's inference knows most of these operators by element type alone, or not at all. The dims of ai.onnx.ml are those of ONNX
+Runtime's kernels (onnxruntime/core/providers/cpu/ml). An operator of com.microsoft has the dims of a node of ai.onnx that
+stands for it here, which computes other numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import onnx
+from onnx import TensorProto, helper
+
+from onnx_migrate.facts.node_inference import infer_types
+from onnx_migrate.facts.shape_arithmetic import attributes_of
+from onnx_migrate.facts.value_types import ValueType
+
+__all__ = ["foreign_types"]
+
+Types = list["ValueType | None"]
+
+_STAND_INS_OPSET = 20
+"""The opset of the nodes that stand for others; it has all that are used here."""
+
+_FLOAT, _INT64, _STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A node of another domain, with its attributes and what is known of its inputs."""
+
+    node: onnx.NodeProto
+    attributes: dict[str, Any]
+    inputs: Sequence[ValueType]
+
+    def dims(self, place: int) -> tuple[int | None, ...] | None:
+        """Return the dims of an input; None if the node leaves it out, or its rank is not known."""
+        return self.inputs[place].shape if place < len(self.inputs) else None
+
+    def rows(self) -> int | None:
+        """Return how many rows an operator of ai.onnx.ml reads: a vector is one row."""
+        shape = self.dims(0)
+        if not shape:
+            return None
+        return 1 if len(shape) == 1 else shape[0]
+
+    def labels(self) -> tuple[int, int]:
+        """Return the number of the classes that the attributes name, and the type of their labels."""
+        for name, dtype in (
+            ("classlabels_strings", _STRING),
+            ("classlabels_int64s", _INT64),
+            ("classlabels_ints", _INT64),
+            ("cats_strings", _STRING),
+            ("cats_int64s", _INT64),
+        ):
+            if self.attributes.get(name):
+                return len(self.attributes[name]), dtype
+        return 0, _INT64
+
+
+def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
+    """Return what is known of the outputs of a node of another domain, None for each of which nothing is."""
+    rule = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
+    if rule is None or not inputs or any(attribute.ref_attr_name for attribute in node.attribute):
+        return [None] * len(node.output)
+    found = rule(Foreign(node, attributes_of(node), inputs))
+    return [*found, *[None] * len(node.output)][: len(node.output)]
+
+
+# ai.onnx.ml
+
+
+def _classifier(of: Foreign) -> Types:
+    """A label, and a score for each class, of each row."""
+    count, dtype = of.labels()
+    return [ValueType(dtype, (of.rows(),)), ValueType(_FLOAT, (of.rows(), count if count > 1 else None))]
+
+
+def _svm_classifier(of: Foreign) -> Types:
+    """Scores are of classes if there are probabilities, else of pairs of classes, which two of them have in both orders."""
+    label, scores = _classifier(of)
+    assert scores is not None
+    count, _ = of.labels()
+    if not of.attributes.get("prob_a") and of.attributes.get("vectors_per_class") and count != 2:
+        scores = replace(scores, shape=(of.rows(), count * (count - 1) // 2))
+    return [label, scores]
+
+
+def _regressor(of: Foreign) -> Types:
+    count = of.attributes.get("n_targets", of.attributes.get("targets", 1))
+    return [ValueType(_FLOAT, (of.rows(), count))]
+
+
+def _tree_ensemble(of: Foreign) -> Types:
+    return [ValueType(of.inputs[0].dtype, (of.rows(), of.attributes.get("n_targets")))]
+
+
+def _svm_regressor(of: Foreign) -> Types:
+    return [ValueType(_FLOAT, (of.rows(), 1))]
+
+
+def _like_input(of: Foreign) -> Types:
+    return [of.inputs[0]]
+
+
+def _floats_like_input(of: Foreign) -> Types:
+    return [ValueType(_FLOAT, of.dims(0))]
+
+
+def _category_mapper(of: Foreign) -> Types:
+    dtype = _INT64 if of.inputs[0].dtype == _STRING else _STRING
+    return [ValueType(dtype if of.inputs[0].dtype else None, of.dims(0))]
+
+
+def _one_hot(of: Foreign) -> Types:
+    shape, (count, _) = of.dims(0), of.labels()
+    return [ValueType(_FLOAT, None if shape is None else (*shape, count))]
+
+
+def _feature_vectorizer(of: Foreign) -> Types:
+    sizes = of.attributes.get("inputdimensions")
+    return [ValueType(_FLOAT, (of.rows(), sum(sizes) if sizes else None))]
+
+
+def _dict_vectorizer(of: Foreign) -> Types:
+    names = of.attributes.get("string_vocabulary") or of.attributes.get("int64_vocabulary") or ()
+    return [ValueType(None, (1, len(names)))]
+
+
+def _feature_extractor(of: Foreign) -> Types:
+    """The last axis has one element for each index, and there are two axes at least."""
+    shape, indices = of.dims(0), of.inputs[1].size if len(of.inputs) > 1 else None
+    known = len(of.inputs) > 1 and of.inputs[1].shape is not None
+    return [ValueType(of.inputs[0].dtype, (*(shape[:-1] or (1,)), indices)) if shape and known else None]
+
+
+_LABELS = {"values_floats": _FLOAT, "values_int64s": _INT64, "values_strings": _STRING}
+"""Attributes of LabelEncoder that list what it gives out, with its element type."""
+
+
+def _label_encoder(of: Foreign) -> Types:
+    """The shape of the input, and the element type of the values that the attributes list."""
+    dtype: int | None = next((_LABELS[name] for name in of.attributes if name in _LABELS), None)
+    if "values_tensor" in of.attributes:
+        dtype = of.attributes["values_tensor"].data_type
+    elif "classes_strings" in of.attributes and of.inputs[0].dtype is not None:
+        # Of version 1, which maps both ways.
+        dtype = _INT64 if of.inputs[0].dtype == _STRING else _STRING
+    return [replace(of.inputs[0], dtype=dtype)]
+
+
+def _zip_map(of: Foreign) -> Types:
+    key = "string" if of.attributes.get("classlabels_strings") else "int64"
+    return [ValueType(container=f"seq(map({key},tensor(float)))")]
+
+
+_ML: dict[str, Callable[[Foreign], Types]] = {
+    "ArrayFeatureExtractor": _feature_extractor,
+    "Binarizer": _like_input,
+    "CategoryMapper": _category_mapper,
+    "DictVectorizer": _dict_vectorizer,
+    "FeatureVectorizer": _feature_vectorizer,
+    "Imputer": _like_input,
+    "LabelEncoder": _label_encoder,
+    "LinearClassifier": _classifier,
+    "LinearRegressor": _regressor,
+    "Normalizer": _floats_like_input,
+    "OneHotEncoder": _one_hot,
+    "SVMClassifier": _svm_classifier,
+    "SVMRegressor": _svm_regressor,
+    "Scaler": _floats_like_input,
+    "TreeEnsemble": _tree_ensemble,
+    "TreeEnsembleClassifier": _classifier,
+    "TreeEnsembleRegressor": _regressor,
+    "ZipMap": _zip_map,
+}
+
+
+# com.microsoft
+
+
+def _as(
+    operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int | None = None
+) -> Callable[[Foreign], Types]:
+    """Return a rule by a node of ai.onnx with the inputs `picked`, and those of the attributes that it has.
+
+    Outputs `like` have its dims; their elements have the type of the input `dtype_of`, by default of the first that is picked.
+    """
+
+    def rule(of: Foreign) -> Types:
+        places = [place for place in picked if place < len(of.inputs) and of.node.input[place]]
+        source = places[0] if places and dtype_of is None else dtype_of
+        if source is None or not places or source >= len(of.inputs) or of.attributes.get("channels_last"):
+            return []
+        known = onnx.defs.get_schema(operator, _STAND_INS_OPSET).attributes
+        kept = {name: value for name, value in of.attributes.items() if name in known}
+        found = infer_types(
+            helper.make_node(operator, [f"x{place}" for place in places], ["y"], **kept),
+            _STAND_INS_OPSET,
+            [replace(of.inputs[place], dtype=_FLOAT) for place in places],
+        )
+        shape = found[0].shape if found and found[0] is not None else None
+        known_type = ValueType(of.inputs[source].dtype, shape)
+        return [known_type if place in like else None for place in range(len(of.node.output))]
+
+    return rule
+
+
+def _sized(of: Foreign, size: Any, dtype: int | None = None) -> Types:
+    """Return the type of the first input with another last axis."""
+    shape = of.dims(0)
+    if not shape or not size:
+        return []
+    return [ValueType(dtype or of.inputs[0].dtype, (*shape[:-1], int(size)))]
+
+
+def _fused_matmul(of: Foreign) -> Types:
+    if of.attributes.get("transBatchA") or of.attributes.get("transBatchB") or len(of.inputs) < 2:
+        return []
+    sides = []
+    for name, value in zip(("transA", "transB"), of.inputs, strict=False):
+        turned = of.attributes.get(name) and value.shape is not None and len(value.shape) > 1
+        shape = value.shape
+        if turned and shape is not None:
+            shape = (*shape[:-2], shape[-1], shape[-2])
+        sides.append(ValueType(value.dtype, shape))
+    return _as("MatMul", 0, 1)(Foreign(of.node, {}, sides))
+
+
+def _attention(of: Foreign) -> Types:
+    """The input with the features of the value projection, the last of three in one matrix."""
+    weights, sizes = of.dims(1), of.attributes.get("qkv_hidden_sizes")
+    if sizes:
+        return _sized(of, sizes[2], of.inputs[3].dtype if of.node.op_type == "QAttention" else None)
+    if weights is None or len(weights) != 2 or weights[1] is None:
+        return []
+    return _sized(of, weights[1] // 3, of.inputs[3].dtype if of.node.op_type == "QAttention" else None)
+
+
+def _heads(of: Foreign) -> Types:
+    """The query with the features of the values; with all three in one tensor, without those of two."""
+    query, value = of.dims(0), of.dims(2)
+    if query is None or len(query) != 3 or query[2] is None:
+        return []
+    size: int | None = query[2]
+    heads, kept = of.attributes.get("num_heads", 0), of.attributes.get("kv_num_heads", 0)
+    if len(of.inputs) < 2 or not of.node.input[1]:
+        size = query[2] // (heads + 2 * kept) * heads if heads and kept else None
+    elif value is not None and not kept:
+        size = value[1] * value[3] if len(value) == 4 and value[1] and value[3] else value[-1]
+    return _sized(of, size)
+
+
+def _skip_layer(of: Foreign) -> Types:
+    """All outputs of the size of the input; the means and deviations have a last axis of 1."""
+    whole = of.inputs[0]
+    if whole.shape is None or len(whole.shape) < 2:
+        return []
+    one = ValueType(_FLOAT, (*whole.shape[:-1], 1))
+    return [whole, one, one, whole]
+
+
+def _concat(of: Foreign) -> Types:
+    places = range(2, len(of.inputs), 3)
+    return _as("Concat", *places)(of) if of.inputs[2:] else []
+
+
+def _q_gemm(of: Foreign) -> Types:
+    found = _as("Gemm", 0, 3)(of)
+    requantized = len(of.node.input) > 7 and of.node.input[7]
+    return found if requantized or not found or found[0] is None else [replace(found[0], dtype=_FLOAT)]
+
+
+_MICROSOFT: dict[str, Callable[[Foreign], Types]] = {
+    **dict.fromkeys(
+        (
+            "BiasAdd", "BiasGelu", "BiasSoftmax", "FastGelu", "Gelu", "GroupNorm", "Inverse", "QLinearLeakyRelu",
+            "QLinearSigmoid", "QLinearSoftmax", "QuickGelu", "RotaryEmbedding",
+        ),
+        _like_input,
+    ),
+    "Attention": _attention,
+    "DequantizeLinear": _as("Identity", 0, dtype_of=1),
+    "DynamicQuantizeMatMul": _as("MatMul", 0, 1),
+    "EmbedLayerNormalization": _as("Gather", 2, 0),
+    "FusedConv": _as("Conv", 0, 1, 2),
+    "FusedGemm": _as("Gemm", 0, 1, 2),
+    "FusedMatMul": _fused_matmul,
+    "GroupQueryAttention": _heads,
+    "LayerNormalization": _like_input,
+    "MatMulIntegerToFloat": _as("MatMul", 0, 1, dtype_of=2),
+    "MatMulNBits": lambda of: _sized(of, of.attributes.get("N")),
+    "MultiHeadAttention": _heads,
+    "QAttention": _attention,
+    "QGemm": _q_gemm,
+    "QLinearAdd": _as("Add", 0, 3),
+    "QLinearAveragePool": _as("AveragePool", 0),
+    "QLinearConcat": _concat,
+    "QLinearGlobalAveragePool": _as("GlobalAveragePool", 0),
+    "QLinearMul": _as("Mul", 0, 3),
+    "QLinearWhere": _as("Where", 0, 1, 4, dtype_of=1),
+    "QuantizeLinear": _as("Identity", 0, dtype_of=2),
+    "SimplifiedLayerNormalization": _like_input,
+    "SkipLayerNormalization": _skip_layer,
+    "SkipSimplifiedLayerNormalization": _skip_layer,
+    "TransposeMatMul": _fused_matmul,
+}  # fmt: skip
+
+_BY_DOMAIN = {"ai.onnx.ml": _ML, "com.microsoft": _MICROSOFT}
