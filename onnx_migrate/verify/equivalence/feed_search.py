@@ -87,6 +87,8 @@ class FeedSearch:
         self._start = time.perf_counter()
         self.recorded: Values = {}
         self.expensive, self.seconds = False, 0.0
+        self.fastest = float("inf")
+        """Seconds of the fastest run so far: the first one allocates, and other programs may slow any."""
         self.feeds: list[Feed] = []
         self.outputs: list[Values] = []
         self.notes: list[str] = []
@@ -220,8 +222,10 @@ class FeedSearch:
         begin_run(f"input {len(self.outputs) + 1}" + (f" of {count}" if count else ""))
         start = time.perf_counter()
         outputs = self._model.run(inputs)
+        elapsed = time.perf_counter() - start
+        self.fastest = min(self.fastest, elapsed)
         if not self.outputs:
-            self.seconds = time.perf_counter() - start
+            self.seconds = elapsed
             if not self._extent.thorough and self.seconds > EXPENSIVE:
                 self.expensive = True
                 self.notes.append(f"fewer runs were made, because one takes {self.seconds:.1f} s")
