@@ -123,8 +123,8 @@ def _floats(operators: set[str], thresholds: list[float]) -> dict[str, Make]:
             r.choice(thresholds, a.shape) * (1 + 0.02 * r.standard_normal(a.shape))
         )
     if operators <= _NAN_DEFINED:
-        made["NaN and infinities"] = lambda a, r: r.choice(
-            [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0], a.shape
+        made["NaN and infinities"] = lambda a, r: np.resize(
+            r.permutation([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0]), a.shape
         )
         made["infinities"] = lambda a, r: np.where(
             r.random(a.shape) < 0.2, np.inf, r.standard_normal(a.shape)

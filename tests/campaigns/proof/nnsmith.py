@@ -65,12 +65,14 @@ def outcome(data: bytes, request: str) -> Outcome:
     if not text:
         return Outcome("right", says=says)
     kind = "ill-conditioned" if feed and _moves(original, feed) else "wrong"
+    if kind == "wrong" and request == "fp16" and not (verdict and verdict.verified):
+        kind = "off, and the report does not say how far"
     return Outcome(kind, text, done.model.SerializeToString(), feed, says)
 
 
 def _reported(verdict: Any) -> dict[str, float]:
-    """Return how far the report says that each output may be off, as a share of its largest magnitude."""
-    return {} if verdict is None else {one.name: one.limit for one in verdict.rounded}
+    """Return how far the report says that each output is off or may be, as a share of its largest magnitude."""
+    return {} if verdict is None else {one.name: max(one.limit, one.error) for one in verdict.rounded}
 
 
 def _judged(

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 warnings.simplefilter("ignore")
+# Python puts this folder first, and nnsmith.py in it is not the package of that name.
+sys.path.remove(str(Path(__file__).resolve().parent))
 
 import numpy as np
 import onnx

@@ -224,6 +224,7 @@ class Campaign:
     verdicts: Counter[str] = field(default_factory=Counter)
     claims: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    operators: set[str] = field(default_factory=set)
     tables: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, pair: Pair) -> bool:
@@ -244,6 +245,7 @@ class Campaign:
         self.verdicts[done.verdict] += 1
         if self.exact:
             self.claims[done.exact] += 1
+        self.operators.add(pair.operator)
         for table, key in (
             ("change", pair.kind),
             ("surrounding", pair.surrounding),
@@ -312,8 +314,9 @@ def _write(folder: Path, pair: Pair, done: Trial, number: int) -> None:
     (place / "note.txt").write_text("".join(f"{key}: {value}\n" for key, value in note.items()))
 
 
-def run(campaign: Campaign, bases: list[Base], wanted: int, seed: int) -> None:
-    """Take pairs of all operators in turn until `wanted` have a witness or none is left."""
+def run(campaign: Campaign, bases: list[Base], wanted: int, seed: int, seconds: float) -> None:
+    """Take pairs of all operators in turn until `wanted` have a witness, none is left, or the time is over."""
+    end = time.perf_counter() + seconds
     rows = [[one, 0] for one in next(pairs(bases, seed))]
     while rows and campaign.counted < wanted:
         for row in list(rows):
@@ -322,7 +325,7 @@ def run(campaign: Campaign, bases: list[Base], wanted: int, seed: int) -> None:
             row[1] = 0 if hit else row[1] + 1
             if pair is None or row[1] > _TRIES:
                 rows.remove(row)
-            if campaign.counted >= wanted:
+            if campaign.counted >= wanted or time.perf_counter() > end:
                 return
 
 
@@ -384,6 +387,7 @@ def main() -> int:
     )
     parser.add_argument("--pairs", type=int, default=1000, help="pairs with a witness to try")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="reports after so long")
     parser.add_argument(
         "--only", default="", metavar="OPERATOR", help="only operators whose name contains this"
     )
@@ -403,7 +407,7 @@ def main() -> int:
     bases = [base for base in bases if asked.only in base.operator]
     campaign, begin = Campaign(asked.save, asked.exact, asked.pairs // 3), time.perf_counter()
     import_what_it_imports(_quiet_trial, next(_of_operator("", bases[:1], 0)), asked.exact)
-    run(campaign, bases, asked.pairs, asked.seed)
+    run(campaign, bases, asked.pairs, asked.seed, asked.seconds)
     figures = report(campaign, time.perf_counter() - begin)
     if asked.json:
         asked.json.write_text(json.dumps(figures, indent=1))

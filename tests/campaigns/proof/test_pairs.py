@@ -127,6 +127,36 @@ def test_a_child_that_dies_ends_its_case_alone():
     assert call(int, "5") == 5
 
 
+SAMPLE = [
+    ("classes", "ArgMax: replaced by ArgMin"),
+    ("integers", "constant three: element 0 plus 1"),
+    ("sequence_scaled", "constant three: element 0 times 1.05"),
+    ("sequence_construct", "inputs 0 and 1 swapped"),
+    ("optional", "constant three: element 0 times 1.05"),
+    ("zip_map_text", "classlabels_strings"),
+    ("tree_classifier", "classlabels_int64s"),
+    ("random_normal_like", "scale 1.0 becomes 10.0"),
+    ("dropout_off", "constant t: element 0 inverted"),
+    ("branch_of_number", "replaced by Mul"),
+    ("scan_sum", "Add: replaced by Mul"),
+    ("masked_attention", "axis -1 becomes"),
+    ("conv_net", "epsilon"),
+    ("quantised_pairs", "constant s: all times 1.05"),
+    ("float16_net", "constant f: all times 1.05"),
+]
+"""Models and changes that ordinary inputs show; `--pairs 1000` tries the others."""
+
+
+@pytest.mark.parametrize(("name", "change"), SAMPLE)
+def test_verify_is_not_fooled_by_a_sample(name, change):
+    base = BASES[name]
+    changed = [made for made in changes(base.model, Random(0)) if change in made[1]]
+    assert changed
+    for kind, label, other in changed:
+        pair = pairs.Pair(name, base.operator, kind, label, "plain", base.model, other, base.feed)
+        assert pairs.trial(pair, exact=True).verdict != "verified", label
+
+
 @pytest.mark.slow
 def test_verify_is_fooled_by_at_most_one_pair_of_a_hundred(tmp_path, capsys):
     import sys
