@@ -220,9 +220,10 @@ class FeedSearch:
         """
         assert self._model is not None
         begin_run(f"input {len(self.outputs) + 1}" + (f" of {count}" if count else ""))
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         outputs = self._model.run(inputs)
-        elapsed = time.perf_counter() - start
+        # On a busy machine a run waits: its processor time says what it takes by itself.
+        elapsed = min(time.perf_counter() - start, time.process_time() - processor)
         self.fastest = min(self.fastest, elapsed)
         if not self.outputs:
             self.seconds = elapsed

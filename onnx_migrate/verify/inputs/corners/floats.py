@@ -64,7 +64,8 @@ def small(value: InputValue, rng: np.random.Generator) -> CornerValue:
     """
     tiny = _of_magnitude(value, rng, -4.0 if value.dtype.itemsize < 4 else -8.0, -2.0).values
     kept = len(tiny) // 2 if tiny.ndim else 0
-    tiny[:kept] = value.base[:kept] if kept else tiny[:kept]
+    if kept:
+        tiny[:kept] = value.base[:kept]
     return CornerValue(tiny)
 
 
