@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from onnx_migrate.facts.running_cost.node_reading import Node
-from onnx_migrate.facts.running_cost.output_dims import window_count
+from onnx_migrate.facts.running_cost.spatial_dims import window_count
 from onnx_migrate.facts.running_cost.value_estimate import Dims
 from onnx_migrate.standard.einsum import ELLIPSIS, Equation, NotAnEquation, parsed
 

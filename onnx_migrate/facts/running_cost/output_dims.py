@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from math import ceil, floor, prod
+from math import ceil, prod
 
 from onnx_migrate.facts.running_cost.node_reading import Node
+from onnx_migrate.facts.running_cost.spatial_dims import (
+    affine_grid,
+    axis_of,
+    blocks,
+    convolution,
+    global_pooling,
+    grid_sample,
+    pooling,
+    resize,
+    transposed_convolution,
+)
 from onnx_migrate.facts.running_cost.value_estimate import LARGEST_DIM, Dims
 
-__all__ = ["broadcast", "output_dims", "window_count"]
+__all__ = ["broadcast", "output_dims"]
 
 Rule = Callable[[Node], Dims | None]
 
@@ -64,18 +75,12 @@ def _broadcast_inputs(node: Node) -> Dims | None:
     return broadcast(known) if len(known) == len(shapes) else None
 
 
-def _axis(number: int, rank: int) -> int:
-    if not -rank <= number < rank:
-        raise IndexError(number)
-    return number % rank
-
-
 def _concat(node: Node) -> Dims | None:
     parts = [value.dims for value in node.inputs if value is not None]
     first = parts[0]
     if first is None or any(part is None or len(part) != len(first) for part in parts):
         return None
-    axis = _axis(node.number("axis", 1), len(first))
+    axis = axis_of(node.number("axis", 1), len(first))
     return _replaced(first, axis, sum(part[axis] for part in parts if part is not None))
 
 
@@ -120,7 +125,7 @@ def _pad(node: Node) -> Dims | None:
         named = node.numbers(3)
         if named is None:
             return None
-        axes = [_axis(int(axis), len(dims)) for axis in named]  # type: ignore[assignment]
+        axes = [axis_of(int(axis), len(dims)) for axis in named]  # type: ignore[assignment]
     sizes = list(dims)
     for axis, before, after in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         sizes[axis] += int(before) + int(after)
@@ -131,7 +136,7 @@ def _one_hot(node: Node) -> Dims | None:
     dims, depth = node.dims(), node.numbers(1)
     if dims is None or depth is None:
         return None
-    axis = _axis(node.number("axis", -1), len(dims) + 1)
+    axis = axis_of(node.number("axis", -1), len(dims) + 1)
     return (*dims[:axis], int(depth[0]), *dims[axis:])
 
 
@@ -148,24 +153,6 @@ def _window(node: Node) -> Dims | None:
 def _mel_matrix(node: Node) -> Dims | None:
     bins, length = node.numbers(0), node.numbers(1)
     return None if bins is None or length is None else (int(length[0]) // 2 + 1, int(bins[0]))
-
-
-def _resize(node: Node) -> Dims | None:
-    dims = node.dims()
-    policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
-    if dims is None or policy != b"stretch":
-        return None
-    of_upsample = node.operator == "Upsample" or len(node.inputs) == 2
-    sizes = None if of_upsample or not node.has_input(3) else node.numbers(3)
-    scales = node.numbers(1 if of_upsample else 2, "scales")
-    axes = [_axis(axis, len(dims)) for axis in node.attributes.get("axes", range(len(dims)))]
-    factors = sizes or scales
-    if not factors or len(factors) != len(axes):
-        return None
-    result = list(dims)
-    for axis, factor in zip(axes, factors, strict=True):
-        result[axis] = int(factor) if sizes else floor(dims[axis] * factor)
-    return tuple(result)
 
 
 def _matmul(node: Node) -> Dims | None:
@@ -227,7 +214,7 @@ def _unsqueeze(node: Node) -> Dims | None:
     if dims is None or axes is None:
         return None
     rank = len(dims) + len(axes)
-    inserted, rest = {_axis(int(axis), rank) for axis in axes}, iter(dims)
+    inserted, rest = {axis_of(int(axis), rank) for axis in axes}, iter(dims)
     return tuple(1 if axis in inserted else next(rest) for axis in range(rank))
 
 
@@ -235,7 +222,7 @@ def _squeeze(node: Node) -> Dims | None:
     dims, axes = node.dims(), node.numbers(1, "axes")
     if dims is None or (axes is None and node.has_input(1)):
         return None
-    gone = {_axis(int(axis), len(dims)) for axis in axes} if axes is not None else None
+    gone = {axis_of(int(axis), len(dims)) for axis in axes} if axes is not None else None
     return tuple(
         size for axis, size in enumerate(dims) if (axis not in gone if gone is not None else size != 1)
     )
@@ -245,7 +232,7 @@ def _gather(node: Node) -> Dims | None:
     dims, places = node.dims(0), node.dims(1)
     if dims is None or places is None:
         return None
-    axis = _axis(node.number("axis", 0), len(dims))
+    axis = axis_of(node.number("axis", 0), len(dims))
     return (*dims[:axis], *places, *dims[axis + 1 :])
 
 
@@ -270,7 +257,7 @@ def _slice(node: Node) -> Dims | None:
         return None
     sizes = list(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        place = _axis(int(axis), len(dims))
+        place = axis_of(int(axis), len(dims))
         if sizes[place] < LARGEST_DIM:  # more is no length of a range
             sizes[place] = _length_of(range(*slice(int(start), int(end), int(step)).indices(sizes[place])))
     return tuple(sizes)
@@ -287,7 +274,7 @@ def _reduced(node: Node) -> Dims | None:
         return None
     if not axes and node.number("noop_with_empty_axes", 0):
         return dims
-    gone = {_axis(int(axis), len(dims)) for axis in axes} if axes else set(range(len(dims)))
+    gone = {axis_of(int(axis), len(dims)) for axis in axes} if axes else set(range(len(dims)))
     if node.number("keepdims", 1):
         return tuple(1 if axis in gone else size for axis, size in enumerate(dims))
     return tuple(size for axis, size in enumerate(dims) if axis not in gone)
@@ -297,7 +284,7 @@ def _place_of_extreme(node: Node) -> Dims | None:
     dims = node.dims()
     if dims is None:
         return None
-    axis = _axis(node.number("axis", 0), len(dims))
+    axis = axis_of(node.number("axis", 0), len(dims))
     return _replaced(dims, axis, 1) if node.number("keepdims", 1) else (*dims[:axis], *dims[axis + 1 :])
 
 
@@ -306,7 +293,7 @@ def _top_k(node: Node) -> Dims | None:
     count = [node.attributes["k"]] if "k" in node.attributes else node.numbers(1)
     if dims is None or count is None:
         return None
-    return _replaced(dims, _axis(node.number("axis", -1), len(dims)), int(count[0]))
+    return _replaced(dims, axis_of(node.number("axis", -1), len(dims)), int(count[0]))
 
 
 def _shape_length(node: Node) -> Dims | None:
@@ -318,80 +305,11 @@ def _split(node: Node) -> Dims | None:
     dims = node.dims()
     if dims is None:
         return None
-    axis = _axis(node.number("axis", 0), len(dims))
+    axis = axis_of(node.number("axis", 0), len(dims))
     lengths = node.numbers(1, "split") if node.has_input(1) or "split" in node.attributes else None
     if lengths is None and node.has_input(1):
         return None
     return _replaced(dims, axis, int(lengths[0]) if lengths else -(-dims[axis] // node.outputs))
-
-
-def window_count(node: Node, weights: Dims | None) -> list[tuple[int, int]] | None:
-    """Return for each spatial axis of a convolution or pooling the count of its windows and the length of one."""
-    dims = node.dims()
-    kernel = node.attributes.get("kernel_shape") or (weights[2:] if weights is not None else None)
-    if dims is None or kernel is None or len(kernel) != len(dims) - 2:
-        return None
-    counts = []
-    auto = node.attributes.get("auto_pad", b"NOTSET")
-    for axis, length in enumerate(kernel):
-        stride = _of_axis(node, "strides", axis)
-        extent = _of_axis(node, "dilations", axis) * (length - 1) + 1
-        pads = list(node.attributes.get("pads", ())) or [0] * (2 * len(kernel))
-        size = dims[axis + 2]
-        if auto in (b"SAME_UPPER", b"SAME_LOWER"):
-            counts.append((-(-size // stride), length))
-            continue
-        padded = size + (0 if auto == b"VALID" else pads[axis] + pads[axis + len(kernel)])
-        room = padded - extent
-        windows = (-(-room // stride) if node.number("ceil_mode", 0) else room // stride) + 1
-        windows -= node.number("ceil_mode", 0) and (windows - 1) * stride >= size + pads[axis]
-        counts.append((max(0, windows), length))
-    return counts
-
-
-def _of_axis(node: Node, name: str, axis: int, default: int = 1) -> int:
-    values = node.attributes.get(name)
-    return int(values[axis]) if values else default
-
-
-def _convolution(node: Node) -> Dims | None:
-    dims, weights = node.dims(), node.dims(3 if node.operator == "QLinearConv" else 1)
-    windows = window_count(node, weights) if weights is not None else None
-    return (
-        None
-        if dims is None or weights is None or windows is None
-        else (dims[0], weights[0], *(count for count, _ in windows))
-    )
-
-
-def _pooling(node: Node) -> Dims | None:
-    dims, windows = node.dims(), window_count(node, None)
-    return None if dims is None or windows is None else (*dims[:2], *(count for count, _ in windows))
-
-
-def _global_pooling(node: Node) -> Dims | None:
-    dims = node.dims()
-    return None if dims is None else (*dims[:2], *(1 for _ in dims[2:]))
-
-
-def _transposed_convolution(node: Node) -> Dims | None:
-    dims, weights = node.dims(), node.dims(1)
-    if dims is None or weights is None:
-        return None
-    head = dims[0], weights[1] * node.number("group", 1)
-    asked = node.attributes.get("output_shape")
-    if asked:
-        return (*head, *map(int, asked[-(len(dims) - 2) :]))
-    kernel = node.attributes.get("kernel_shape") or weights[2:]
-    same = node.attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER")
-    pads = list(node.attributes.get("pads", ())) or [0] * (2 * len(kernel))
-    sizes = []
-    for axis, length in enumerate(kernel):
-        stride, size = _of_axis(node, "strides", axis), dims[axis + 2]
-        extent = _of_axis(node, "dilations", axis) * (length - 1) + 1
-        grown = stride * (size - 1) + _of_axis(node, "output_padding", axis, 0) + extent
-        sizes.append(size * stride if same else grown - pads[axis] - pads[axis + len(kernel)])
-    return (*head, *sizes)
 
 
 def _shape_input(place: int) -> Rule:
@@ -402,34 +320,14 @@ def _shape_input(place: int) -> Rule:
     return rule
 
 
-def _affine_grid(node: Node) -> Dims | None:
-    size = node.numbers(1)
-    return None if size is None else (int(size[0]), *map(int, size[2:]), len(size) - 2)
-
-
-def _grid_sample(node: Node) -> Dims | None:
-    dims, grid = node.dims(0), node.dims(1)
-    return None if dims is None or grid is None else (*dims[:2], *grid[1:-1])
-
-
 def _crop_or_pad(node: Node) -> Dims | None:
     dims, sizes = node.dims(), node.numbers(1)
     if dims is None or sizes is None:
         return None
     result = list(dims)
     for axis, size in zip(node.attributes.get("axes", range(len(dims))), sizes, strict=True):
-        result[_axis(int(axis), len(dims))] = int(size)
+        result[axis_of(int(axis), len(dims))] = int(size)
     return tuple(result)
-
-
-def _blocks(node: Node) -> Dims | None:
-    dims, block = node.dims(), node.number("blocksize", 1)
-    if dims is None:
-        return None
-    count, channels, height, width = dims
-    if node.operator == "DepthToSpace":
-        return count, channels // block**2, height * block, width * block
-    return count, channels * block**2, height // block, width // block
 
 
 def _multinomial(node: Node) -> Dims | None:
@@ -443,7 +341,7 @@ def _fourier(node: Node) -> Dims | None:
         return None
     if node.number("inverse", 0) and node.number("onesided", 0):
         return None
-    axis = _axis(node.number("axis", -2 if node.has_input(1) else 1), len(dims))
+    axis = axis_of(node.number("axis", -2 if node.has_input(1) else 1), len(dims))
     size = int(length[0]) if length else dims[axis]
     return (*_replaced(dims, axis, size // 2 + 1 if node.number("onesided", 0) else size)[:-1], 2)
 
@@ -468,25 +366,25 @@ def _alike(rule: Rule, operators: str) -> dict[str, Rule]:
 _RULES: dict[str, Rule] = {
     **_alike(_like_first, _LIKE_FIRST),
     **_alike(_broadcast_inputs, _BROADCASTING),
-    **_alike(_convolution, "Conv ConvInteger QLinearConv"),
-    **_alike(_pooling, "AveragePool LpPool MaxPool"),
-    **_alike(_global_pooling, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
+    **_alike(convolution, "Conv ConvInteger QLinearConv"),
+    **_alike(pooling, "AveragePool LpPool MaxPool"),
+    **_alike(global_pooling, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **_alike(_matmul, "MatMul MatMulInteger QLinearMatMul"),
     **_alike(_recurrent, "GRU LSTM RNN"),
-    **_alike(_resize, "Resize Upsample"),
+    **_alike(resize, "Resize Upsample"),
     **_alike(_place_of_extreme, "ArgMax ArgMin"),
-    **_alike(_blocks, "DepthToSpace SpaceToDepth"),
+    **_alike(blocks, "DepthToSpace SpaceToDepth"),
     **_alike(_shape_attribute, "RandomNormal RandomUniform"),
     **_alike(_window, "BlackmanWindow HammingWindow HannWindow"),
     **_alike(
         _reduced,
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare",
     ),
-    "AffineGrid": _affine_grid,
+    "AffineGrid": affine_grid,
     "CenterCropPad": _crop_or_pad,
     "Concat": _concat,
     "ConstantOfShape": _shape_of_input,
-    "ConvTranspose": _transposed_convolution,
+    "ConvTranspose": transposed_convolution,
     "DFT": _fourier,
     "Expand": _expand,
     "Flatten": _flatten,
@@ -494,7 +392,7 @@ _RULES: dict[str, Rule] = {
     "GatherElements": _second,
     "GatherND": _gather_nd,
     "Gemm": _gemm,
-    "GridSample": _grid_sample,
+    "GridSample": grid_sample,
     "MaxUnpool": _shape_input(2),
     "MelWeightMatrix": _mel_matrix,
     "Multinomial": _multinomial,
