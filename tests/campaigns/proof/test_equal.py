@@ -104,7 +104,7 @@ def test_a_wrong_result_is_seen():
 def test_the_report_s_own_figures_are_read():
     verdict = SimpleNamespace(
         rounded=(SimpleNamespace(name="z", limit=0.01, error=0.002),),
-        summary="float16: within the limit that you asked for: output 'y' differs by up to 0.57 % of its largest value (limit 1.1 %)",
+        summary="float16: within the limit: output 'y' differs by up to 0.57 % of its largest value (limit 1.1 %)",
     )
     assert nnsmith._reported(verdict) == {"z": 0.01, "y": pytest.approx(0.011)}
 
