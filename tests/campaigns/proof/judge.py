@@ -18,6 +18,9 @@ __all__ = ["LIMITS", "Run", "Unloadable", "difference", "run", "runner"]
 LIMITS = {"float16": 5e-3, "float32": 1e-4, "float64": 1e-4}
 """Largest difference of equal outputs, as a share of the output's largest finite magnitude."""
 
+_ZERO = 1e-6
+"""The largest number that a result may have if all numbers of the original's output are 0."""
+
 Run = Callable[[Mapping[str, Any]], list[Any]]
 
 
@@ -104,8 +107,8 @@ def _arrays(one: Any, other: Any) -> str:
         finite = np.isfinite(one) & np.isfinite(other)
         scale = float(np.abs(one[finite]).max(initial=0.0))
         worst = float(np.abs(one[finite] - other[finite]).max(initial=0.0))
-        # A result of zeros has no scale: then any number that is not tiny differs.
-        if worst > limit * scale and (scale > 0 or worst > 1e-30):
+        # An output of zeros has no scale.
+        if worst > (limit * scale or _ZERO):
             return f"differs by {worst / scale if scale else worst:.2g} of the largest magnitude"
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -98,6 +99,14 @@ def test_a_wrong_result_is_seen():
     text, feed = nnsmith._judged(base.model, wrong.model, float16=False, limits={})
     assert "largest magnitude" in text
     assert not nnsmith._moves(base.model, feed)
+
+
+def test_the_report_s_own_figures_are_read():
+    verdict = SimpleNamespace(
+        rounded=(SimpleNamespace(name="z", limit=0.01, error=0.002),),
+        summary="float16: within the limit: output 'y' differs by up to 0.57 % of its largest value (limit 1.1 %)",
+    )
+    assert nnsmith._reported(verdict) == {"z": 0.01, "y": pytest.approx(0.011)}
 
 
 @pytest.mark.slow

@@ -102,6 +102,8 @@ def test_a_model_has_no_witness_against_itself_or_a_copy_with_other_names():
         (np.float32([1, np.nan]), np.float32([1, np.nan]), False),
         (np.float32([1, np.inf]), np.float32([1, -np.inf]), True),
         (np.float32([0.0]), np.float32([-0.0]), False),
+        (np.float32([0.0]), np.float32([2e-6]), True),
+        (np.float32([0.0]), np.float32([5e-7]), False),
         (np.int64([1, 2]), np.int64([1, 3]), True),
         (np.array(["a", "b"], object), np.array(["a", "B"], object), True),
         ([np.float32([1])], [np.float32([1]), np.float32([2])], True),
