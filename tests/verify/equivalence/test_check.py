@@ -50,7 +50,7 @@ ONE = "(float[4] x) => (float[4] y) { y = Relu (x) }"
         (RELU, BAD, "differs", ["the result does not run"], "bad"),
         (BOTH, ONE, "differs", ["the result has no output 'z'"], ""),
         (UNKNOWN, UNKNOWN, "unverified", ["the original does not load"], None),
-        (PICKY, PICKY, "unverified", ["the original does not run", "--input-data"], "bad"),
+        (PICKY, PICKY, "unverified", ["the original does not run", "Input shape:{2,4}"], "bad"),
     ],
     ids=["another function", "a result that does not run", "a lost output", "an original that does not load",
          "an original that does not run on random inputs"],
