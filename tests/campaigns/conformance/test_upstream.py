@@ -46,8 +46,8 @@ BELOW_7_TESTS = (
 NOT_REFUSED = "it wants a refusal, and ours computes the same by other nodes"
 NOT_REFUSED_TESTS = (
     "dequantize_21_20_5_blocked_2d", "dequantize_21_20_6_blocked_3d",
-    "quantize_21_20_5_blocked_2d", "quantize_21_20_6_blocked_3d", "quantize_21_20_7_per_axis_output_dtype",
-    "quantize_21_20_8_per_axis_unsupported_type", "scatter_16_15_bfloat16_fails_0_ScatterElements",
+    "quantize_21_20_5_blocked_2d", "quantize_21_20_6_blocked_3d",
+    "scatter_16_15_bfloat16_fails_0_ScatterElements",
     "scatter_16_15_bfloat16_fails_1_ScatterND", "where_bfloat16_16_15_fails",
     *(f"scatter_16_15_reduction_add_mul_fails_{place}" for place in ("0_ScatterElements", "1_ScatterElements")),
     *(f"scatter_16_15_reduction_add_mul_fails_{place}" for place in ("2_ScatterND", "3_ScatterND")),
