@@ -26,6 +26,9 @@ def call(function: Callable[..., Any], *arguments: Any, seconds: float = 60.0) -
     child = os.fork()
     if child == 0:
         os.close(reader)
+        # The child ends by itself if its parent was killed and cannot end it.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(seconds) + 5)
         _answer(writer, function, arguments)
     os.close(writer)
     try:
