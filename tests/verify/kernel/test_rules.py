@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.kernel import Explanation, Measurement, Observation, Tolerance, judge
+from onnx_migrate.verify.kernel import Explanation, Measurement, Observation, Tolerance, judge, limits
 from onnx_migrate.verify.kernel.rules import beyond_one_node, worse_than
 
 X = np.linspace(-1, 1, 1001, dtype=np.float32)
@@ -290,3 +290,22 @@ def test_two_steps_of_the_smallest_number_are_allowed_beside_zeros(dtype):
 def test_the_ceiling_of_floats_of_8_bits_is_a_quarter():
     ones = np.ones(4, pytest.importorskip("ml_dtypes").float8_e4m3fn)
     assert observed(ones, off(ones, 0.25), largest=1.0).allowed == 0.25
+
+
+def test_one_node_may_round_8_units_if_bits_are_claimed_and_64_if_not():
+    for ulps, most in ((limits.KERNEL_ULPS, 8), (limits.UNCLAIMED_ULPS, 64)):
+        assert beyond_one_node(X, off(X, 0.9 * most * ULP, 500), ulps) == ""
+        assert beyond_one_node(X, off(X, 1.5 * most * ULP, 500), ulps)
+
+
+def test_an_output_below_a_thousandth_of_1_is_saturated():
+    small = np.full(4, 9e-4, np.float32)
+    assert observed(small, small + np.float32(6e-8), scale=1.0).agrees
+    small = np.full(4, 1.1e-3, np.float32)
+    assert observed(small, small + np.float32(6e-8), scale=1.0).problem
+
+
+def test_two_steps_of_bfloat16_are_allowed_beside_zeros():
+    kind = pytest.importorskip("ml_dtypes").bfloat16
+    zeros, step = np.zeros(4, kind), 2.0**-133
+    assert observed(zeros, off(zeros, 2 * step)).allowed == 2 * step
