@@ -7,8 +7,9 @@ import onnx
 
 from onnx_migrate.model.model import Segment
 from onnx_migrate.verdicts import Kind
-from onnx_migrate.verify import Settings, verify
+from onnx_migrate.verify import Feed, Feeds, Settings, verify
 from onnx_migrate.verify.equivalence.folded_constants import moved_constant
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from tests.verify.harness import net, runnable
 
 NOISY = "(float[50,40] x) => (float[50,40] y) { a = Mul(x, w) y = Sin(a) }"
@@ -65,3 +66,18 @@ def test_a_folded_float16_constant_must_be_what_the_nodes_compute():
     text = moved_constant(runnable(plain), runnable(with_constant(HALF, other)))
     assert text.startswith("simplification computes another constant: 'a' differs in 32 of 32 elements")
     assert moved_constant(runnable(plain), runnable(plain)) == "", "nothing is folded"
+
+
+def test_values_of_float16_are_not_rounded_for_the_comparison():
+    """ONNX Runtime keeps float32 between two float16 nodes, unless the value between them is an output."""
+    text = """(float16[40,1] x) => (int64[40] y) {
+        s = Sigmoid(x) r = ReduceSum<keepdims=0>(s, axis) y = Cast<to=7>(r) }"""
+    plain = net(text, axis=np.array([1]))
+    folded = net(text.replace("ReduceSum<keepdims=0>", "Squeeze"), axis=np.array([1]))
+    feeds = Feeds((Feed("large", {"x": np.linspace(7.5, 9.5, 40, dtype=np.float16)[:, None]}),))
+    segment = Segment(plain, folded, plain, exact=True).map(runnable)
+    own = open_model(runnable(plain), UNOPTIMIZED).run(feeds.sets[0].inputs)["y"]
+    other = open_model(runnable(folded), UNOPTIMIZED).run(feeds.sets[0].inputs)["y"]
+    verdict = verify(segment, Settings(isolated=False, input_data=feeds))
+    assert not np.array_equal(own, other)
+    assert verdict.kind is Kind.DIFFERS
