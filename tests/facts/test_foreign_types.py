@@ -144,6 +144,8 @@ def test_types_are_those_that_onnx_runtime_gives_out(name: str) -> None:
     outputs = session.run(None, {"x0": arrays[0]} if session.get_inputs() else {})
     for known, actual in zip(found, outputs, strict=True):
         assert known is not None
+        if actual is None:  # an older release leaves out what the node does not need
+            continue
         assert known.shape == actual.shape
         if actual.dtype != object:
             assert known.dtype == helper.np_dtype_to_tensor_dtype(actual.dtype)

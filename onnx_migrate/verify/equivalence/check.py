@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 import onnx
 from onnx import TensorProto
@@ -22,7 +23,12 @@ from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_r
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
 from onnx_migrate.verify.equivalence.input_advice import input_advice
-from onnx_migrate.verify.equivalence.original_run import OPTIMISED_STAGE, OriginalRun, run_original
+from onnx_migrate.verify.equivalence.original_run import (
+    CORNERS_STAGE,
+    OPTIMISED_STAGE,
+    OriginalRun,
+    run_original,
+)
 from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.segment_check import SegmentCheck
 from onnx_migrate.verify.equivalence.undefined_values import may_be_undefined
@@ -218,6 +224,13 @@ def ready_worker(settings: Settings) -> AbstractContextManager[Worker | None]:
     return current_workers().borrowed(settings.limits.memory, modules, keep=not settings.libraries)
 
 
+def _ends_a_process(ending: process.Ending) -> TypeGuard[process.Crashed | process.OutOfMemory]:
+    """Whether a model ended the process that ran it, so that another run may leave that step out."""
+    return isinstance(ending, process.OutOfMemory) or (
+        isinstance(ending, process.Crashed) and not ending.from_outside
+    )
+
+
 def verify(
     segment: Segment[Runnable],
     settings: Settings | None = None,
@@ -248,8 +261,8 @@ def verify(
             break
         task = replace(task, first_choice=following)
         ending = settings.call(CHECK, task)
-    for stage in (OPTIMISED_STAGE, BRANCHES_STAGE):
-        if isinstance(ending, process.Crashed) and not ending.from_outside and ending.stage == stage:
+    for stage in (CORNERS_STAGE, OPTIMISED_STAGE, BRANCHES_STAGE):
+        if _ends_a_process(ending) and ending.stage == stage:
             task = replace(task, ended={**task.ended, stage: str(ending)})
             ending = settings.call(CHECK, task)
     if not isinstance(ending, (process.Returned, process.Raised)) and ending.stage == DISTANCE_STAGE:

@@ -41,7 +41,10 @@ from onnx_migrate.verify.model_traits import miscomputed_in_reference
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["OPTIMISED_STAGE", "OriginalRun", "run_original"]
+__all__ = ["CORNERS_STAGE", "OPTIMISED_STAGE", "OriginalRun", "run_original"]
+
+CORNERS_STAGE = "original: running, corner inputs"
+"""The step in which the original runs on corner inputs, some of which may end the process that runs it."""
 
 OPTIMISED_STAGE = f"original: running, {LEVELS[1]}"
 """The step in which ONNX Runtime runs the original with optimisation."""
@@ -154,8 +157,12 @@ def run_original(
     upstream, constant = _look_further(original, search, settings, inner=looks_inside)
     exact = exact_inputs(original.model)
     corners = CornerRuns()
-    if extent.corners:
+    if CORNERS_STAGE in extent.ended:
+        search.notes.append(f"corner inputs were left out: on one of them, {extent.ended[CORNERS_STAGE]}")
+    elif extent.corners:
+        mark(CORNERS_STAGE)
         corners = run_corners(search, settings.seed, exact, magnitudes=extent.magnitudes)
+        mark("original: running")
     _note_weakness(search, constant, corners)
     outputs = list(search.outputs)
     noise = Noise(outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 
 import onnx
 import pytest
@@ -16,7 +17,7 @@ from onnx_migrate.verify.equivalence import segment_check
 from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
-from onnx_migrate.verify.equivalence.original_run import OPTIMISED_STAGE
+from onnx_migrate.verify.equivalence.original_run import CORNERS_STAGE, OPTIMISED_STAGE
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net, runnable, verdict
 
@@ -204,3 +205,18 @@ def test_one_feed_is_enough_where_onnx_reference_is_slow(monkeypatch):
     )
     check(RELU, net(RELU, opset=NEWER), Kind.VERIFIED)
     assert seen == [0]
+
+
+@pytest.mark.parametrize("how", [process.Crashed("SIGFPE"), process.OutOfMemory(1 << 30)])
+def test_a_process_that_ends_on_corner_inputs_is_run_without_them(monkeypatch, how):
+    calls, own = [], process.run
+
+    def run(*args, **options):
+        calls.append(args[1].ended)
+        return own(*args, **options) if calls[-1] else replace(how, stage=CORNERS_STAGE)
+
+    monkeypatch.setattr(process, "run", run)
+    found = verdict(runnable(RELU), runnable(RELU), isolated=True)
+    assert found.kind is Kind.VERIFIED
+    assert [feed.name for feed in found.feeds] == ["normal", "wide"]
+    assert any(note.startswith("corner inputs were left out: on one of them, ") for note in found.notes)
