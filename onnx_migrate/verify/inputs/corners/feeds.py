@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verify.inputs.corners import boxes, floats, integers, masks, texts
+from onnx_migrate.verify.inputs.corners.beside import STEPS, beside
 from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerInputs
 from onnx_migrate.verify.inputs.corners.lengths import is_affordable, other_sizes
 from onnx_migrate.verify.inputs.corners.operators import (
@@ -64,6 +65,7 @@ class Corners(CornerInputs):
     def __iter__(self) -> Iterator[CornerFeed]:
         """Yield the feeds, those first that differ most from random ones."""
         yield from self._at_thresholds()
+        yield from self._beside_constants()
         yield from self._masked()
         if self._takes_large:
             yield from self._of_magnitudes()
@@ -118,6 +120,30 @@ class Corners(CornerInputs):
                 instead = self._feed(feed.name, base, calmer) if len(calmer) < len(made) else None
                 yield CornerFeed(feed, () if instead is None else (instead,))
         yield from self._even(first)
+
+    def _beside_constants(self) -> Iterator[CornerFeed]:
+        """Each element of an input beside the constant's element that it meets: three feeds for each constant."""
+        base = self._base("normal", 10)
+        if base is None:
+            return
+        inputs, rng = self._values(base), self._rng(10)
+        constants = {name: self._constants(value) for name, value in inputs.items() if self._is_any(value)}
+        for number in range(STEPS * max(map(len, constants.values()), default=0)):
+            at, turn = divmod(number, STEPS)
+            made = {
+                name: beside(inputs[name], met[at], turn, rng)
+                for name, met in constants.items()
+                if at < len(met)
+            }
+            feed = self._feed(f"beside a constant {number + 1}", base, made)
+            if feed is not None:
+                yield CornerFeed(feed)
+
+    def _is_any(self, value: InputValue) -> bool:
+        """Whether an input of numbers may have any of its type: none is an index, a size or a number of turns."""
+        whole = value.dtype.kind in "iu"
+        free = value.dtype.kind == "f" and not value.is_restricted
+        return free or (whole and not self._is_index(value) and not value.is_restricted)
 
     def _feeds_needed(self, value: InputValue) -> int:
         size = max(1, value.base.size)
