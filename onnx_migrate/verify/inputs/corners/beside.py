@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.inputs.corners.flow import Meeting
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
 from onnx_migrate.verify.kernel.arrays import Array
@@ -39,17 +40,21 @@ _SPREAD = (0, 1, -1)
 class Beside:
     """A constant that an input meets element by element.
 
-    `multiples` says that it divides integers, `divisors` that integers divide it.
+    `multiples` says that it divides integers, `divisors` that integers divide it. A NaN among its elements is fed only
+    if the node looks for it (`nan`).
     """
 
     constant: Array
     multiples: bool = False
     divisors: bool = False
+    nan: bool = False
 
     def same(self, other: Beside) -> bool:
         """Whether another constant has the same elements and meets the input the same way."""
         ways = (self.multiples, self.divisors) == (other.multiples, other.divisors)
-        return ways and np.array_equal(self.constant, other.constant)
+        return ways and np.array_equal(
+            self.constant, other.constant, equal_nan=other.constant.dtype.kind == "f"
+        )
 
 
 def constants_beside(meetings: Iterable[Meeting], dtype: np.dtype[Any]) -> list[Beside]:
@@ -66,6 +71,8 @@ def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:
     path, argument = meeting.path, meeting.argument
     operator, index = argument.node.op_type, argument.index
     divides = operator in _DIVIDING
+    if operator == "Imputer" and path.in_place and not path.steps:
+        yield Beside(np.asarray(_replaced(argument, dtype)), nan=True)
     if operator not in _MEETING | _DIVIDING or not path.in_place or path.steps or not path.numbers:
         return
     if divides and dtype.kind == "f":
@@ -74,6 +81,12 @@ def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:
         constant = argument.facts.value(name) if name and at != index else None
         if constant is not None and constant.dtype.kind in "iuf" and (constant.size > 1 or divides):
             yield Beside(constant, divides and index == 0, divides and index == 1)
+
+
+def _replaced(argument: Argument, dtype: np.dtype[Any]) -> float:
+    """Return the number that Imputer replaces."""
+    name = "replaced_value_int64" if dtype.kind in "iu" else "replaced_value_float"
+    return float(argument.attribute(name, 0))
 
 
 def beside(value: InputValue, met: Beside, turn: int, rng: np.random.Generator) -> CornerValue | None:
@@ -86,8 +99,9 @@ def beside(value: InputValue, met: Beside, turn: int, rng: np.random.Generator) 
         return CornerValue(_whole(constant, met, turn, places, value.dtype))
     with np.errstate(all="ignore"):
         near = constant.astype(value.dtype)
-        values = np.choose((turn + places) % STEPS, [near, _next(near, np.inf), _next(near, -np.inf)])
-    usable = np.isfinite(values)
+        steps = (turn + places) % STEPS
+        values = np.choose(steps, [near, _next(near, np.inf), _next(near, -np.inf)])
+    usable = np.isfinite(values) | (np.isnan(near) & (steps == 0) & met.nan)
     return CornerValue(np.where(usable, values, value.base).astype(value.dtype), usable)
 
 

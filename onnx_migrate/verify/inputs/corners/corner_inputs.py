@@ -25,13 +25,25 @@ from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
-__all__ = ["DRAW", "CornerInputs"]
+__all__ = ["DRAW", "CornerFeed", "CornerInputs"]
 
 DRAW = 1000
 """Added to the seed, so that the random part of corner feeds is not that of others."""
 
 _MOST_NODES = 400
 """Nodes of a result that is read for its constants: reading takes about as long as inferring its shapes."""
+
+
+@dataclass(frozen=True)
+class CornerFeed:
+    """A feed, and others that take its place where the original does not run on it, or gives no numbers.
+
+    `finite` says that every element of the original's outputs must be finite for it to be compared.
+    """
+
+    feed: Feed
+    instead: tuple[Feed, ...] = ()
+    finite: bool = False
 
 
 @dataclass(frozen=True, eq=False)
