@@ -14,12 +14,12 @@ from onnx_migrate.verify.inputs.corners.flow import Meeting
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
 from onnx_migrate.verify.kernel.arrays import Array
 
-__all__ = ["STEPS", "Beside", "beside", "constants_beside"]
+__all__ = ["MOST_CONSTANTS", "STEPS", "Beside", "beside", "constants_beside"]
 
 STEPS = 3
 """Feeds in which an element is the constant, the next number above and the next below."""
 
-_MOST_CONSTANTS = 3
+MOST_CONSTANTS = 3
 """Constants of one input for which feeds are made."""
 
 _LARGEST = 1 << 20
@@ -64,7 +64,7 @@ def constants_beside(meetings: Iterable[Meeting], dtype: np.dtype[Any]) -> list[
         for constant in _of_meeting(meeting, dtype):
             if not any(constant.same(one) for one in found):
                 found.append(constant)
-    return found[:_MOST_CONSTANTS]
+    return found[:MOST_CONSTANTS]
 
 
 def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verify.inputs.corners import boxes, floats, integers, masks, texts
+from onnx_migrate.verify.inputs.corners.beside import MOST_CONSTANTS
 from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerFeed
 from onnx_migrate.verify.inputs.corners.lengths import is_affordable, other_sizes
 from onnx_migrate.verify.inputs.corners.operators import (
@@ -57,11 +58,12 @@ class Corners(WholeInputs):
     def __iter__(self) -> Iterator[CornerFeed]:
         """Yield the feeds, those first that differ most from random ones."""
         yield from self._at_thresholds()
-        yield from self.beside_constants()
+        yield from self.beside_constants(0, 1)
         yield from self.of_few_sizes()
         yield from self._masked()
         if self._takes_large:
             yield from self._of_magnitudes()
+        yield from self.beside_constants(1, MOST_CONSTANTS)
         yield from self._at_other_sizes()
         yield from self._more()
 

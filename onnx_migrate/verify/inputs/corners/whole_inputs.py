@@ -21,14 +21,15 @@ __all__ = ["WholeInputs"]
 class WholeInputs(CornerInputs):
     """The inputs of a model, for feeds without a random element in those inputs that the nodes treat differently."""
 
-    def beside_constants(self) -> Iterator[CornerFeed]:
-        """Each element of an input beside the constant's element that it meets: three feeds for each constant."""
+    def beside_constants(self, first: int, end: int) -> Iterator[CornerFeed]:
+        """Each element of an input beside the constant's element that it meets: three feeds for each of these constants."""
         base = self._base("normal", 10)
         if base is None:
             return
         inputs, rng = self._values(base), self._rng(10)
         constants = {name: self._constants(value) for name, value in inputs.items() if self._is_any(value)}
-        for number in range(STEPS * max(map(len, constants.values()), default=0)):
+        end = min(end, max(map(len, constants.values()), default=0))
+        for number in range(STEPS * first, STEPS * end):
             at, turn = divmod(number, STEPS)
             made = {
                 name: self._beside(inputs[name], met[at], turn, rng)
