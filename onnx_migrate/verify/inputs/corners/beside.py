@@ -72,7 +72,7 @@ def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:
     operator, index = argument.node.op_type, argument.index
     divides = operator in _DIVIDING
     if operator == "Imputer" and path.in_place and not path.steps:
-        yield Beside(np.asarray(_replaced(argument, dtype)), nan=True)
+        yield Beside(_replaced(argument, dtype), nan=True)
     if operator not in _MEETING | _DIVIDING or not path.in_place or path.steps or not path.numbers:
         return
     if divides and dtype.kind == "f":
@@ -83,10 +83,14 @@ def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:
             yield Beside(constant, divides and index == 0, divides and index == 1)
 
 
-def _replaced(argument: Argument, dtype: np.dtype[Any]) -> float:
-    """Return the number that Imputer replaces."""
-    name = "replaced_value_int64" if dtype.kind in "iu" else "replaced_value_float"
-    return float(argument.attribute(name, 0))
+def _replaced(argument: Argument, dtype: np.dtype[Any]) -> Array:
+    """Return the number that Imputer replaces, once for each column."""
+    replaced, imputed = (
+        ("replaced_value_int64", "imputed_value_int64s")
+        if dtype.kind in "iu"
+        else ("replaced_value_float", "imputed_value_floats")
+    )
+    return np.full(len(argument.attribute(imputed, [0])), float(argument.attribute(replaced, 0)))
 
 
 def beside(value: InputValue, met: Beside, turn: int, rng: np.random.Generator) -> CornerValue | None:

@@ -117,7 +117,10 @@ _SUMMING = frozenset(
 )
 """Operators that make NaN of every sum with a NaN in it. With infinities it matters in which order they add."""
 
-_BODIES = frozenset({"Loop", "Scan", "SequenceMap"})
+_OVER_ELEMENTS = frozenset({"Scan", "SequenceMap"})
+"""Operators that run a body as often as an input is long."""
+
+_BODIES = _OVER_ELEMENTS | {"Loop"}
 """Operators that run a body, whose own operators count: of floats they move elements only."""
 
 _BOUNDING = frozenset({"Clip", "Max", "Min", "Relu", "IsInf"})
@@ -238,7 +241,8 @@ def _makes_integers(node: NodeProto) -> bool:
 
 def computes_integers_alone(flow: Flow) -> bool:
     """Whether integers of a model are added, compared and moved only, and none is a size, an index or a divisor."""
-    if not flow.operators <= (_MOVING | _OF_INTEGERS) - _NEEDING_SIZES or casts_to_integers(flow):
+    known = (_MOVING | _OF_INTEGERS | _OVER_ELEMENTS) - _NEEDING_SIZES
+    if not flow.operators <= known or casts_to_integers(flow):
         return False
     shaped = (node for node in flow.nodes if node.op_type in _SHAPED)
     return all(flow.facts.value(name) is not None for node in shaped for name in node.input[1:] if name)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from onnx_migrate.verify.inputs.corners import integers
 from onnx_migrate.verify.inputs.corners.beside import STEPS, Beside, beside
-from onnx_migrate.verify.inputs.corners.corner_inputs import CornerFeed, CornerInputs
+from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerFeed, CornerInputs
+from onnx_migrate.verify.inputs.corners.lengths import is_affordable, sizes_for
 from onnx_migrate.verify.inputs.corners.thresholds import chooses_among_equals
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
 
@@ -28,26 +29,35 @@ class WholeInputs(CornerInputs):
             return
         inputs, rng = self._values(base), self._rng(10)
         constants = {name: self._constants(value) for name, value in inputs.items() if self._is_any(value)}
-        end = min(end, max(map(len, constants.values()), default=0))
-        for number in range(STEPS * first, STEPS * end):
-            at, turn = divmod(number, STEPS)
-            made = {
-                name: self._beside(inputs[name], met[at], turn, rng)
-                for name, met in constants.items()
-                if at < len(met)
-            }
-            feed = self._feed(f"beside a constant {number + 1}", base, made)
-            if feed is not None:
-                yield CornerFeed(feed)
+        for at in range(first, min(end, max(map(len, constants.values()), default=0))):
+            met = {name: every[at] for name, every in constants.items() if at < len(every)}
+            fitting = self._fitting(met, base)
+            inputs = self._values(fitting)
+            for turn in range(STEPS):
+                made = {name: self._beside(inputs[name], one, turn, rng) for name, one in met.items()}
+                feed = self._feed(f"beside a constant {STEPS * at + turn + 1}", fitting, made)
+                if feed is not None:
+                    yield CornerFeed(feed)
+
+    def _fitting(self, met: Mapping[str, Beside], base: dict[str, Any]) -> dict[str, Any]:
+        """Return random inputs as long as the constants on open dims, so that each element meets one; else `base`."""
+        sizes: dict[str, int] = {}
+        for name, one in met.items():
+            sizes.update(sizes_for(self.source, name, one.constant.shape))
+        if not sizes:
+            return base
+        source = replace(self.source, sizes={**self.source.sizes, **sizes})
+        return (source.feed("normal", draw=DRAW + 10) if is_affordable(source) else None) or base
 
     def _beside(
         self, value: InputValue, met: Beside, turn: int, rng: np.random.Generator
     ) -> CornerValue | None:
-        """Return values beside a constant; None if they hold a larger integer than the model takes."""
+        """Return values beside a constant; random ones in place of larger integers than the model takes."""
         corner, largest = beside(value, met, turn, rng), self._largest
         if corner is None or largest is None or value.dtype.kind == "f":
             return corner
-        return corner if np.all(np.abs(corner.values.astype(np.float64)) <= largest) else None
+        small = np.abs(corner.values.astype(np.float64)) <= largest
+        return CornerValue(np.where(small, corner.values, value.base)) if small.any() else None
 
     def _is_any(self, value: InputValue) -> bool:
         """Whether an input of numbers may have any of its type: none is an index, a size or a number of turns."""

@@ -91,3 +91,29 @@ def test_an_input_that_is_broadcast_meets_several_elements() -> None:
         33,
         44,
     }
+
+
+@pytest.mark.parametrize("dims", ["N,M", "?,?", "N,4", "2,M"])
+def test_open_dims_get_the_length_of_the_constant(dims: str) -> None:
+    before = f"(int32[{dims}] x) => (bool[A,4] y) <int32[2,4] c = {{11, 22, 33, 44, 55, 66, 77, 88}}> {{ y = Less(x, c) }}"
+    assert any(name.startswith("beside") for name in _changed(before, "66", "67"))
+
+
+def test_an_open_number_of_columns_is_that_of_an_imputer() -> None:
+    before = """(float[N,M] x) => (float[N,M] y)
+        { y = ai.onnx.ml.Imputer <imputed_value_floats = [1.0, 2.0, 3.0], replaced_value_float = 9.5> (x) }"""
+    assert any(name.startswith("beside") for name in _changed(before, "3.0", "3.5"))
+
+
+@pytest.mark.parametrize("element", ["int16", "int64", "uint8"])
+def test_a_divisor_in_a_scan(element: str) -> None:
+    before = f"""({element}[2,3] x) => ({element}[2,3] y) <{element}[3] c = {{81, 12, 53}}>
+        {{ y = Scan <num_scan_inputs = 1, body = b ({element}[3] s) => ({element}[3] d) {{ d = Div(s, c) }}> (x) }}"""
+    assert any(name.startswith("beside") for name in _changed(before, "53", "54"))
+
+
+def test_no_integer_beside_a_constant_is_a_large_size() -> None:
+    text = """(int64[2] n) => (float[k] y) <int64[2] c = {3, 900000000}, float[1] one = {1.0}, int64[1] first = {0}>
+        { m = Min(n, c) s = Gather(m, first) y = Expand(one, s) }"""
+    for corner in Corners(random_inputs(net(text))):
+        assert abs(corner.feed.inputs["n"]).max() <= 256, corner.feed.name
