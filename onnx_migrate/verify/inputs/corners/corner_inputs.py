@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.verify.inputs.corners import integers
+from onnx_migrate.verify.inputs.corners.beside import Beside, constants_beside
 from onnx_migrate.verify.inputs.corners.flow import Flow, Meeting
 from onnx_migrate.verify.inputs.corners.interest import Interest, interest
 from onnx_migrate.verify.inputs.corners.operators import (
@@ -23,10 +25,25 @@ from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
-__all__ = ["DRAW", "CornerInputs"]
+__all__ = ["DRAW", "CornerFeed", "CornerInputs"]
 
 DRAW = 1000
 """Added to the seed, so that the random part of corner feeds is not that of others."""
+
+_MOST_NODES = 400
+"""Nodes of a result that is read for its constants: reading takes about as long as inferring its shapes."""
+
+
+@dataclass(frozen=True)
+class CornerFeed:
+    """A feed, and others that take its place where the original does not run on it, or gives no numbers.
+
+    `finite` says that every element of the original's outputs must be finite for it to be compared.
+    """
+
+    feed: Feed
+    instead: tuple[Feed, ...] = ()
+    finite: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +57,14 @@ class CornerInputs:
     def flow(self) -> Flow:
         """What the nodes of the model read."""
         return Flow(self.source.model, dict(self.source.shapes))
+
+    @cached_property
+    def other_flow(self) -> Flow | None:
+        """What the nodes of the result read; None for a result of many nodes, which is the rule for slow models."""
+        other = self.source.other
+        if other is None or len(list(islice(all_nodes(other), _MOST_NODES + 1))) > _MOST_NODES:
+            return None
+        return Flow(other, dict(self.source.shapes))
 
     def _base(self, distribution: str, draw: int) -> dict[str, Any] | None:
         return self.source.feed(distribution, draw=DRAW + draw)
@@ -58,8 +83,16 @@ class CornerInputs:
 
     def _known(self, name: str, dtype: np.dtype[Any]) -> tuple[tuple[Meeting, ...], Interest]:
         if name not in self._met:
-            self._met[name] = tuple(self.flow.meetings(name)), interest(self.flow, name, dtype)
+            wanted = interest(self.flow, name, dtype)
+            if self.other_flow is not None:
+                wanted = wanted.joined(interest(self.other_flow, name, dtype))
+            self._met[name] = tuple(self.flow.meetings(name)), wanted
         return self._met[name]
+
+    def _constants(self, value: InputValue) -> list[Beside]:
+        """Return the constants of both models that an input meets element by element."""
+        theirs = self.other_flow.meetings(value.name) if self.other_flow is not None else ()
+        return constants_beside((*value.meetings, *theirs), value.dtype)
 
     @cached_property
     def _takes_large(self) -> bool:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verify.inputs.corners import boxes, floats, integers, masks, texts
-from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerInputs
+from onnx_migrate.verify.inputs.corners.beside import MOST_CONSTANTS
+from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerFeed
 from onnx_migrate.verify.inputs.corners.lengths import is_affordable, other_sizes
 from onnx_migrate.verify.inputs.corners.operators import (
+    bounds_infinities,
     casts_to_integers,
     computes_integers_alone,
     keeps_infinities,
@@ -20,6 +22,7 @@ from onnx_migrate.verify.inputs.corners.operators import (
     normalises,
 )
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
+from onnx_migrate.verify.inputs.corners.whole_inputs import WholeInputs
 from onnx_migrate.verify.inputs.sizes import batch_keys, open_dims
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.kernel.arrays import Array
@@ -38,24 +41,15 @@ _MOST_MORE = 3
 _MOST_FEEDS = 6
 """Feeds among which the thresholds of an input of few elements are shared out."""
 
+_FEW = 6
+"""Elements of an input below which NaN and both infinities do not fit into one feed."""
+
 _MAGNITUDES = (1e30, 1e4)
 """Of huge elements: the second where the original does not stay finite on the first."""
 
 
-@dataclass(frozen=True)
-class CornerFeed:
-    """A feed, and others that take its place where the original does not run on it, or gives no numbers.
-
-    `finite` says that every element of the original's outputs must be finite for it to be compared.
-    """
-
-    feed: Feed
-    instead: tuple[Feed, ...] = ()
-    finite: bool = False
-
-
 @dataclass(frozen=True, eq=False)
-class Corners(CornerInputs):
+class Corners(WholeInputs):
     """The corner feeds of a model, beside the random inputs at the sizes at which it runs.
 
     Without `magnitudes` no numbers are larger or smaller than random ones, but for thresholds.
@@ -64,9 +58,12 @@ class Corners(CornerInputs):
     def __iter__(self) -> Iterator[CornerFeed]:
         """Yield the feeds, those first that differ most from random ones."""
         yield from self._at_thresholds()
+        yield from self.beside_constants(0, 1)
+        yield from self.of_few_sizes()
         yield from self._masked()
         if self._takes_large:
             yield from self._of_magnitudes()
+        yield from self.beside_constants(1, MOST_CONSTANTS)
         yield from self._at_other_sizes()
         yield from self._more()
 
@@ -118,6 +115,7 @@ class Corners(CornerInputs):
                 instead = self._feed(feed.name, base, calmer) if len(calmer) < len(made) else None
                 yield CornerFeed(feed, () if instead is None else (instead,))
         yield from self._even(first)
+        yield from self.tied()
 
     def _feeds_needed(self, value: InputValue) -> int:
         size = max(1, value.base.size)
@@ -134,10 +132,6 @@ class Corners(CornerInputs):
             value.read_at(operator, 1) for operator in ("Div", "Mod", "BitShift")
         )
         return max(ceil(len(value.interest.numbers) / size), int(reads or value.interest.ties))
-
-    @staticmethod
-    def _is_index(value: InputValue) -> bool:
-        return value.dtype.kind == "i" and integers.is_index(value)
 
     def _at(self, value: InputValue, rng: np.random.Generator, number: int) -> CornerValue | None:
         """Return an input's corners for the feed of a number."""
@@ -240,6 +234,10 @@ class Corners(CornerInputs):
         if keeps_nan(flow):
             made_nan = floats_by(lambda value: floats.without_numbers(value, rng, infinities=same))
             feed = self._feed("NaN and infinities" if same else "NaN", base, made_nan)
+            if feed is not None:
+                yield CornerFeed(feed)
+        if bounds_infinities(flow) or (same and any(value.base.size < _FEW for value in numbers.values())):
+            feed = self._feed("infinities", base, floats_by(lambda value: floats.infinite(value, rng)))
             if feed is not None:
                 yield CornerFeed(feed)
 

@@ -7,7 +7,16 @@ import numpy as np
 from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue, scattered
 from onnx_migrate.verify.kernel.arrays import Array
 
-__all__ = ["at_columns", "at_thresholds", "huge", "large", "small", "threshold_groups", "without_numbers"]
+__all__ = [
+    "at_columns",
+    "at_thresholds",
+    "huge",
+    "infinite",
+    "large",
+    "small",
+    "threshold_groups",
+    "without_numbers",
+]
 
 _FEW_NUMBERS = (1.0, -1.0, 1.0, -0.0, 0.0, 1.0, -1.0)
 _HALVES = (1.5, 1.5, -0.0, 0.0, 0.5, -0.5, 1.0, -1.0, 2.0, 2.0, -1.5, -1.5)
@@ -85,14 +94,25 @@ def huge(value: InputValue, rng: np.random.Generator, magnitude: float) -> Corne
 
 def without_numbers(value: InputValue, rng: np.random.Generator, *, infinities: bool) -> CornerValue:
     """Return random values with NaN, infinities and -0.0 in a few elements of the last sample."""
-    pool = np.array((np.nan, np.inf, -np.inf, -0.0, 0.0) if infinities else (np.nan, -0.0, 0.0), value.dtype)
+    pool = (np.nan, np.inf, -np.inf, -0.0, 0.0) if infinities else (np.nan, -0.0, 0.0)
+    return _in_last_sample(value, pool, rng)
+
+
+def infinite(value: InputValue, rng: np.random.Generator) -> CornerValue:
+    """Return random values with both infinities in the last sample, as far as it has elements."""
+    return _in_last_sample(value, (np.inf, -np.inf), rng, least=2)
+
+
+def _in_last_sample(
+    value: InputValue, numbers: tuple[float, ...], rng: np.random.Generator, least: int = 1
+) -> CornerValue:
     values, fixed = value.base.copy(), np.zeros(value.base.shape, bool)
     sampled = values.ndim > 1 and len(values) > 1
     last, flags = (values[-1:], fixed[-1:]) if sampled else (values, fixed)
-    count = min(len(pool), max(1, last.size // (1 if sampled else 2)))
+    count = min(len(numbers), last.size, max(least, last.size // (1 if sampled else 2)))
     positions = rng.permutation(last.size)[:count]
     flat = last.reshape(-1)
-    flat[positions] = pool[:count]
+    flat[positions] = np.array(numbers, value.dtype)[:count]
     last[...] = flat.reshape(last.shape)
     marks = flags.reshape(-1)
     marks[positions] = True

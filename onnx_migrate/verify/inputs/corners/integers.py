@@ -15,6 +15,7 @@ __all__ = [
     "as_indices",
     "at_ends",
     "at_numbers",
+    "gives_sizes",
     "is_index",
     "reduction",
     "with_minus_one",
@@ -33,6 +34,9 @@ _INDICES = (
 )
 """Operators and the positions of their inputs that choose rows. A negative index counts from the end; an operator that
 does not take it refuses to run, and then the feed is left out."""
+
+_SIZES = (("ConstantOfShape", 0), ("Expand", 1), ("Tile", 1), ("Range", 1), ("Range", 2))
+"""Operators and the positions of their inputs that say how large the output becomes."""
 
 _TIES = (1, 1, 0, 0, 1)
 """Few distinct numbers, so that many elements are equal."""
@@ -56,6 +60,11 @@ def is_index(value: InputValue) -> bool:
 
 def _reader(value: InputValue) -> Meeting | None:
     return next(filter(None, (value.read_at(*reader) for reader in _INDICES)), None)
+
+
+def gives_sizes(value: InputValue) -> bool:
+    """Whether an input of integers says how large a value becomes."""
+    return value.dtype.kind == "i" and any(value.read_at(*reader) for reader in _SIZES)
 
 
 def as_indices(value: InputValue, rng: np.random.Generator, *, repeated: bool) -> CornerValue | None:

@@ -37,6 +37,22 @@ class Interest:
     words: tuple[str, ...] = ()
     ties: bool = False
 
+    def joined(self, other: Interest) -> Interest:
+        """Return what either of two models treats differently, this one's numbers first."""
+        both = {*self.columns, *other.columns}
+        columns = {at: _union(self.columns.get(at, ()), other.columns.get(at, ())) for at in sorted(both)}
+        return Interest(
+            _union(self.numbers, other.numbers),
+            _union(self.even, other.even),
+            columns,
+            _union(self.words, other.words),
+            self.ties or other.ties,
+        )
+
+
+def _union(first: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys((*first, *others)))
+
 
 def interest(flow: Flow, name: str, dtype: np.dtype[Any]) -> Interest:
     """Return what the nodes of a model treat differently in an input of this type."""

@@ -12,7 +12,7 @@ from onnx_migrate.verify.inputs.corners.thresholds import numbers_at
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import batch_keys, open_dims
 
-__all__ = ["OtherSizes", "other_sizes"]
+__all__ = ["OtherSizes", "is_affordable", "other_sizes", "sizes_for"]
 
 _LARGEST_SIZE = 4096
 _MOST_ELEMENTS = 1 << 20
@@ -59,6 +59,19 @@ def _is_free(source: RandomInputs, key: str, size: int) -> bool:
     """Whether a dim can have another size: it cannot where the result declares one."""
     changed = replace(source, sizes={**source.sizes, key: size + 1})
     return changed.shapes != source.shapes
+
+
+def sizes_for(source: RandomInputs, name: str, shape: tuple[int, ...]) -> dict[str, int]:
+    """Return by key the open dims of an input that make it as long as a shape on each of the last axes longer than 1."""
+    found: dict[str, int] = {}
+    usual = source.shapes[name]
+    axes = {len(usual) - len(shape) + at: size for at, size in enumerate(shape) if size > 1}
+    missing = {axis: size for axis, size in axes.items() if axis >= 0 and usual[axis] != size}
+    for key, size in open_dims(source.model, source.shapes).items() if missing else ():
+        longer = replace(source, sizes={**source.sizes, key: size + 1}).shapes[name]
+        moved = [axis for axis in missing if longer[axis] != usual[axis]]
+        found.update((key, missing[axis]) for axis in moved)
+    return found
 
 
 def _odd(size: int, place: int) -> int:

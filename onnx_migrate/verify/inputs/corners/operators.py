@@ -7,6 +7,7 @@ from onnx import NodeProto, TensorProto
 from onnx_migrate.verify.inputs.corners.flow import Flow
 
 __all__ = [
+    "bounds_infinities",
     "casts_to_integers",
     "computes_integers_alone",
     "keeps_infinities",
@@ -94,6 +95,7 @@ _ELEMENTWISE = frozenset(
         "Sum",
         "Softplus",
         "Softsign",
+        "Imputer",
     ]
 )
 _SUMMING = frozenset(
@@ -114,6 +116,15 @@ _SUMMING = frozenset(
     ]
 )
 """Operators that make NaN of every sum with a NaN in it. With infinities it matters in which order they add."""
+
+_OVER_ELEMENTS = frozenset({"Scan", "SequenceMap"})
+"""Operators that run a body as often as an input is long."""
+
+_BODIES = _OVER_ELEMENTS | {"Loop"}
+"""Operators that run a body, whose own operators count: of floats they move elements only."""
+
+_BOUNDING = frozenset({"Clip", "Max", "Min", "Relu", "IsInf"})
+"""Operators that make the bound of an infinity, or keep it."""
 
 _OF_INTEGERS = frozenset(
     [
@@ -143,6 +154,7 @@ _OF_INTEGERS = frozenset(
         "BitwiseNot",
         "Sum",
         "Relu",
+        "Imputer",
     ]
 )
 _SHAPED = frozenset(
@@ -196,17 +208,23 @@ def keeps_nan(flow: Flow) -> bool:
 
     Kernels of Max, Min, Relu, Clip, MaxPool and TopK do so in some positions only.
     """
-    return flow.operators <= _MOVING | _ELEMENTWISE | _SUMMING and not casts_to_integers(flow)
+    return flow.operators <= _MOVING | _BODIES | _ELEMENTWISE | _SUMMING and not casts_to_integers(flow)
 
 
 def keeps_infinities(flow: Flow) -> bool:
     """Whether all operators of a model treat infinities the same way however they are computed."""
-    return flow.operators <= _MOVING | _ELEMENTWISE and not casts_to_integers(flow)
+    return flow.operators <= _MOVING | _BODIES | _ELEMENTWISE and not casts_to_integers(flow)
 
 
 def normalises(flow: Flow) -> bool:
     """Whether a model divides by what it computes, so that a small number added to the divisor matters for small inputs."""
     return any(name in _DIVIDING or "Norm" in name for name in flow.operators)
+
+
+def bounds_infinities(flow: Flow) -> bool:
+    """Whether infinities alone, without NaN, come out of every kernel alike: a bound takes their place, or none does."""
+    known = _MOVING | _BODIES | _BOUNDING
+    return bool(flow.operators & _BOUNDING) and flow.operators <= known and not casts_to_integers(flow)
 
 
 def casts_to_integers(flow: Flow) -> bool:
@@ -223,7 +241,8 @@ def _makes_integers(node: NodeProto) -> bool:
 
 def computes_integers_alone(flow: Flow) -> bool:
     """Whether integers of a model are added, compared and moved only, and none is a size, an index or a divisor."""
-    if not flow.operators <= (_MOVING | _OF_INTEGERS) - _NEEDING_SIZES or casts_to_integers(flow):
+    known = (_MOVING | _OF_INTEGERS | _OVER_ELEMENTS) - _NEEDING_SIZES
+    if not flow.operators <= known or casts_to_integers(flow):
         return False
     shaped = (node for node in flow.nodes if node.op_type in _SHAPED)
     return all(flow.facts.value(name) is not None for node in shaped for name in node.input[1:] if name)

@@ -79,7 +79,23 @@ _KEEPING: dict[str, tuple[int, ...] | None] = {
 }
 """The positions of the inputs of which some elements come out as they are; None is all of them."""
 
-_IN_PLACE = frozenset({"Identity", "Cast", "CastLike", "Dropout", "Clip", "Relu", "Abs", "Imputer"})
+_IN_PLACE = frozenset(
+    [
+        "Identity",
+        "Cast",
+        "CastLike",
+        "Dropout",
+        "Clip",
+        "Relu",
+        "Abs",
+        "Imputer",
+        "Optional",
+        "OptionalGetElement",
+        "SequenceConstruct",
+        "SequenceInsert",
+        "SequenceAt",
+    ]
+)
 """Operators that leave each element at its position."""
 
 _MEANS = frozenset({"ReduceMean", "AveragePool", "GlobalAveragePool", "ReduceSum"})

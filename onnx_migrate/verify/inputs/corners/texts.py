@@ -16,15 +16,22 @@ def words(value: InputValue, rng: np.random.Generator, start: int) -> CornerValu
     """Return words of the model, these in other cases, and others; None where strings must be numbers."""
     if any(value.read_at(operator, 0) for operator in ("Cast", "CastLike")):
         return None
-    pool: list[str] = []
-    for number, word in enumerate(value.interest.words):
-        pool += [word, word.upper(), word.lower(), word.capitalize(), _OTHERS[number % len(_OTHERS)]]
-    pool = list(dict.fromkeys([*pool, *_OTHERS]))
+    pool = _pool(value.interest.words)
     array = np.empty(len(pool), object)
     array[:] = pool
     return CornerValue(scattered(value.base, array, rng, start, 1.0).values)
 
 
+def _pool(words: tuple[str, ...]) -> list[str]:
+    """Return the words as they are, each beside another one, then in other cases."""
+    pool: list[str] = []
+    for number, word in enumerate(words):
+        pool += [word, _OTHERS[number % len(_OTHERS)]]
+    for word in words:
+        pool += [cased for cased in (word.upper(), word.lower(), word.capitalize()) if cased not in pool]
+    return [*pool, *(other for other in _OTHERS if other not in pool)]
+
+
 def count(value: InputValue) -> int:
     """Return how many words there are."""
-    return len(_OTHERS) + 5 * len(value.interest.words)
+    return len(_pool(value.interest.words))

@@ -9,8 +9,9 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument
+from onnx_migrate.verify.inputs.corners.patterns import samples
 
-__all__ = ["columns_at", "compares_elements", "numbers_at", "words_at"]
+__all__ = ["chooses_among_equals", "columns_at", "compares_elements", "numbers_at", "words_at"]
 
 _MOST_NUMBERS = 32
 """Numbers of one node, of which a large constant has more."""
@@ -34,6 +35,8 @@ _TIES = frozenset(
     }
 )
 """Operators whose output depends on which elements of one input are equal."""
+
+_CHOOSING = frozenset({"TopK", "ArgMax", "ArgMin", "MaxPool", "Hardmax", "Unique"})
 
 _HALVES = (0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 0.0, 0.49999997, 8388609.0)
 """0.49999997 is the float32 below a half: added to a half it is rounded to 1. From 8388608 on floats are whole numbers."""
@@ -66,6 +69,11 @@ def compares_elements(argument: Argument) -> bool:
         others = (name for at, name in enumerate(argument.node.input) if at != argument.index and name)
         return any(argument.facts.value(name) is None for name in others)
     return operator in _TIES or operator in ("Floor", "Ceil", "Round", "Sign")
+
+
+def chooses_among_equals(argument: Argument) -> bool:
+    """Whether a node takes one of several equal elements of this input, or its position."""
+    return argument.index == 0 and argument.node.op_type in _CHOOSING
 
 
 def _spread(numbers: Iterable[float]) -> list[float]:
@@ -177,15 +185,14 @@ def columns_at(argument: Argument) -> dict[int, list[float]]:
 
 def words_at(argument: Argument) -> list[str]:
     """Return the strings that a node looks for in this input: keys, stop words, entries of a vocabulary, constants."""
-    found: list[str] = []
+    found: list[str] = _parts(argument) if argument.node.op_type == "StringSplit" else []
     for attribute in argument.node.attribute:
         if attribute.name in _WORDS:
             found += [word.decode("utf-8", "replace") for word in attribute.strings[:_MOST_NUMBERS]]
         elif attribute.name == "keys_tensor" and attribute.t.data_type == TensorProto.STRING:
             found += [str(word) for word in numpy_helper.to_array(attribute.t).ravel()[:_MOST_NUMBERS]]
-        elif attribute.name == "delimiter" and attribute.s:
-            mark = attribute.s.decode("utf-8", "replace")
-            found += [f"a{mark}b", f"{mark}a{mark}{mark}b{mark}", mark]
+        elif attribute.name == "pattern":
+            found += samples(attribute.s.decode("utf-8", "replace"))
     for at, name in enumerate(argument.node.input):
         constant = argument.facts.value(name) if name and at != argument.index else None
         if constant is not None and constant.dtype.kind in "OSU":
@@ -194,6 +201,16 @@ def words_at(argument: Argument) -> list[str]:
                 for word in constant.ravel()[:_MOST_NUMBERS]
             ]
     return found
+
+
+def _parts(argument: Argument) -> list[str]:
+    """Return strings of more parts than StringSplit makes, with delimiters in a row, at both ends, and alone."""
+    mark = bytes(argument.attribute("delimiter", b"")).decode("utf-8", "replace")
+    most = int(argument.attribute("maxsplit", 0))
+    letters = "abcdefghijklmnopqrstuvwxyz"[: min(max(most, 3) + 3, 26)]
+    between = mark or " "
+    found = [between.join(letters), f"{between}a{between}{between}b{between}", f"a{between}b", between]
+    return found if mark.strip() else [*found, "a \t b  c\td", "  a b  c d  "]
 
 
 _WORDS = (

@@ -1,0 +1,124 @@
+"""Feeds in which every element of an input counts: beside constants, of equal elements, and of small sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from onnx_migrate.verify.inputs.corners import integers
+from onnx_migrate.verify.inputs.corners.beside import STEPS, Beside, beside
+from onnx_migrate.verify.inputs.corners.corner_inputs import DRAW, CornerFeed, CornerInputs
+from onnx_migrate.verify.inputs.corners.lengths import is_affordable, sizes_for
+from onnx_migrate.verify.inputs.corners.thresholds import chooses_among_equals
+from onnx_migrate.verify.inputs.corners.values import CornerValue, InputValue
+
+__all__ = ["WholeInputs"]
+
+
+@dataclass(frozen=True, eq=False)
+class WholeInputs(CornerInputs):
+    """The inputs of a model, for feeds without a random element in those inputs that the nodes treat differently."""
+
+    def beside_constants(self, first: int, end: int) -> Iterator[CornerFeed]:
+        """Each element of an input beside the constant's element that it meets: three feeds for each of these constants."""
+        base = self._base("normal", 10)
+        if base is None:
+            return
+        inputs, rng = self._values(base), self._rng(10)
+        constants = {name: self._constants(value) for name, value in inputs.items() if self._is_any(value)}
+        for at in range(first, min(end, max(map(len, constants.values()), default=0))):
+            met = {name: every[at] for name, every in constants.items() if at < len(every)}
+            fitting = self._fitting(met, base)
+            inputs = self._values(fitting)
+            for turn in range(STEPS):
+                made = {name: self._beside(inputs[name], one, turn, rng) for name, one in met.items()}
+                feed = self._feed(f"beside a constant {STEPS * at + turn + 1}", fitting, made)
+                if feed is not None:
+                    yield CornerFeed(feed)
+
+    def _fitting(self, met: Mapping[str, Beside], base: dict[str, Any]) -> dict[str, Any]:
+        """Return random inputs as long as the constants on open dims, so that each element meets one; else `base`."""
+        sizes: dict[str, int] = {}
+        for name, one in met.items():
+            sizes.update(sizes_for(self.source, name, one.constant.shape))
+        if not sizes:
+            return base
+        source = replace(self.source, sizes={**self.source.sizes, **sizes})
+        return (source.feed("normal", draw=DRAW + 10) if is_affordable(source) else None) or base
+
+    def _beside(
+        self, value: InputValue, met: Beside, turn: int, rng: np.random.Generator
+    ) -> CornerValue | None:
+        """Return values beside a constant; random ones in place of larger integers than the model takes."""
+        corner, largest = beside(value, met, turn, rng), self._largest
+        if corner is None or largest is None or value.dtype.kind == "f":
+            return corner
+        small = np.abs(corner.values.astype(np.float64)) <= largest
+        return CornerValue(np.where(small, corner.values, value.base)) if small.any() else None
+
+    def _is_any(self, value: InputValue) -> bool:
+        """Whether an input of numbers may have any of its type: none is an index, a size or a number of turns."""
+        return value.dtype.kind in "iuf" and not self._is_index(value) and not value.is_restricted
+
+    def tied(self) -> Iterator[CornerFeed]:
+        """Inputs of which a node chooses among equal elements: one number throughout, and two numbers."""
+        base = self._base("normal", 11)
+        if base is None:
+            return
+        rng = self._rng(11)
+        tied = {
+            name: value
+            for name, value in self._values(base).items()
+            if self._is_any(value) and value.base.size > 1 and self._chooses(value)
+        }
+        if not tied and self.flow.operators & {"ArgMax", "ArgMin"}:
+            yield from self._zeros(base)
+        for name, most in (("one number", 1), ("two numbers", 2)):
+            made: dict[str, CornerValue | None] = {
+                key: CornerValue(
+                    rng.integers(0, most, value.base.shape).astype(value.dtype),
+                    np.ones(value.base.shape, bool),
+                )
+                for key, value in tied.items()
+            }
+            feed = self._feed(name, base, made)
+            if feed is not None:
+                yield CornerFeed(feed)
+
+    def _zeros(self, base: Mapping[str, Any]) -> Iterator[CornerFeed]:
+        """Inputs of zeros, where a node chooses among computed elements: sums of products of them are equal."""
+        made: dict[str, CornerValue | None] = {
+            name: CornerValue(np.zeros_like(value.base), np.ones(value.base.shape, bool))
+            for name, value in self._values(base).items()
+            if value.dtype.kind == "f" and not value.is_restricted
+        }
+        feed = self._feed("zeros", base, made)
+        if feed is not None:
+            yield CornerFeed(feed)
+
+    def of_few_sizes(self) -> Iterator[CornerFeed]:
+        """Sizes of 1 and 2 where an input says how large a value becomes: the recorded output may be empty."""
+        base = self._base("normal", 12)
+        if base is None:
+            return
+        sizes = {name: value for name, value in self._values(base).items() if integers.gives_sizes(value)}
+        for size in (1, 2):
+            made: dict[str, CornerValue | None] = {
+                name: CornerValue(np.full_like(value.base, size)) for name, value in sizes.items()
+            }
+            if all(np.array_equal(base[name], corner.values) for name, corner in made.items() if corner):
+                continue
+            feed = self._feed(f"values of size {size}", base, made)
+            if feed is not None:
+                yield CornerFeed(feed)
+
+    @staticmethod
+    def _is_index(value: InputValue) -> bool:
+        return value.dtype.kind == "i" and integers.is_index(value)
+
+    @staticmethod
+    def _chooses(value: InputValue) -> bool:
+        return any(chooses_among_equals(meeting.argument) for meeting in value.meetings)
