@@ -35,9 +35,22 @@ class WholeInputs(CornerInputs):
             inputs = self._values(fitting)
             for turn in range(STEPS):
                 made = {name: self._beside(inputs[name], one, turn, rng) for name, one in met.items()}
-                feed = self._feed(f"beside a constant {STEPS * at + turn + 1}", fitting, made)
-                if feed is not None:
-                    yield CornerFeed(feed)
+                yield from self._in_branches(f"beside a constant {STEPS * at + turn + 1}", fitting, made)
+
+    def _in_branches(
+        self, name: str, base: Mapping[str, Any], made: Mapping[str, CornerValue | None]
+    ) -> Iterator[CornerFeed]:
+        """One feed, and one with all single flags turned: an If takes its other branch then."""
+        flags = {
+            key: CornerValue(np.asarray(~value.base))
+            for key, value in self._values(base).items()
+            if value.dtype == bool and value.base.size == 1
+        }
+        some = any(corner is not None for corner in made.values())
+        for ending, more in (("", {}), (" with other flags", flags)) if flags else (("", {}),):
+            feed = self._feed(name + ending, base, {**made, **more}) if some else None
+            if feed is not None:
+                yield CornerFeed(feed)
 
     def _fitting(self, met: Mapping[str, Beside], base: dict[str, Any]) -> dict[str, Any]:
         """Return random inputs as long as the constants on open dims, so that each element meets one; else `base`."""
@@ -84,9 +97,7 @@ class WholeInputs(CornerInputs):
                 )
                 for key, value in tied.items()
             }
-            feed = self._feed(name, base, made)
-            if feed is not None:
-                yield CornerFeed(feed)
+            yield from self._in_branches(name, base, made)
 
     def _zeros(self, base: Mapping[str, Any]) -> Iterator[CornerFeed]:
         """Inputs of zeros, where a node chooses among computed elements: sums of products of them are equal."""
@@ -95,9 +106,7 @@ class WholeInputs(CornerInputs):
             for name, value in self._values(base).items()
             if value.dtype.kind == "f" and not value.is_restricted
         }
-        feed = self._feed("zeros", base, made)
-        if feed is not None:
-            yield CornerFeed(feed)
+        yield from self._in_branches("zeros", base, made)
 
     def of_few_sizes(self) -> Iterator[CornerFeed]:
         """Sizes of 1 and 2 where an input says how large a value becomes: the recorded output may be empty."""

@@ -123,3 +123,23 @@ def test_strings_of_more_parts_than_are_split(delimiter: str, old: str, new: str
     before = f"""(string[3] x) => (string[3,k] y, int64[3] n)
         {{ y, n = StringSplit <delimiter = "{delimiter}", maxsplit = 2> (x) }}"""
     assert any(name.startswith("corners") for name in _told(before, old, new, opset=20))
+
+
+@pytest.mark.parametrize("branch", ["then_branch", "else_branch"])
+@pytest.mark.parametrize(
+    ("body", "old", "new"),
+    [
+        ("NAME = ArgMax <axis = 1, select_last_index = 0> (x)", "index = 0", "index = 1"),
+        ("lNAME = LessOrEqual(x, c) NAME = Cast <to = 7> (lNAME)", "LessOrEqual", "Less"),
+    ],
+)
+def test_one_branch_alone_differs(branch: str, body: str, old: str, new: str) -> None:
+    other = ({"then_branch", "else_branch"} - {branch}).pop()
+    kept = f"{other} = b () => (int64[M,N] s) {{ {body.replace('NAME', 's')} }}"
+    changed = f"{branch} = a () => (int64[M,N] r) {{ {body.replace('NAME', 'r')} }}"
+    begin = "(float[2,2] x, bool k) => (int64[M,N] y) <float[2] c = {71.5, -63.25}> { y = If(k) <"
+    before, after = (
+        net(f"{begin}{one}, {kept}> }}", opset=18) for one in (changed, changed.replace(old, new))
+    )
+    told = told_apart_by(before, after)
+    assert any(name.startswith(("one number", "beside")) for name in told), told
