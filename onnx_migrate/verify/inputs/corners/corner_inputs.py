@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import onnx
 
 from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import all_nodes
@@ -60,9 +61,13 @@ class CornerInputs:
 
     @cached_property
     def other_flow(self) -> Flow | None:
-        """What the nodes of the result read; None for a result of many nodes, which is the rule for slow models."""
+        """What the nodes of the result read; None where it has many, or the original's nodes and initializers."""
         other = self.source.other
-        if other is None or len(list(islice(all_nodes(other), _MOST_NODES + 1))) > _MOST_NODES:
+        if (
+            other is None
+            or _has_nodes_of(self.source.model, other)
+            or len(list(islice(all_nodes(other), _MOST_NODES + 1))) > _MOST_NODES
+        ):
             return None
         return Flow(other, dict(self.source.shapes))
 
@@ -129,3 +134,10 @@ class CornerInputs:
         values = {**base, **{key: corner.values for key, corner in corners.items()}}
         fixed = {k: c.fixed for k, c in corners.items() if c.fixed is not None}
         return Feed(name, values, fixed=fixed, corner=True)
+
+
+def _has_nodes_of(model: onnx.ModelProto, other: onnx.ModelProto) -> bool:
+    """Whether two models have equal nodes, functions and initializers: versions may differ."""
+    graphs = model.graph, other.graph
+    same = graphs[0].node == graphs[1].node and model.functions == other.functions
+    return same and graphs[0].initializer == graphs[1].initializer
