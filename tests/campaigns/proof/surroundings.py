@@ -139,6 +139,8 @@ def in_scan(original: onnx.ModelProto, variant: onnx.ModelProto, feed: dict[str,
 
 
 def _float_input(model: onnx.ModelProto, feed: Mapping[str, Any]) -> tuple[str, Any]:
+    if not model.graph.input:
+        raise Unfit("the model has no inputs")
     first = model.graph.input[0].name
     value = feed[first]
     if not isinstance(value, np.ndarray) or value.dtype != np.float32 or value.ndim < 2:
