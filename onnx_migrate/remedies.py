@@ -27,7 +27,7 @@ _LONG = 128
 def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]:
     """Return what would help with a model that the targets do not take: fixed dims, floats, a later release, a shorter model."""
     model = checker.model
-    found = [_fixed_dims(model, targets), _floats(model, targets), _cut_off(model, targets)]
+    found = [_fixed_dims(model, targets), _quantised(model, targets), _cut_off(model, targets)]
     if len(targets) == 1:
         found.insert(2, _later_release(checker, targets.members[0]))
     return tuple(item for item in found if item)
@@ -54,10 +54,12 @@ def _fixed_dims(model: Model, targets: Targets) -> str:
     return f"with fixed dims {taken}, for example with {options}" if taken else ""
 
 
-def _floats(model: Model, targets: Targets) -> str:
-    """Return the option that writes a quantised model as floats, if the targets take it then."""
+def _quantised(model: Model, targets: Targets) -> str:
+    """Return the option that writes a quantised model in a form that the targets take: pairs, or floats if pairs do not help."""
     if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
         return ""
+    if pairs := _taken(model, targets, quantized="qdq"):
+        return f"as pairs of QuantizeLinear and DequantizeLinear, {pairs}: --quantized qdq"
     taken = _taken(model, targets, quantized="float")
     return f"as floats, whose numbers are others, {taken}: --quantized float" if taken else ""
 

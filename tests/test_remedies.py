@@ -141,3 +141,17 @@ def test_a_search_for_ways_out_that_takes_too_long_leaves_the_refusal(
     with pytest.raises(CannotMigrate) as caught:
         migrate(onnx.parser.parse_model(NON_ZERO), runtime="ncnn", timeout=60, verify=False, simplify=False)
     assert caught.value.code != "timed-out"
+
+
+QUANTISED = """17 (uint8[4] x) => (uint8[4] y) <float s = {0.1}, uint8 z = {3}> {
+    d = DequantizeLinear (x, s, z) r = Relu (d) y = QuantizeLinear (r, s, z) }"""
+
+
+@pytest.mark.parametrize(("pairs", "option"), [(True, "--quantized qdq"), (False, "--quantized float")])
+def test_pairs_come_before_floats_as_they_keep_the_numbers(monkeypatch, pairs, option) -> None:
+    from onnx_migrate import remedies as module
+
+    taken = {"qdq": "chip takes it" if pairs else "", "float": "chip takes it"}
+    monkeypatch.setattr(module, "_taken", lambda *_, quantized="", **__: taken.get(quantized, ""))
+    assert any(text.endswith(option) for text in helped(QUANTISED, PLAIN))
+    assert not any("--quantized" in text and not text.endswith(option) for text in helped(QUANTISED, PLAIN))

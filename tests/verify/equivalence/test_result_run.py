@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from onnx_migrate.verify.equivalence.result_run import (
     DISTANCE_STAGE,
     ResultRun,
     bit_differences,
+    distance,
     run_unsimplified,
 )
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
@@ -143,3 +146,22 @@ def test_a_crash_while_measuring_says_nothing_of_the_result(monkeypatch: pytest.
 
     assert verdict(DOUBLE, DOUBLE, other=OTHER).kind is Kind.VERIFIED
     assert given == [OTHER, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "corner", "expected"), [("normal", False, 3.0), ("wide", False, None), ("corners", True, None)]
+)
+def test_a_distance_is_that_on_ordinary_numbers(name, corner, expected):
+    original = original_run(RELU)
+    (values, *_), (feed, *_) = original.runs[original.first], original.feeds
+    one = replace(original, feeds=[replace(feed, name=name, corner=corner)], runs={original.first: [values]})
+    found = distance(one, runnable("(float[N,4] x) => (float[N,4] y) { a = Relu (x) y = Add (a, k) }", k=3.0))
+    assert (found and found.largest) == (expected and pytest.approx(expected, rel=1e-6))
+
+
+def test_nan_on_wide_numbers_counts():
+    original = original_run(RELU)
+    feed, values = original.feeds[0], original.runs[original.first][0]
+    one = replace(original, feeds=[replace(feed, name="wide")], runs={original.first: [values]})
+    found = distance(one, runnable("(float[N,4] x) => (float[N,4] y) { y = Sqrt (x) }"))
+    assert found.problem == "NaN at different positions"
