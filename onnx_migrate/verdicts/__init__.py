@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput
-from onnx_migrate.verdicts.other_numbers import statement_on, within_limits
 from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
@@ -41,6 +40,4 @@ __all__ = [
     "Verdict",
     "outcome_of",
     "proofs_text",
-    "statement_on",
-    "within_limits",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onnx_migrate.verdicts import Distance, Kind, RoundedOutput, statement_on, within_limits
-from onnx_migrate.verdicts.other_numbers import percent
+from onnx_migrate.verdicts import Distance, Kind, RoundedOutput
+from onnx_migrate.verdicts.other_numbers import percent, statement_on, within_limits
 
 HALF = RoundedOutput("y", 0.0005, 0.005)
 

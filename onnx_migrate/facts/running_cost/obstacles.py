@@ -9,6 +9,7 @@ import onnx
 
 from onnx_migrate.facts.running_cost.estimate import Estimate, estimate
 from onnx_migrate.facts.running_cost.value_estimate import Dims
+from onnx_migrate.model.graphs import fed_inputs
 
 __all__ = ["Obstacle", "folds_for_long", "why_not_run"]
 
@@ -81,9 +82,27 @@ def why_not_run(
 
 def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
     """Return whether ONNX Runtime takes long to load a model with optimisation: it computes what no input changes then."""
+    if not _has_constant_work(proto):
+        return False
     cost = estimate(proto, memory=memory)
     work = cost.tally.of_constants
     return work.written > _FOLDED or work.operations > _OPERATIONS_OF_CONSTANTS + _PER_BYTE * cost.file
+
+
+def _has_constant_work(proto: onnx.ModelProto) -> bool:
+    """Whether a node may compute something that no input changes; unknown, and so true, of models with bodies or functions."""
+    varying = {value.name for value in fed_inputs(proto.graph)}
+    if proto.functions:
+        return True
+    for node in proto.graph.node:
+        if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
+            return True
+        if varying.isdisjoint(node.input):
+            if node.op_type != "Constant":
+                return True
+        else:
+            varying.update(filter(None, node.output))
+    return False
 
 
 def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) -> Obstacle | None:
