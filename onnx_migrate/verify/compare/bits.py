@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx
 
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.values import paired
@@ -34,8 +35,7 @@ def bit_difference(name: str, original: object, result: object, *, zeros: bool =
             return f"{part!r} differs: {entry.problem}"
         if not entry.identical and (zeros or entry.largest_absolute):
             size = f"{entry.largest_absolute:.3g} ({entry.largest_relative:.3g} of the largest magnitude)"
-            count = f"{entry.elements} element{'s' if entry.elements > 1 else ''}"
-            return f"{part!r} differs in {entry.differing} of {count}, by up to {size}"
+            return f"{part!r} differs in {entry.differing} of {count_of(entry.elements, 'element')}, by up to {size}"
     return ""
 
 

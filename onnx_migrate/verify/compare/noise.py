@@ -32,7 +32,12 @@ def share_of_noise(original: Array, again: Array) -> float:
     if original.dtype in (np.int8, np.uint8):
         unequal = np.abs(original.astype(np.int16) - again.astype(np.int16)) > 1
     changed = int(np.count_nonzero(unequal))
-    return changed / original.size if changed > max(1, original.size * DECISIONS) else 0.0
+    return changed / original.size if changed > _few(original) else 0.0
+
+
+def _few(array: Array) -> float:
+    """Return how many elements of an array rounding may decide."""
+    return max(1, array.size * DECISIONS)
 
 
 def _unstable(original: Array, again: Array) -> Array | None:
@@ -205,18 +210,9 @@ class Noise:
         if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
             return one is not other
         if not is_float(one):
-            return int(np.count_nonzero(one != other)) > max(1, one.size * DECISIONS)
+            return int(np.count_nonzero(one != other)) > _few(one)
         gap = Difference.between(one, other)
         return bool(gap.problem) or gap.largest > share * (gap.scale or self._scales[part])
-
-    def observations(
-        self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
-    ) -> list[Observation] | None:
-        """Return the evidence for each tensor of an output on feed `index`; None if the values have other elements or keys."""
-        parts = paired(output, original, result)
-        if parts is None:
-            return None
-        return [Observation(part, a, b, tolerance, self._measurement(part, index)) for part, a, b in parts]
 
     def compare(
         self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
@@ -233,13 +229,14 @@ class Noise:
         """Return what `compare` does, each entry with how much of the tensor was compared."""
         if output in self.unstable_shapes:
             return []
-        observations = self.observations(output, original, result, index, tolerance)
-        if observations is None:
+        parts = paired(output, original, result)
+        if parts is None:
             other = Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)
             return [(other, Coverage())]
-        judged = [(judge(seen), seen) for seen in observations]
+        seen = [Observation(part, a, b, tolerance, self._measurement(part, index)) for part, a, b in parts]
+        judged = [(judge(item), item) for item in seen]
         return [
-            (with_spread(entry, seen.original, seen.result), coverage(seen, entry)) for entry, seen in judged
+            (with_spread(entry, item.original, item.result), coverage(item, entry)) for entry, item in judged
         ]
 
     def are_rare_steps(self, entries: Sequence[Comparison], output: str, original: Any, result: Any) -> bool:
@@ -257,7 +254,7 @@ class Noise:
     def _rare_steps(self, entry: Comparison, part: str, one: Array | None, other: Array | None) -> bool:
         if one is None or other is None or self._is_beyond(DECISIONS, part, one, other):
             return False
-        return entry.agrees or _elements_beyond(entry.allowed, one, other) <= max(1, one.size * DECISIONS)
+        return entry.agrees or _elements_beyond(entry.allowed, one, other) <= _few(one)
 
     def _measurement(self, part: str, index: int) -> Measurement:
         """Return what rounding changes in a tensor on a feed, with the scale of all feeds."""

@@ -17,7 +17,7 @@ from onnx_migrate.verify.compare.informative import is_informative, uninformativ
 from onnx_migrate.verify.equivalence.finite_shares import mostly_nan
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
 from onnx_migrate.verify.inputs.domain import feeds_of_domains
-from onnx_migrate.verify.inputs.generate import RandomInputs
+from onnx_migrate.verify.inputs.generate import WIDE, RandomInputs
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import BATCHES, size_choices
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
@@ -28,7 +28,7 @@ __all__ = ["EXPENSIVE", "SIZES_STAGE", "Extent", "FeedSearch", "Values"]
 SIZES_STAGE = "original: running, sizes"
 """The stage in which sizes are tried, for `process.mark`; the index of the choice of sizes follows."""
 
-_DISTRIBUTIONS = ("normal", "wide")
+_DISTRIBUTIONS = ("normal", WIDE)
 _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")
 _PATIENCE = 2.0
 """Seconds after which no further distribution is tried."""

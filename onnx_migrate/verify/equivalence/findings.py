@@ -10,13 +10,12 @@ import numpy as np
 
 from onnx_migrate.verdicts import Comparison, Kind, Verdict
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
+from onnx_migrate.verify.compare.simplified import worse_than
 from onnx_migrate.verify.compare.spread import with_spread
-from onnx_migrate.verify.compare.values import paired
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.kernel import Observation, Tolerance, decide, judge
 from onnx_migrate.verify.kernel.decision import Coverage
-from onnx_migrate.verify.kernel.rules import worse_than
 
 __all__ = ["OTHER_RUNTIME", "Findings"]
 
@@ -30,20 +29,26 @@ class Findings:
     Outputs in `random`, a mapping to the random operator, are not compared. `exact` is whether the model that must have the
     original's bits has them, as far as compared; None before, and where none must. `own_rounding` is whether the
     runtime's own rounding explains a difference in bits. `differing` are the positions of the feeds on which an output of
-    the result is not bit for bit the original's without optimisation.
+    the result is not bit for bit the original's without optimisation. Of a `simplified` result, `moved` are the outputs that
+    simplification may not move so far; `eps` is the eps of the coarsest type, if the user asked for other numbers.
     """
 
-    def __init__(self, original: OriginalRun, tolerance: Tolerance, random: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        original: OriginalRun,
+        tolerance: Tolerance,
+        random: Mapping[str, str],
+        *,
+        simplified: bool = False,
+        eps: float = 0.0,
+    ) -> None:
         self.original = original
         self.notes = list(original.notes)
         self.exact: bool | None = None
         self.own_rounding = False
         self.differing: set[int] = set()
-        self.simplified = False
-        """Whether the result is simplified; then `moved` collects the outputs that are not the original's within rounding."""
+        self.simplified, self.eps = simplified, eps
         self.moved: list[tuple[int, str, Any]] = []
-        self.eps = 0.0
-        """The eps of the coarsest type, if the user asked for other numbers: simplification may move outputs by units of it."""
         self._identical: set[tuple[int, str]] = set()
         """Positions of feeds and outputs that are bit for bit the original's without optimisation."""
         self._tolerance = tolerance
@@ -75,7 +80,7 @@ class Findings:
                     self._identical.add((index, output))
                 else:
                     self.differing.add(index)
-                    if self.simplified and _has_moved(before, after, self.eps):
+                    if self.simplified and worse_than(before, before, after, self.eps):
                         self.moved.append((index, output, after))
                 self._enter(entries)
         for inner, counterpart in pairs:
@@ -201,8 +206,7 @@ class Findings:
         wrong = [entry for entry in wrong if entry.output.partition("[")[0] not in noise]
         differs = next((entry for entry in wrong if not self._is_renamed(entry.output)), None)
         if differs is not None:
-            reason = f"output {differs.output!r}: {differs.problem}"
-            reason += f"; {differs.largest_at}" if differs.largest_at else ""
+            _, reason = decide([differs], {})
             if differs.output in self._inner:
                 output, inner, _ = self._inner[differs.output]
                 reason = f"output {output!r} is the same for all inputs tried, so inner values were compared"
@@ -305,12 +309,6 @@ def _worse(one: Comparison, other: Comparison) -> Comparison:
     return replace(
         worse, differing=max(one.differing, other.differing), left_out=max(one.left_out, other.left_out)
     )
-
-
-def _has_moved(original: Any, result: Any, eps: float) -> bool:
-    """Whether an output differs by more than simplification may move it."""
-    parts = paired("", original, result) or ()
-    return any(a is not None and b is not None and bool(worse_than(a, a, b, eps)) for _, a, b in parts)
 
 
 def _reshaped_like(value: Any, like: Any) -> Any:

@@ -24,6 +24,7 @@ from onnx_migrate.verify.evaluators import (
     Runnable,
     open_model,
 )
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.kernel.difference import Difference
 from onnx_migrate.verify.run_count import run_each
 
@@ -188,10 +189,6 @@ class ResultRun:
         return list(dict.fromkeys(pairs))
 
 
-_WIDE = "wide"
-"""The feed of numbers ten times as large as usual: few models are made for them."""
-
-
 def distance(original: OriginalRun, other: Runnable) -> Distance | None:
     """Run `other` on the feeds of a run of the original, as that ran first, and return the largest difference.
 
@@ -216,7 +213,7 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
                     if one is None or another is None:
                         continue
                     measured, reshaped = Difference.between(one, another), one.shape != another.shape
-                    if feed.name == _WIDE and not reshaped and not measured.problem:
+                    if feed.name == WIDE and not reshaped and not measured.problem:
                         continue
                     scales = 0.0 if reshaped else scale_of(another), measured.scale
                     found.append(

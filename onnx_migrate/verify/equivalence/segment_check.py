@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import onnx
 
@@ -14,6 +13,7 @@ from onnx_migrate.model.model import Segment
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantized
+from onnx_migrate.verify.compare.simplified import worse_than
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.common_values import keeps_all_names
 from onnx_migrate.verify.equivalence.feed_search import Values
@@ -32,7 +32,6 @@ from onnx_migrate.verify.equivalence.value_by_value import explained, first_diff
 from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.kernel import Observation, Tolerance, judge
 from onnx_migrate.verify.kernel.limits import PRECISIONS
-from onnx_migrate.verify.kernel.rules import worse_than
 from onnx_migrate.verify.load_check import load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.run_count import begin_run, expect_runs
@@ -67,10 +66,8 @@ class SegmentCheck:
         self._tolerance = replace(tolerance, quantum=is_quantized(original), eps=least)
         self._seconds = max(_PATIENCE, seconds)
         self._random = random_outputs(original)
-        self.findings = Findings(run, self._tolerance, self._random)
-        unsimplified = segment.unsimplified
-        self.findings.simplified = unsimplified is not None and unsimplified != segment.result
-        self.findings.eps = eps
+        simplified = segment.unsimplified not in (None, segment.result)
+        self.findings = Findings(run, self._tolerance, self._random, simplified=simplified, eps=eps)
         self._unsimplified: dict[int, Values] | None = None
         """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
         self._only_reference = run.first == REFERENCE
@@ -224,7 +221,7 @@ class SegmentCheck:
         for index, name, simplified in findings.moved:
             original = run.runs[run.first][index][name]
             plain = self._unsimplified.get(index, {}).get(name, original)
-            if worse := _worse_in_a_tensor(original, plain, simplified, findings.eps):
+            if worse := worse_than(original, plain, simplified, findings.eps):
                 findings.add_worse(f"simplification moves output {name!r}: {worse}")
 
     def _compare_inner_bits(self) -> None:
@@ -266,19 +263,6 @@ class SegmentCheck:
         )
         self.findings.notes.extend(filter(None, [note]))
         return difference
-
-
-def _worse_in_a_tensor(original: Any, unsimplified: Any, simplified: Any, eps: float) -> str:
-    """Describe the first tensor of an output that simplification moves too far; "" if none is."""
-    plain = dict(flatten("", unsimplified))
-    moved = dict(flatten("", simplified))
-    for part, array in flatten("", original):
-        before, after = plain.get(part), moved.get(part)
-        if array is None or before is None or after is None:
-            continue
-        if worse := worse_than(array, before, after, eps):
-            return worse
-    return ""
 
 
 def _levels(run: OriginalRun) -> str:

@@ -23,7 +23,7 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import (
 from onnx_migrate.verify.inputs.sizes import SizeChoice, input_shapes, tensor_in
 from onnx_migrate.verify.kernel.arrays import Array
 
-__all__ = ["RandomInputs"]
+__all__ = ["WIDE", "RandomInputs"]
 
 _LARGEST = 1 << 28
 """Bytes, at eight for each element, above which no input is generated."""
@@ -34,7 +34,10 @@ _LARGEST_SUM = 1 << 30
 _LARGEST_DECK = 1 << 20
 """How many integers may be accepted for each to be dealt once."""
 
-_DISTRIBUTIONS = ("normal", "wide", "uniform", "pixels", "small", "zeros")
+WIDE = "wide"
+"""The distribution of numbers ten times as large as usual: few models are made for them."""
+
+_DISTRIBUTIONS = ("normal", WIDE, "uniform", "pixels", "small", "zeros")
 
 _WORDS = ("", "a", "Straße", "zebra 7")
 

@@ -28,11 +28,12 @@ from onnx_migrate.verify.evaluators import (
     open_model,
 )
 from onnx_migrate.verify.evaluators.scopes import with_own_names
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.kernel import Observation, judge
 from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.causes import causes_of, originals
 from onnx_migrate.verify.precision.errors import fed, is_masked, magnitudes
-from onnx_migrate.verify.precision.feeds import WIDE, share_of_numbers
+from onnx_migrate.verify.precision.feeds import share_of_numbers
 from onnx_migrate.verify.precision.jumps import CERTAIN, jump
 from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, error_on, recorded, reference_of

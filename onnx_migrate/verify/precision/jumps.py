@@ -15,9 +15,9 @@ from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.precision.causes import inner_errors
 from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
-from onnx_migrate.verify.precision.feeds import WIDE
 from onnx_migrate.verify.precision.reference import Reference, error_on
 
 __all__ = ["CERTAIN", "jump"]

@@ -19,6 +19,7 @@ from onnx_migrate.verify.evaluators import (
     open_model,
 )
 from onnx_migrate.verify.evaluators.strict import LARGEST_HALF, is_narrow, rounded_weights
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.precision.errors import (
     CEILING,
     FROM_DOUBLE,
@@ -27,7 +28,7 @@ from onnx_migrate.verify.precision.errors import (
     fed,
     in_float,
 )
-from onnx_migrate.verify.precision.feeds import ALL_HIDDEN, WIDE
+from onnx_migrate.verify.precision.feeds import ALL_HIDDEN
 from onnx_migrate.verify.precision.reference import (
     Reference,
     error_on,

@@ -19,10 +19,11 @@ from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.strict import NARROW
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
-from onnx_migrate.verify.precision.feeds import SMALL, WIDE, ZEROS, hide_rows, keep_to_domain
+from onnx_migrate.verify.precision.feeds import SMALL, ZEROS, hide_rows, keep_to_domain
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [

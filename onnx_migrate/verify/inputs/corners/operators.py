@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto, TensorProto
 
 from onnx_migrate.verify.inputs.corners.flow import Flow
+from onnx_migrate.verify.inputs.corners.paths import MOVING
 
 __all__ = [
     "bounds_infinities",
@@ -17,50 +18,22 @@ __all__ = [
     "runs_long_on_large_numbers",
 ]
 
-_MOVING = frozenset(
-    [
-        "Identity",
-        "Reshape",
-        "Transpose",
-        "Squeeze",
-        "Unsqueeze",
-        "Flatten",
-        "Slice",
-        "Gather",
-        "GatherElements",
-        "GatherND",
-        "Expand",
-        "Tile",
-        "Split",
-        "Pad",
-        "Concat",
-        "DepthToSpace",
-        "SpaceToDepth",
-        "Shape",
-        "Size",
-        "Constant",
-        "ConstantOfShape",
-        "CastLike",
-        "Cast",
-        "Where",
-        "If",
-        "ReverseSequence",
-        "Trilu",
-        "SequenceConstruct",
-        "SequenceAt",
-        "SequenceInsert",
-        "SplitToSequence",
-        "ConcatFromSequence",
-        "SequenceEmpty",
-        "SequenceLength",
-        "Optional",
-        "OptionalGetElement",
-        "OptionalHasElement",
-        "Dropout",
-        "Compress",
-        "Range",
-    ]
-)
+_MOVING = MOVING | {
+    "Concat",
+    "Shape",
+    "Size",
+    "Constant",
+    "ConstantOfShape",
+    "Where",
+    "If",
+    "SequenceConstruct",
+    "SequenceInsert",
+    "ConcatFromSequence",
+    "SequenceEmpty",
+    "SequenceLength",
+    "OptionalHasElement",
+    "Range",
+}
 _ELEMENTWISE = frozenset(
     [
         "Add",

@@ -12,41 +12,48 @@ import numpy as np
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.kernel.arrays import Array
 
-__all__ = ["Path", "Step", "paths_behind"]
+__all__ = ["MOVING", "Path", "Step", "paths_behind"]
 
 _MOST_CONSTANTS = 3
 """Numbers of one constant, as the biases of channels, that are tried."""
 
+MOVING = frozenset(
+    [
+        "Identity",
+        "Cast",
+        "CastLike",
+        "Reshape",
+        "Transpose",
+        "Squeeze",
+        "Unsqueeze",
+        "Flatten",
+        "Slice",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Expand",
+        "Tile",
+        "Split",
+        "Pad",
+        "Dropout",
+        "DepthToSpace",
+        "SpaceToDepth",
+        "Compress",
+        "ReverseSequence",
+        "Trilu",
+        "SplitToSequence",
+        "SequenceAt",
+        "OptionalGetElement",
+        "Optional",
+    ]
+)
+"""Operators whose output holds elements of an input, unchanged but for a Cast."""
+
 _KEEPING: dict[str, tuple[int, ...] | None] = {
     **dict.fromkeys(
         [
-            "Identity",
-            "Cast",
-            "CastLike",
-            "Reshape",
-            "Transpose",
-            "Squeeze",
-            "Unsqueeze",
-            "Flatten",
-            "Slice",
-            "Gather",
-            "GatherElements",
-            "GatherND",
-            "Expand",
-            "Tile",
-            "Split",
-            "Pad",
-            "Dropout",
-            "DepthToSpace",
-            "SpaceToDepth",
-            "Compress",
-            "ReverseSequence",
-            "Trilu",
+            *sorted(MOVING),
             "Resize",
-            "SplitToSequence",
-            "SequenceAt",
-            "OptionalGetElement",
-            "Optional",
             "Relu",
             "LeakyRelu",
             "PRelu",
