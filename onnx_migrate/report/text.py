@@ -193,6 +193,8 @@ def _verification(verdict: Verdict | None, writer: _Writer) -> None:
     if verdict.first_difference is not None:
         writer.line(f"  {markup_of(str(verdict.first_difference))}")
         writer.line(f"    {markup_of(verdict.first_difference.problem)}")
+        for reason in verdict.first_difference.reasons:
+            writer.line(f"    why: {markup_of(reason)}")
     if verdict.verified and verdict.setting:
         writer.line(f"  {markup_of(verdict.setting)}")
     for statement in () if verdict.verified else verdict.statements:

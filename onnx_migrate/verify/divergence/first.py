@@ -1,0 +1,134 @@
+"""The first difference of any two models: between which values it lies, at which nodes of both, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+
+from onnx_migrate.messages import listed
+from onnx_migrate.model.graphs import node_label
+from onnx_migrate.verdicts import FirstDifference
+from onnx_migrate.verify.equivalence.counterparts import Counterparts
+from onnx_migrate.verify.equivalence.original_run import run_original
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.model_traits import without_draws
+from onnx_migrate.verify.settings import Settings
+
+from .agreement import Agreement
+from .reasons import nodes_of, reasons_of
+from .records import record
+from .regions import Region, region_of
+from .samples import sample_of
+
+__all__ = ["FIRST_DIVERGENCE", "agreement_of", "first_divergence"]
+
+FIRST_DIVERGENCE = "onnx_migrate.verify.divergence.first:first_divergence"
+"""What runs in the child process."""
+
+
+def first_divergence(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference | None:
+    """Return where two models first compute other numbers, and why; None if their outputs agree on one input.
+
+    Runs the models in this process. Raises EvaluationError where one does not run.
+    """
+    agreement = agreement_of(original, other, settings)
+    region = region_of(agreement)
+    if region is None:
+        return None
+    reasons = reasons_of(agreement, region)
+    value, counterpart = region.original[-1], region.other[-1]
+    one, two = agreement.original.producers[value], agreement.other.producers[counterpart]
+    blamed = next((reason for reason in reasons if reason.original is not None), None)
+    if blamed is not None:
+        one, two = blamed.original or one, blamed.other or two
+    return FirstDifference(
+        (),
+        node_label(two),
+        two.op_type,
+        counterpart,
+        _problem(agreement, region),
+        node_label(one),
+        one.op_type,
+        value,
+        original_nodes=tuple(map(_name, nodes_of(agreement.original, region.original))),
+        nodes=tuple(map(_name, nodes_of(agreement.other, region.other))),
+        agreed=region.agreed,
+        reasons=tuple(dict.fromkeys(reason.text for reason in reasons)),
+    )
+
+
+def _problem(agreement: Agreement, region: Region) -> str:
+    """Return by how much the end of a region differs, and whether nodes behind it are known to agree."""
+    error = agreement.error(region.original[-1], region.other[-1])
+    by = f"by up to {error:.2g} of its largest value" if error <= 1e3 else "in NaN, infinity or size"
+    before = (
+        f"; {listed([*map(repr, region.agreed[:_SHOWN])])} {'agree' if len(region.agreed) > 1 else 'agrees'}"
+    )
+    fed = {value.name for value in agreement.original.model.graph.input}
+    is_first = fed.issuperset(region.agreed)
+    text = f"{region.original[-1]!r} differs {by}{before if region.agreed else ''}"
+    if region.is_confirmed and (len(region.original) == 1 or not is_first):
+        return text
+    return (
+        f"{text}. No other value between these has a counterpart, so the fault may be at any of these nodes; compare with a"
+        " result of --no-simplify, which keeps more values"
+    )
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return f"{node.op_type} {node_label(node)!r}"
+
+
+_TELLING = 0.1
+"""Share of the largest error on any feed from which on a feed shows the fault. The first feeds have ordinary numbers."""
+
+_SHOWN = 3
+"""Values that agree which the text names."""
+
+
+def agreement_of(original: Runnable, other: Runnable, settings: Settings) -> Agreement:
+    """Record both models on the input on which their outputs differ most. Raises EvaluationError."""
+    original, other = without_draws(original, other)
+    feed = _telling_feed(original, other, settings)
+    counterparts = Counterparts.of(other.model, original.model)
+    return Agreement(
+        record(original, feed, "original"),
+        record(other, feed, "result"),
+        _named(original, other, counterparts),
+        other.with_structure(counterparts.model),
+    )
+
+
+def _named(original: Runnable, other: Runnable, counterparts: Counterparts) -> dict[str, str]:
+    """Return the values of the other model that have the name or the structure of one of the original, by the latter."""
+    made = {name for node in original.model.graph.node for name in node.output if name}
+    renamed = {
+        name: counterparts.own.get(name, name)
+        for node in counterparts.model.graph.node
+        for name in node.output
+        if name in made
+    }
+    same = {name: name for node in other.model.graph.node for name in node.output if name in made}
+    return {**same, **renamed}
+
+
+def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Mapping[str, Any]:
+    """Return the first feed on which the outputs are far apart. Raises EvaluationError."""
+    run = run_original(original, other, settings)
+    model = open_model(other, UNOPTIMIZED)
+    errors: list[float] = []
+    for feed, outputs in zip(run.feeds, run.runs[run.first], strict=False):
+        try:
+            theirs = model.run(feed.inputs)
+        except EvaluationError:
+            errors.append(0.0)
+            continue
+        pairs = [(sample_of(value), sample_of(theirs.get(name))) for name, value in outputs.items()]
+        both = [one.error(two) for one, two in pairs if one is not None and two is not None]
+        errors.append(max((error for error in both if error < float("inf")), default=0.0))
+    enough = max(errors, default=0.0) * _TELLING
+    return next(
+        feed.inputs for feed, error in zip(run.feeds, [*errors, enough], strict=False) if error >= enough
+    )
