@@ -16,14 +16,15 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison explanation inspection migration options engine report rewrite
-    cli -> batching comparison explanation inspection compatibility migration report options engine
+    __init__   -> batching session comparison difference explanation inspection migration options engine report rewrite
+    cli -> batching comparison difference explanation inspection compatibility migration report options engine
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options engine verify report files model standard
     inspection -> remedies compatibility options engine report files rewrite facts model standard
     session    -> comparison migration files model
     comparison -> engine verify files model
+    difference -> report files rewrite model
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model

@@ -14,6 +14,7 @@ from typing import Any
 import onnx_migrate.inspection as inspections
 from onnx_migrate import verdicts
 from onnx_migrate.compatibility import Compatibility, RuntimeCompatibility
+from onnx_migrate.difference import Difference
 from onnx_migrate.explanation import (
     Answer,
     Explanation,
@@ -163,6 +164,13 @@ SCHEMAS: dict[str, Schema] = {
             record({
                 "schema_version": VERSION, "original": TEXT, "other": TEXT, **definition("Verdict")["properties"],
             }),
+            record(_FAILED, "A comparison that could not be made."),
+        ],
+    },
+    "difference": {
+        "title": "onnx-migrate diff ORIGINAL OTHER --json",
+        "anyOf": [
+            record({"schema_version": VERSION, **properties(Difference)}, "How two models differ."),
             record(_FAILED, "A comparison that could not be made."),
         ],
     },

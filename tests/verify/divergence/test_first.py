@@ -9,7 +9,6 @@ import pytest
 from onnx_migrate import migrate
 from onnx_migrate.comparison import compare
 from onnx_migrate.verdicts import FirstDifference
-from onnx_migrate.verify.divergence.reasons import array_difference
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from tests.harness import model
 from tests.verify.equivalence.test_counterparts import NET, renamed
@@ -205,18 +204,3 @@ def test_models_without_a_common_value_say_what_to_do() -> None:
     found = first_difference(original, other)
 
     assert "--no-simplify" in found.problem
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "text"),
-    [
-        (np.eye(2), np.eye(2), ""),
-        (np.eye(2), np.eye(2) * (1 + 1e-7), ""),
-        (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3).T, ""),
-        (np.array([1.0, 2.0]), np.array([1.0, 3.0]), "w differs in 1 of 2 elements, at [1]: 2 and 3"),
-        (np.array(1.0), np.array(3.0), "w is 1, and 3 in the second model"),
-        (np.zeros(2), np.zeros(3), "w has shape [2], and [3] in the second model"),
-    ],
-)  # fmt: skip
-def test_two_constants_differ_beyond_rounding(one: np.ndarray, other: np.ndarray, text: str) -> None:
-    assert array_difference("w", one, other) == text
