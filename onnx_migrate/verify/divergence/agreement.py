@@ -94,7 +94,7 @@ class Agreement:
     @cached_property
     def agreeing(self) -> frozenset[str]:
         """The values of the original that agree with one of the other model."""
-        return frozenset(self.partners.values()) | {
+        return frozenset(map(self.original.value_of, self.partners.values())) | {
             value for value, other in self.named.items() if self.error(value, other) <= self.limit
         }
 

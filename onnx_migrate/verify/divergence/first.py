@@ -9,17 +9,20 @@ import onnx
 
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import node_label
+from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FirstDifference
+from onnx_migrate.verify.equivalence.corner_runs import run_corners
 from onnx_migrate.verify.equivalence.counterparts import Counterparts
-from onnx_migrate.verify.equivalence.original_run import run_original
-from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
+from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.settings import Settings
 
 from .agreement import Agreement
 from .reasons import nodes_of, reasons_of
 from .records import record
-from .regions import Region, region_of
+from .regions import Region, region_of, with_idle_nodes
 from .samples import sample_of
 
 __all__ = ["FIRST_DIVERGENCE", "agreement_of", "first_divergence"]
@@ -38,6 +41,9 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
     if region is None:
         return None
     reasons = reasons_of(agreement, region)
+    if not reasons:
+        region = with_idle_nodes(agreement, region)
+        reasons = reasons_of(agreement, region)
     value, counterpart = region.original[-1], region.other[-1]
     one, two = agreement.original.producers[value], agreement.other.producers[counterpart]
     blamed = next((reason for reason in reasons if reason.original is not None), None)
@@ -84,6 +90,12 @@ def _name(node: onnx.NodeProto) -> str:
 _TELLING = 0.1
 """Share of the largest error on any feed from which on a feed shows the fault. The first feeds have ordinary numbers."""
 
+_SHOWS = 1e-5
+"""Error of the outputs up to which ordinary inputs do not show the fault."""
+
+_ENTIRELY = 10.0
+"""Error that stands for NaN or infinity in one model alone, and for other sizes."""
+
 _SHOWN = 3
 """Values that agree which the text names."""
 
@@ -94,11 +106,15 @@ def agreement_of(original: Runnable, other: Runnable, settings: Settings) -> Agr
     feed = _telling_feed(original, other, settings)
     counterparts = Counterparts.of(other.model, original.model)
     return Agreement(
-        record(original, feed, "original"),
+        record(original, feed, "original", in_layouts=_transposes(original) or _transposes(other)),
         record(other, feed, "result"),
         _named(original, other, counterparts),
         other.with_structure(counterparts.model),
     )
+
+
+def _transposes(runnable: Runnable) -> bool:
+    return any(node.op_type == "Transpose" for node in runnable.model.graph.node)
 
 
 def _named(original: Runnable, other: Runnable, counterparts: Counterparts) -> dict[str, str]:
@@ -115,20 +131,38 @@ def _named(original: Runnable, other: Runnable, counterparts: Counterparts) -> d
 
 
 def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Mapping[str, Any]:
-    """Return the first feed on which the outputs are far apart. Raises EvaluationError."""
-    run = run_original(original, other, settings)
-    model = open_model(other, UNOPTIMIZED)
-    errors: list[float] = []
-    for feed, outputs in zip(run.feeds, run.runs[run.first], strict=False):
-        try:
-            theirs = model.run(feed.inputs)
-        except EvaluationError:
-            errors.append(0.0)
-            continue
-        pairs = [(sample_of(value), sample_of(theirs.get(name))) for name, value in outputs.items()]
-        both = [one.error(two) for one, two in pairs if one is not None and two is not None]
-        errors.append(max((error for error in both if error < float("inf")), default=0.0))
-    enough = max(errors, default=0.0) * _TELLING
-    return next(
-        feed.inputs for feed, error in zip(run.feeds, [*errors, enough], strict=False) if error >= enough
+    """Return the first feed on which the outputs are far apart; corner inputs are tried if ordinary ones show nothing.
+
+    Raises EvaluationError.
+    """
+    mark("original: running")
+    search = FeedSearch(
+        open_model(original, UNOPTIMIZED), original.model, other.model, settings.seed, Extent(thorough=True)
     )
+    if settings.feeds is None:
+        search.generate()
+        search.search_domain()
+    else:
+        search.use(settings.feeds)
+    model = open_model(other, UNOPTIMIZED)
+    pairs = [(feed.inputs, outputs) for feed, outputs in zip(search.feeds, search.outputs, strict=True)]
+    errors = [_error(model, *pair) for pair in pairs]
+    if max(errors) <= _SHOWS and settings.feeds is None:
+        corners = run_corners(search, settings.seed, exact_inputs(original.model), magnitudes=True)
+        pairs += [
+            (feed.inputs, outputs) for feed, outputs in zip(corners.feeds, corners.outputs, strict=True)
+        ]
+        errors += [_error(model, *pair) for pair in pairs[len(errors) :]]
+    enough = max(errors) * _TELLING
+    return next(inputs for (inputs, _), error in zip(pairs, errors, strict=True) if error >= enough)
+
+
+def _error(model: Evaluator, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> float:
+    """Return how far the outputs of a model are from others, as a share of their largest value; 0 if it does not run."""
+    try:
+        theirs = model.run(inputs)
+    except EvaluationError:
+        return 0.0
+    pairs = [(sample_of(value), sample_of(theirs.get(name))) for name, value in outputs.items()]
+    errors = (one.error(two) for one, two in pairs if one is not None and two is not None)
+    return max((min(error, _ENTIRELY) for error in errors), default=0.0)

@@ -15,7 +15,7 @@ from .records import Recorded
 
 __all__ = ["Linear", "linear_of"]
 
-_PASSED = ("Identity", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Dropout", "Cast")
+_PASSED = ("Identity", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Dropout", "Cast", "Transpose")
 """Operators that hand on the numbers."""
 
 

@@ -42,7 +42,10 @@ def kind_of(node: onnx.NodeProto) -> str:
 def kinds_of(node: onnx.NodeProto) -> list[str]:
     """Return the operators that a node stands for, as Conv and Relu for a FusedConv with that activation."""
     activation = next((item.s.decode() for item in node.attribute if item.name == "activation"), "")
-    return [kind_of(node), *([activation] if activation and node.op_type.startswith("Fused") else [])]
+    kinds = ["MatMul", "Add"] if node.op_type == "Gemm" and len(node.input) > 2 else [kind_of(node)]
+    if node.op_type == "Gemm" and len(node.input) < 3:
+        kinds = ["MatMul"]
+    return [*kinds, *([activation] if activation and node.op_type.startswith("Fused") else [])]
 
 
 def settings_of(node: onnx.NodeProto, side: Recorded) -> NodeSettings:

@@ -58,7 +58,7 @@ def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
     products: tuple[Linear, Linear] | None = None
     if folded[0] is not None and folded[1] is not None and len(folded[0].nodes) + len(folded[1].nodes) > 2:
         products = folded[0], folded[1]
-    found = list(_operators(ours, theirs, is_folded=products is not None))
+    found = list(_operators(agreement, region, is_folded=products is not None))
     if products is not None:
         found += _folded_weights(*products)
     inside = {id(node) for linear in products or () for node in linear.nodes}
@@ -81,14 +81,22 @@ def _pairs(
             yield from zip(one, two, strict=True)
 
 
-def _operators(
-    ours: Sequence[onnx.NodeProto], theirs: Sequence[onnx.NodeProto], *, is_folded: bool
-) -> Iterator[Reason]:
+def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iterator[Reason]:
     """Yield which operators one model has here and the other has not, fused ones counted as those they stand for.
 
-    If scales and shifts may be folded into a weight, they do not count.
+    If scales and shifts may be folded into a weight, they do not count. Neither do Transposes between two layouts, nor nodes that
+    compute shapes.
     """
+    ours, theirs = (
+        [node for node in nodes_of(side, values) if _is_of_floats(node, side)]
+        for side, values in ((agreement.original, region.original), (agreement.other, region.other))
+    )
+    if not ours or not theirs:
+        return
     ignored = _HANDED_ON | (_SCALES if is_folded else frozenset())
+    read = (agreement.partners.get(name) for node in theirs for name in node.input)
+    if any(name in agreement.original.layouts for name in read):
+        ignored |= {"Transpose"}
     one, two = (
         {kind: node for node in nodes for kind in kinds_of(node) if kind not in ignored}
         for nodes in (ours, theirs)
@@ -102,6 +110,11 @@ def _operators(
         yield Reason(f"the second model has no {listed(missing)} here", one[missing[0]], theirs[-1])
     elif more and not missing:
         yield Reason(f"the original has no {listed(more)} here", ours[-1], two[more[0]])
+
+
+def _is_of_floats(node: onnx.NodeProto, side: Recorded) -> bool:
+    sample = side.samples.get(node.output[0])
+    return sample is None or sample.kind == "f"
 
 
 def _settings(one: onnx.NodeProto, two: onnx.NodeProto, sides: tuple[Recorded, Recorded]) -> Iterator[Reason]:
@@ -183,18 +196,19 @@ def _whole_channels(one: Array, two: Array) -> tuple[list[int], float] | None:
 
 def _inputs(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> Iterator[Reason]:
     """Yield how a node reads values of the original in another order, or others."""
-    ours = [name for name in one.input if name in agreement.original.samples]
-    theirs = [agreement.partners.get(name, "") for name in two.input if name in agreement.other.samples]
-    if len(ours) != len(theirs) or "" in theirs or ours == theirs:
+    pairs = [
+        (ours, theirs)
+        for ours, theirs in zip(one.input, two.input, strict=False)
+        if ours in agreement.original.samples and theirs in agreement.other.samples
+    ]
+    read = [agreement.original.value_of(agreement.partners.get(theirs, "")) for _, theirs in pairs]
+    if len(one.input) != len(two.input) or "" in read:
         return
-    if any(
-        agreement.original.samples[a].error(agreement.original.samples[b]) > agreement.limit
-        for a, b in zip(ours, theirs, strict=True)
-    ):
-        order = sorted(ours) == sorted(theirs)
-        text = "reads the same values in another order" if order else "reads other values"
+    if any(agreement.error(*pair) > agreement.limit for pair in pairs):
+        ours = [ours for ours, _ in pairs]
+        text = "the same values in another order" if sorted(ours) == sorted(read) else "other values"
         yield Reason(
-            f"{two.op_type} {text}: {', '.join(theirs)}, and {', '.join(ours)} in the original", one, two
+            f"{two.op_type} reads {text}: {', '.join(read)}, and {', '.join(ours)} in the original", one, two
         )
 
 

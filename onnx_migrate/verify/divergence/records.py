@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,25 @@ from onnx_migrate.verify.model_traits import dependents
 
 from .samples import Sample, sample_of
 
-__all__ = ["Recorded", "record"]
+__all__ = ["Layout", "Recorded", "record"]
 
 _MEMORY = 1 << 27
 """Bytes of values that one run gives out, by the sizes that inference finds."""
 
 _WHOLE = 1 << 22
 """Elements up to which a constant is kept whole, so that two of them can be compared element by element."""
+
+
+_PERMUTATIONS = {3: ((0, 2, 1),), 4: ((0, 3, 1, 2), (0, 2, 3, 1))}
+"""By rank, the permutations between layouts with the channels last and second, between which optimisers move Transposes."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A value with its axes in another order."""
+
+    value: str
+    permutation: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,12 @@ class Recorded:
     samples: Mapping[str, Sample]
     constants: Mapping[str, Array]
     """Initializers and values that are computed from constants alone."""
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    """Values in another layout, as NHWC in NCHW. Their names are in `samples` too."""
+
+    def value_of(self, name: str) -> str:
+        """Return the value of the model that a sample is of, whatever its layout."""
+        return self.layouts[name].value if name in self.layouts else name
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -63,16 +81,23 @@ class Recorded:
                 found.setdefault(name, []).append(node)
         return found
 
-    def values(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return values whole, from a further run. Raises EvaluationError."""
-        run = open_model(self.runnable, UNOPTIMIZED, names).run(self.feed)
-        return {name: run[name] for name in names}
+    def values(self, names: Sequence[str]) -> dict[str, Array]:
+        """Return tensors whole, those of other layouts too, from a further run. Raises EvaluationError."""
+        run = open_model(self.runnable, UNOPTIMIZED, dict.fromkeys(map(self.value_of, names))).run(self.feed)
+        found: dict[str, Array] = {}
+        for name in names:
+            array = run[self.value_of(name)]
+            if isinstance(array, np.ndarray):
+                layout = self.layouts.get(name)
+                found[name] = array if layout is None else array.transpose(layout.permutation)
+        return found
 
 
-def record(runnable: Runnable, feed: Mapping[str, Any], which: str) -> Recorded:
-    """Run a model on one input and return samples of all its values. Raises EvaluationError.
+def record(runnable: Runnable, feed: Mapping[str, Any], which: str, *, in_layouts: bool = False) -> Recorded:
+    """Run a model on one input and return samples of all its values, with `in_layouts` in other layouts too.
 
     `which` is "original" or "result", for the step that is reported. A value that ONNX Runtime does not give out is left out.
+    Raises EvaluationError.
     """
     model = runnable.model
     types = ValueTypes(model, shapes_of(feed))
@@ -80,6 +105,7 @@ def record(runnable: Runnable, feed: Mapping[str, Any], which: str) -> Recorded:
     reached = dependents(model, fed)
     names = [name for node in model.graph.node for name in node.output if name]
     samples: dict[str, Sample] = {}
+    layouts: dict[str, Layout] = {}
     constants: dict[str, Array] = {}
     for name in fed:
         sample = sample_of(feed.get(name))
@@ -92,12 +118,17 @@ def record(runnable: Runnable, feed: Mapping[str, Any], which: str) -> Recorded:
                 sample = sample_of(value)
                 if sample is not None:
                     samples[name] = sample
+                for permutation in _PERMUTATIONS.get(value.ndim, ()) if in_layouts and sample else ():
+                    turned = sample_of(value.transpose(permutation))
+                    if turned is not None and turned.shape != value.shape:
+                        layouts[f"{name} {permutation}"] = Layout(name, permutation)
+                        samples[f"{name} {permutation}"] = turned
             elif isinstance(value, np.ndarray) and value.size <= _WHOLE:
                 constants[name] = value
     for tensor in model.graph.initializer:
         if tensor.name not in fed and int(np.prod(tensor.dims, dtype=np.int64)) <= _WHOLE:
             constants[tensor.name] = onnx.numpy_helper.to_array(runnable.inlined(tensor))
-    return Recorded(runnable, feed, samples, constants)
+    return Recorded(runnable, feed, samples, constants, layouts)
 
 
 def _run(runnable: Runnable, feed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ behind the value agree, and the fault is before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 import onnx
 
 from onnx_migrate.cached import cached_property
@@ -24,7 +23,7 @@ from .agreement import Agreement
 from .records import Recorded
 from .samples import Sample, sample_of
 
-__all__ = ["Region", "region_of"]
+__all__ = ["Region", "region_of", "with_idle_nodes"]
 
 _VALUES = 48
 """Values of the other model that are tried as the end of the region, the first ones behind the agreeing values."""
@@ -39,7 +38,10 @@ _NEXT = 16
 """Values behind the replaced one that are looked at, beside the outputs."""
 
 _ENOUGH = 0.5
-"""Share of these values that agree from which on no other value is tried: the others are inside fused or split nodes."""
+"""Share of these values that agree from which on the region ends there: the others are inside fused or split nodes."""
+
+_IDLE = 1e-6
+"""Error up to which a node has changed no number."""
 
 _REPAIRED = 0.02
 """Share of an output's error that may be left with the original's value in place."""
@@ -66,12 +68,39 @@ def region_of(agreement: Agreement) -> Region | None:
     ours = _suspects(agreement.original, agreement.agreeing, differing)
     theirs = _suspects(agreement.other, agreement.partners.keys(), differing)
     search = _Search(agreement, list(ours), list(theirs))
+    doubtful: tuple[str, str] | None = None
     for other in list(theirs)[:_VALUES]:
-        value = search.same_as(other)
-        if value:
+        value, share = search.same_as(other)
+        if share >= _ENOUGH:
             return search.region(value, other, is_confirmed=True)
+        doubtful = doubtful or ((value, other) if share > 0 else None)
+    if doubtful is not None:
+        return search.region(*doubtful, is_confirmed=True)
     first = next((name for name in differing if name in ours and name in theirs), "")
     return search.region(first, first, is_confirmed=False) if first else None
+
+
+def with_idle_nodes(agreement: Agreement, region: Region) -> Region:
+    """Return a region with the original's nodes behind it that change no number, as an Add of zeros: one may be the fault."""
+    side, end = agreement.original, region.original[-1]
+    behind = [end]
+    for node in side.model.graph.node:
+        if not set(behind).isdisjoint(names_read(node)):
+            behind += [
+                name
+                for name in node.output
+                if any(_is_same(side, end, turned) for turned in _layouts(side, name))
+            ]
+    return replace(region, original=(*region.original, *behind[1:]))
+
+
+def _layouts(side: Recorded, value: str) -> list[str]:
+    return [value, *(name for name, layout in side.layouts.items() if layout.value == value)]
+
+
+def _is_same(side: Recorded, value: str, other: str) -> bool:
+    one, two = side.samples.get(value), side.samples.get(other)
+    return one is not None and two is not None and one.error(two) <= _IDLE
 
 
 def _suspects(
@@ -97,10 +126,10 @@ class _Search:
     ours: list[str]
     theirs: list[str]
 
-    def same_as(self, other: str) -> str:
-        """Return the original's value behind which both models agree if the other model gets it in place of `other`; "" if none.
+    def same_as(self, other: str) -> tuple[str, float]:
+        """Return the original's value with which in place of `other` most values behind it agree, and their share; -1 for none.
 
-        Of several it is the one with which most of the values behind it agree: outputs may be saturated.
+        The share matters, as outputs may be saturated.
         """
         best, most = "", -1.0
         for value in self._partners(other):
@@ -109,22 +138,26 @@ class _Search:
                 best, most = value, share
             if most >= _ENOUGH:
                 break
-        return best
+        return best, most
 
     def _partners(self, other: str) -> list[str]:
         """Return the original's values that `other` may be but for the fault: that of the same name first, and the nearest."""
-        named = self._theirs_of.get(other, "")
         sample = self.agreement.other.samples.get(other)
-        alike = (
-            name
-            for name in self.ours
-            if sample is not None
-            and name != named
-            and (mine := self.agreement.original.samples.get(name)) is not None
-            and (mine.kind, mine.shape) == (sample.kind, sample.shape)
-        )
+        if sample is None:
+            return []
+        named = self._theirs_of.get(other, "")
+        samples = self.agreement.original.samples
+        alike = (name for name in self._ours if name != named and _alike(samples.get(name), sample))
         near = [name for name, _ in zip(alike, range(_PARTNERS), strict=False)]
-        return [*([named] if named in self.ours else []), *near]
+        return [*([named] if named in self.ours and named in samples else []), *near]
+
+    @cached_property
+    def _ours(self) -> list[str]:
+        """The original's values that do not agree, those of other layouts behind each."""
+        turned: dict[str, list[str]] = {}
+        for name, layout in self.agreement.original.layouts.items():
+            turned.setdefault(layout.value, []).append(name)
+        return [part for name in self.ours for part in (name, *turned.get(name, ()))]
 
     def _share_behind(self, value: str, other: str) -> float:
         """Return which share of the values behind `other` agrees with `value` in its place; -1 if the outputs do not."""
@@ -181,18 +214,21 @@ class _Search:
             if size <= left:
                 wanted.append(value)
                 left -= size
-        values = self.agreement.original.values(wanted) if wanted else {}
-        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        return self.agreement.original.values(wanted) if wanted else {}
 
     def region(self, value: str, other: str, *, is_confirmed: bool) -> Region:
         """Return the region that ends at these values."""
-        ours = _before(self.agreement.original, value, set(self.ours))
+        ours = _before(self.agreement.original, self.agreement.original.value_of(value), set(self.ours))
         theirs = _before(self.agreement.other, other, set(self.theirs))
         inside = set(ours)
         read = (name for part in ours for name in names_read(self.agreement.original.producers[part]))
         fed = self.agreement.original.samples.keys()
         agreed = tuple(dict.fromkeys(name for name in read if name in fed and name not in inside))
         return Region(tuple(ours), tuple(theirs), agreed, is_confirmed)
+
+
+def _alike(one: Sample | None, other: Sample) -> bool:
+    return one is not None and (one.kind, one.shape) == (other.kind, other.shape)
 
 
 def _before(side: Recorded, end: str, inside: Collection[str]) -> Sequence[str]:
