@@ -67,7 +67,9 @@ class SegmentCheck:
         self._seconds = max(_PATIENCE, seconds)
         self._random = random_outputs(original)
         simplified = segment.unsimplified not in (None, segment.result)
-        self.findings = Findings(run, self._tolerance, self._random, simplified=simplified, eps=eps)
+        self.findings = Findings(
+            run, self._tolerance, self._random, simplified=simplified, eps=eps, coarsest=coarsest
+        )
         self._unsimplified: dict[int, Values] | None = None
         """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
         self._only_reference = run.first == REFERENCE
