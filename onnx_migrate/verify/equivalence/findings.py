@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.verdicts import Comparison, Kind, Verdict
+from onnx_migrate.verify.compare.by_tensor import worse_than
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
-from onnx_migrate.verify.compare.simplified import worse_than
 from onnx_migrate.verify.compare.spread import with_spread
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError

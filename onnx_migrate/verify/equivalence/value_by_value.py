@@ -21,7 +21,7 @@ from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verdicts import FirstDifference
 from onnx_migrate.verify.compare.bits import bit_difference
-from onnx_migrate.verify.compare.recomputed import beyond_one_node
+from onnx_migrate.verify.compare.by_tensor import beyond_one_node
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, common_cuts, shapes_of
 from onnx_migrate.verify.equivalence.inner_values import Reads, computed_by_both
 from onnx_migrate.verify.equivalence.original_run import run_original
