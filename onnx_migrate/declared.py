@@ -11,7 +11,6 @@ from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-
 __all__ = ["Declared", "KeywordsOf", "check_names", "declared", "option", "parameters_of"]
 
 T = TypeVar("T")
