@@ -6,6 +6,7 @@ To load a result takes longer than to run it, and a search for the nodes that mu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import onnx
 from onnx import TensorProto
@@ -20,13 +21,23 @@ from onnx_migrate.verify.evaluators.strict import is_exact, rounding
 __all__ = ["switched"]
 
 
+_STORED_ONCE = 256
+"""Elements above which a constant has one type in a result, whichever nodes read it. A smaller one may be stored in two."""
+
+
 def switched(
-    original: Runnable, result: Runnable, kind: int, groups: Sequence[Sequence[tuple[BodyKey, str]]]
+    original: Runnable,
+    result: Runnable,
+    kind: int,
+    groups: Sequence[Sequence[tuple[BodyKey, str]]],
+    *,
+    weights: bool = False,
 ) -> tuple[Runnable, list[str]]:
     """Return the original with values rounded as they are in `result`, and for each group of nodes an input that prevents it.
 
-    The nodes of groups are named by their bodies and first outputs. What a node of a group reads and makes is not rounded while
-    the group's input, a boolean, is true.
+    The nodes of groups are named by their bodies and first outputs. What a node of a group computes is not rounded while the
+    group's input, a boolean, is true. Weights are rounded whatever these inputs are; with `weights` the inputs prevent the
+    rounding of the weights that nodes read instead.
     """
     model = original.proto()
     frames, names = frames_of(model, TypeTable(model)), Names(model)
@@ -42,7 +53,7 @@ def switched(
         step: by_place.get((frame.key, step.node.output[0])) for frame in frames for step in frame.steps
     }
     for frame in reversed(frames):  # a body is copied with those inside it
-        _Rounding(frame, kind, narrow, names, by_step).write()
+        _Rounding(frame, kind, narrow, names, by_step, weights).write()
     for switch in switches:
         model.graph.input.append(onnx.helper.make_tensor_value_info(switch, TensorProto.BOOL, []))
     return original.with_structure(model), switches
@@ -62,9 +73,15 @@ class _Rounding:
     """
 
     def __init__(
-        self, frame: Frame, kind: int, narrow: set[str], names: Names, switches: Mapping[Step, str | None]
+        self,
+        frame: Frame,
+        kind: int,
+        narrow: set[str],
+        names: Names,
+        switches: Mapping[Step, str | None],
+        weights: bool,
     ) -> None:
-        self._frame, self._kind, self._narrow = frame, kind, narrow
+        self._frame, self._kind, self._narrow, self._weights = frame, kind, narrow, weights
         self._names, self._switches = names, switches
         self._nodes: list[onnx.NodeProto] = []
         self._read: dict[Value, str] = {}
@@ -72,6 +89,8 @@ class _Rounding:
     def write(self) -> None:
         waiting: dict[str, list[Step]] = {}
         for step in self._frame.steps:
+            if not self._weights:
+                self._round_weights(step)
             is_sequence = any(value.container for value in step.made)
             switch = None if is_sequence else self._switches[step]
             for maker in _makers(step, self._frame):
@@ -86,6 +105,11 @@ class _Rounding:
             self._choose(switch, steps)
         del self._frame.body.node[:]
         self._frame.body.node.extend(self._nodes)
+
+    def _round_weights(self, step: Step) -> None:
+        for place, value in enumerate(step.inputs):
+            if value is not None and self._is_weight(value):
+                step.node.input[place] = self._rounded(value, self._read, self._nodes)
 
     def _choose(self, switch: str, steps: list[Step]) -> None:
         """Write nodes of one group, none of which reads what a node between them makes."""
@@ -111,12 +135,11 @@ class _Rounding:
         for step in steps:
             node = _copy(step.node)
             computes = any(value.name in self._narrow for value in step.made)
-            for place, value in enumerate(step.inputs if computes else ()):
-                if value is not None and self._is_rounded(value, step):
-                    if value not in read:
-                        read[value] = self._names.fresh(f"{value.name}_read")
-                        nodes += self._round(value.name, read[value])
-                    node.input[place] = read[value]
+            for place, value in enumerate(step.inputs):
+                if value is None:
+                    continue
+                if self._weights if self._is_weight(value) else computes and self._is_rounded(value, step):
+                    node.input[place] = self._rounded(value, read, nodes)
             nodes.append(node)
             if is_exact(step) and not any(map(self._is_wide_constant, step.inputs)):
                 continue
@@ -125,6 +148,18 @@ class _Rounding:
                     node.output[place] = self._names.fresh(f"{value.name}_wide")
                     nodes += self._round(node.output[place], value.name)
         return nodes
+
+    def _rounded(self, value: Value, read: dict[Value, str], nodes: list[onnx.NodeProto]) -> str:
+        """Return the name of a value, rounded; what rounds it is added to `nodes` if `read` does not have it."""
+        if value not in read:
+            read[value] = self._names.fresh(f"{value.name}_read")
+            nodes += self._round(value.name, read[value])
+        return read[value]
+
+    def _is_weight(self, value: Value) -> bool:
+        """Return whether a value is a constant that a result stores in the narrow type, whichever nodes read it."""
+        tensor = value.tensor
+        return tensor is not None and value.name in self._narrow and prod(tensor.dims) > _STORED_ONCE
 
     def _round(self, source: str, target: str) -> list[onnx.NodeProto]:
         return rounding(source, self._names.fresh(f"{target}_narrow"), target, self._kind)

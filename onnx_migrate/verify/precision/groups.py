@@ -1,14 +1,22 @@
-"""Which groups of an original's nodes can compute in the narrow type, tried in one session."""
+"""Which groups of an original's nodes can compute in the narrow type, tried in one session.
+
+Each group is narrow alone once, which gives its effect on the error. Then the groups are taken in the order of effect for each
+unit of what they gain, as many of them as keep the outputs within their limits together.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from onnx_migrate.facts.running_cost.estimate import estimate
 from onnx_migrate.model.graphs import BodyKey
+from onnx_migrate.process import mark
+from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.evaluators.scopes import with_own_names
 from onnx_migrate.verify.evaluators.switched import switched
@@ -17,19 +25,46 @@ from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, reference_of
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["NARROWED", "narrowed"]
+__all__ = ["MOST_GROUPS", "NARROWED", "Group", "Narrowed", "narrowed"]
 
-_GROUP_TRIES = 16
-"""How often it is tried to let more groups compute in the narrow type."""
+Place = tuple[BodyKey, str]
+
+MOST_GROUPS = 32
+"""Groups that one session switches."""
+
+_FEWEST_GROUPS = 8
+"""Groups that even a slow model is divided into."""
+
+_WORK = 20.0
+"""Estimated seconds that the runs of one session may take: a slow model is divided into fewer groups."""
+
+_SECONDS_BY_OPERATION, _SECONDS_BY_BYTE, _SECONDS_BY_NODE = 1e-10, 3e-9, 2e-5
+"""What a multiplication, a byte that a node writes and is rounded, and a node take at least on one core."""
+
+_CLOCK = 60.0
+"""Seconds after which a session tries no further group, whatever the estimate was; the result then depends on the machine."""
 
 
 @dataclass(frozen=True)
-class _Session:
-    """An original whose groups are switched, and which of them were off together on some input, by more than so many times."""
+class Group:
+    """Nodes, by their bodies and first outputs, that are narrow together, and how much it gains if they are."""
 
-    model: Evaluator
-    switches: list[str]
-    off: set[tuple[frozenset[int], float]] = field(default_factory=set)
+    places: tuple[Place, ...]
+    gain: float
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """The places of the groups that can be narrow together, and what was measured on the way.
+
+    `base` is error / limit of the outputs if no group is narrow, `alone` if one group is, and `excess` if all of `narrow` are.
+    """
+
+    narrow: frozenset[int] = frozenset()
+    base: float = math.inf
+    alone: tuple[float, ...] = ()
+    excess: float = math.inf
+    out_of_time: bool = False
 
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
@@ -42,64 +77,102 @@ def narrowed(
     kind: int,
     settings: Settings,
     draws: int,
-    groups: Sequence[Sequence[tuple[BodyKey, str]]],
+    groups: Sequence[Group],
     most: float,
-) -> list[frozenset[int]]:
-    """Return the groups that can compute in the narrow type of `result`, by their places, in sets of which each is larger.
+    feeds: int = 1,
+) -> Narrowed | None:
+    """Return which groups can compute in the narrow type of `result`, with errors of up to `most` times what is allowed.
 
-    Halves of all groups are tried, and halves of these where one is off by more than `most` times what is allowed. Values are
-    rounded nearly as `result` does, on one feed: what is found has to be converted and compared. Returns nothing where the
-    original does not run so.
+    Values are rounded nearly as `result` does, on so many of the feeds that were off last: what is found has to be converted and
+    compared. Returns None where the original does not run so, or where more groups are given than its time allows.
     """
     original, result = map(with_own_names, without_draws(original, result))
-    found: list[frozenset[int]] = []
     try:
         reference = reference_of(original, result, settings, draws)
-        session = _session_of(reference, original, result, kind, groups)
+        if len(groups) > _groups_for(reference, feeds):
+            return None
+        runnable, switches = switched(original, result, kind, [group.places for group in groups])
+        model = open_model(runnable, UNOPTIMIZED)
+        measured = Measured(reference, result, kind, settings, False, None)
+        return _Selection(measured, model, switches, groups, reference.order[:feeds], most).run()
     except EvaluationError:
-        return found
-
-    def agrees(narrow: frozenset[int]) -> bool:
-        if (narrow, most) in session.off:
-            return False
-        kept = {switch: np.array(place not in narrow) for place, switch in enumerate(session.switches)}
-        measured = Measured(reference, result, kind, settings, False, most)
-        within = measured.compare(lambda inputs: session.model.run({**inputs, **kept}))
-        if not within:
-            session.off.add((narrow, most))
-        return within
-
-    places, tries = range(len(groups)), 0
-    halves = deque([places[: len(places) // 2], places[len(places) // 2 :]])
-    while halves and tries < _GROUP_TRIES:
-        half = halves.popleft()
-        if not half:
-            continue
-        tries += 1
-        narrow = frozenset(half).union(*found[-1:])
-        try:
-            within = agrees(narrow)
-        except EvaluationError:
-            within = False
-        if within:
-            found.append(narrow)
-        elif len(half) > 1:
-            halves += [half[: len(half) // 2], half[len(half) // 2 :]]
-    return found
+        return None
 
 
-def _session_of(
-    reference: Reference,
-    original: Runnable,
-    result: Runnable,
-    kind: int,
-    groups: Sequence[Sequence[tuple[BodyKey, str]]],
-) -> _Session:
-    """Return an original whose groups are switched, the last one if it is that. Raises EvaluationError."""
-    key = result.structure, kind, tuple(map(tuple, groups))
-    if key not in reference.tried:
-        reference.tried.clear()
-        runnable, switches = switched(original, result, kind, groups)
-        reference.tried[key] = _Session(open_model(runnable, UNOPTIMIZED), switches)
-    found: _Session = reference.tried[key]
-    return found
+def _groups_for(reference: Reference, feeds: int) -> int:
+    """Return into how many groups a model is divided, by what one run takes."""
+    work = estimate(reference.runnable.model, shapes_of(reference.feeds[0].inputs)).tally.work
+    seconds = (
+        work.operations * _SECONDS_BY_OPERATION
+        + work.written * _SECONDS_BY_BYTE
+        + work.runs * _SECONDS_BY_NODE
+    )
+    return int(min(MOST_GROUPS, max(_FEWEST_GROUPS, _WORK / max(feeds * seconds, 1e-9) / 2)))
+
+
+class _Selection:
+    """Measures the groups of one session and chooses among them."""
+
+    def __init__(
+        self,
+        measured: Measured,
+        model: Evaluator,
+        switches: list[str],
+        groups: Sequence[Group],
+        feeds: Sequence[int],
+        most: float,
+    ) -> None:
+        self._measured, self._model, self._switches = measured, model, switches
+        self._groups, self._feeds, self._most = groups, feeds, most
+        self._known: dict[frozenset[int], float] = {}
+        self._end = time.monotonic() + _CLOCK
+        self._late = False
+
+    def run(self) -> Narrowed:
+        """Measure each group alone, and then choose."""
+        places = range(len(self._groups))
+        base = self._excess(())
+        if base > self._most:
+            return Narrowed(base=base, excess=base)
+        every = self._excess(places)
+        if every <= self._most:
+            return Narrowed(frozenset(places), base, excess=every)
+        alone = [self._excess([place]) for place in places]
+        order = sorted(places, key=lambda place: (self._cost(alone[place], base, place), place))
+        narrow = self._longest_prefix([place for place in order if alone[place] <= self._most])
+        for place in order:
+            if place not in narrow and alone[place] <= self._most:
+                more = [*narrow, place]
+                if self._excess(more) <= self._most:
+                    narrow = more
+        return Narrowed(frozenset(narrow), base, tuple(alone), self._excess(narrow), self._late)
+
+    def _cost(self, alone: float, base: float, place: int) -> float:
+        """Return the error that a group adds, squared as independent errors add up so, for each unit of its gain."""
+        return float(max(alone**2 - base**2, 0.0) / self._groups[place].gain)
+
+    def _longest_prefix(self, order: list[int]) -> list[int]:
+        """Return the longest beginning of `order` whose groups are within the limit together, found by bisection."""
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._excess(order[:middle]) <= self._most:
+                low = middle
+            else:
+                high = middle - 1
+        return order[:low]
+
+    def _excess(self, narrow: Iterable[int]) -> float:
+        """Return error / limit with these groups narrow: the largest of all outputs on the feeds; infinite after the time is up."""
+        chosen = frozenset(narrow)
+        if chosen not in self._known:
+            if time.monotonic() > self._end:
+                self._late = True
+                return math.inf
+            mark(f"result: {len(chosen)} of {len(self._groups)} groups of nodes narrow")
+            kept = {switch: np.array(place not in chosen) for place, switch in enumerate(self._switches)}
+            self._known[chosen] = max(
+                self._measured.excess_on(feed, lambda inputs: self._model.run({**inputs, **kept}))
+                for feed in self._feeds
+            )
+        return self._known[chosen]

@@ -148,6 +148,25 @@ class Measured:
                 return False
         return True
 
+    def excess_on(
+        self, place: int, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> float:
+        """Return error / limit of the worst output on the feed at a place, as a strict run; the limit there is measured first.
+
+        On a wide feed only NaN and infinite numbers count. Raises EvaluationError where it does not run.
+        """
+        reference = self._reference
+        self._find_floor(place)
+        floors = reference.floors[place]
+        run = in_float(run_on(reference.feeds[place].inputs))
+        worst = 0.0
+        for name, error in self._errors(place, run, STRICT).items():
+            floor = floors.get(name, 0.0)
+            if floor == math.inf or (reference.feeds[place].name == WIDE and math.isfinite(error)):
+                continue
+            worst = max(worst, error / self._limit(floor))
+        return worst
+
     def _errors(self, place: int, run: Mapping[str, Any], way: str) -> dict[str, float]:
         """Return the errors of outputs; those of a narrow original as the runtime runs both, if they are smaller."""
         reference = self._reference
@@ -195,7 +214,7 @@ class Measured:
 
     def _add(self, name: str, error: float, floor: float | None, *, wide: bool) -> None:
         """Take an error on one feed into account; on a `wide` one only for the report, and only within its limit."""
-        limit = min(max(self._rounding, _FLOORS * (floor or 0.0)), self._ceiling)
+        limit = self._limit(floor or 0.0)
         limit = CEILING[self._kind] if wide and error > limit else limit
         counts = _holds_no_floats(self._reference.outputs[0][name])
         output = RoundedOutput(name, error, limit, floor, TYPES[self._kind], counts)
@@ -207,6 +226,10 @@ class Measured:
         self.errors[name] = max(error, self.errors.get(name, 0.0))
         if name not in self.outputs or output.excess > self.outputs[name].excess:
             self.outputs[name] = output
+
+    def _limit(self, floor: float) -> float:
+        """Return how far an output may be off that is off by `floor` if weights and inputs alone are rounded."""
+        return min(max(self._rounding, _FLOORS * floor), self._ceiling)
 
     def _find_floor(self, place: int) -> None:
         """Find out how far off outputs are on the feed at a place by rounding alone."""
