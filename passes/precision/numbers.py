@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-__all__ = ["Extent", "converted", "floats", "largest", "smallest"]
+__all__ = ["Extent", "converted", "floats", "has_too_few_digits", "largest", "largest_whole", "smallest"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +37,11 @@ def largest(kind: int) -> float:
 def smallest(kind: int) -> float:
     """Return the smallest number above 0 of an element type."""
     return 2 * _LIMITS[kind][2]
+
+
+def largest_whole(kind: int) -> float:
+    """Return the number up to which an element type holds every whole number."""
+    return {TensorProto.FLOAT: 2.0**24, TensorProto.FLOAT16: 2.0**11, TensorProto.BFLOAT16: 2.0**8}[kind]
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:
@@ -133,3 +138,8 @@ class Extent:
         if self.vanishing and self.vanishing >= self.largest * _MATTERS:
             return f"{self.vanishing:.3g} becomes 0"
         return ""
+
+
+def has_too_few_digits(extent: Extent) -> bool:
+    """Return whether all numbers of an extent are so small that the type holds fewer digits of them than of others."""
+    return 0 < extent.largest * _MATTERS < _LIMITS[extent.kind][2]

@@ -26,6 +26,7 @@ from .neighbours import (
 from .plan import Plan, sources_of
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
+from .stored_narrow import store_narrow
 
 __all__ = ["is_meant", "plan_of", "refusing_target"]
 
@@ -53,16 +54,21 @@ def plan_of(
     *,
     keep: Collection[str] = (),
     islands: Collection[tuple[BodyKey, str]] = (),
+    exact: Collection[tuple[BodyKey, str]] = (),
     runtimes: Targets | None = None,
 ) -> Plan:
     """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
     `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
-    by their bodies and first outputs, whose numbers would leave the original.
+    by their bodies and first outputs, whose numbers would leave the original. Of nodes that are kept the constants that fit are
+    stored in `target`, but not those of `exact` nodes.
     """
     frames = list(frames)
     plan = Plan(target, sources_of(target), runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    plan.exact.update(
+        step for step in steps if _is_among(step, exact) or any(is_meant(step, wish) for wish in keep)
+    )
     for step in steps:
         if (
             not any(map(plan.changes_type, step.outputs))
@@ -90,7 +96,14 @@ def plan_of(
         merge_islands(steps, plan)
         masks.keep()
         keep_inside(frames, plan)
+        plan.exact |= plan.intended
+        store_narrow(steps, plan, stored)
     return plan
+
+
+def _is_among(step: Step, places: Collection[tuple[BodyKey, str]]) -> bool:
+    """Return whether a node is among those that are named by their bodies and first outputs."""
+    return (step.frame.key, step.node.output[0] if step.node.output else "") in places
 
 
 def _by_itself(
@@ -102,10 +115,9 @@ def _by_itself(
 ) -> tuple[Retyping | None, str]:
     """Return what of a node can change its type, or None and the reason why nothing does."""
     operator = step.node.op_type
-    first = step.node.output[0] if step.node.output else ""
     if any(is_meant(step, wish) for wish in keep):
         return None, "as asked for"
-    if (step.frame.key, first) in islands:
+    if _is_among(step, islands):
         return None, f"the numbers would leave the original's in {type_name(plan.target)}"
     inputs = tuple(map(plan.changes_type, step.inputs))
     outputs = tuple(map(plan.changes_type, step.outputs))
