@@ -8,6 +8,7 @@ from math import prod
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.standard.retyping import FLOATS
 
+from .candidates import is_product
 from .plan import INTEGERS, Plan, moves, stays
 
 __all__ = [
@@ -119,10 +120,13 @@ def _is_cast_from(value: Value, kind: int) -> bool:
 
 
 def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
-    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize."""
+    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize.
+
+    Behind a product are features, as of tokens or of an image of integers, and no sizes.
+    """
     forward: set[Value] = set()
     for step in steps:
-        made = list(filter(plan.changes_type, step.made))
+        made = [] if is_product(step) else list(filter(plan.changes_type, step.made))
         given = plan.computed(step)
         source = step.inputs[0] if step.inputs else None
         from_integers = step.is_a("Cast") and source is not None and source.dtype in INTEGERS

@@ -97,13 +97,13 @@ class Precision(ObligedPass):
         frames = frames_of(model.proto, types)
         graph = frames[0]
         _refuse_unmatched(self.keep, frames)
-        done: dict[Islands, _Conversion] = {}
+        done: dict[tuple[Islands, Islands], _Conversion] = {}
 
-        def converted(islands: Islands) -> _Conversion:
-            if islands not in done:
+        def converted(islands: Islands, exact: Islands = frozenset()) -> _Conversion:
+            if (islands, exact) not in done:
                 done.clear()
-                done[islands] = self._converted(model, stored, types, islands)
-            return done[islands]
+                done[islands, exact] = self._converted(model, stored, types, islands, exact)
+            return done[islands, exact]
 
         first = converted(frozenset())
         if first.model.proto == model.proto:
@@ -116,11 +116,11 @@ class Precision(ObligedPass):
             # The user gave inputs for the original, of which passes may have taken a part.
             *_, feeds = (log.fact(Chain, "", "") or Chain()).feeds_at(self.settings.feeds)
             settings = replace(self.settings, input_data=feeds)
-            found = find_islands(model, graph, target, lambda islands: converted(islands).model, settings)
+            found = find_islands(model, graph, target, lambda *kept: converted(*kept).model, settings)
             if target != TensorProto.FLOAT or not is_narrow(model.proto):
                 self._judge(found, graph)
         islands: Islands = found.islands if found is not None else frozenset()
-        last = converted(islands)
+        last = converted(islands, found.exact if found is not None else frozenset())
         if target != TensorProto.FLOAT and not is_narrow(last.model.proto):
             self._refuse_unchanged(last.plan, islands)
         if last.model.proto == model.proto:
@@ -169,12 +169,18 @@ class Precision(ObligedPass):
         return make_pass("migrate_opset", opset=needed, newer="keep").run(model, log)
 
     def _converted(
-        self, model: Model, stored: StoredNumbers, types: TypeTable, islands: Islands
+        self, model: Model, stored: StoredNumbers, types: TypeTable, islands: Islands, exact: Islands
     ) -> _Conversion:
         result = model.copy()
         frames = frames_of(result.proto, types)
         plan = plan_of(
-            frames, KINDS[self.kind], stored, keep=self.keep, islands=islands, runtimes=self.targets
+            frames,
+            KINDS[self.kind],
+            stored,
+            keep=self.keep,
+            islands=islands,
+            exact=exact,
+            runtimes=self.targets,
         )
         written = write(frames, plan, Names(result.proto), stored, result.weights, interface=self.interface)
         result.keepalive = (model.keepalive, stored)

@@ -85,6 +85,8 @@ class _Rounding:
         self._names, self._switches = names, switches
         self._nodes: list[onnx.NodeProto] = []
         self._read: dict[Value, str] = {}
+        self._wide: dict[tuple[Value, str | None], bool] = {}
+        """Of values and of the groups of nodes that read them whether they may hold numbers that are not rounded."""
 
     def write(self) -> None:
         waiting: dict[str, list[Step]] = {}
@@ -134,16 +136,15 @@ class _Rounding:
         nodes: list[onnx.NodeProto] = []
         for step in steps:
             node = _copy(step.node)
-            computes = any(value.name in self._narrow for value in step.made)
+            is_narrow = not self._weights and any(value.name in self._narrow for value in step.made)
+            computes = is_narrow and not self._only_moves(step)
             for place, value in enumerate(step.inputs):
                 if value is None:
                     continue
                 if self._weights if self._is_weight(value) else computes and self._is_rounded(value, step):
                     node.input[place] = self._rounded(value, read, nodes)
             nodes.append(node)
-            if is_exact(step) and not any(map(self._is_wide_constant, step.inputs)):
-                continue
-            for place, value in enumerate(step.outputs):
+            for place, value in enumerate(step.outputs if computes else ()):
                 if value is not None and value.dtype == TensorProto.FLOAT and value.name in self._narrow:
                     node.output[place] = self._names.fresh(f"{value.name}_wide")
                     nodes += self._round(node.output[place], value.name)
@@ -165,7 +166,9 @@ class _Rounding:
         return rounding(source, self._names.fresh(f"{target}_narrow"), target, self._kind)
 
     def _is_wide_constant(self, value: Value | None) -> bool:
-        return value is not None and value.tensor is not None and value.name not in self._narrow
+        if value is None or value.tensor is None or value.dtype != TensorProto.FLOAT:
+            return False
+        return value.name not in self._narrow
 
     def _is_rounded(self, value: Value, step: Step) -> bool:
         """Return whether a node that computes in the narrow type rounds what it reads, not being rounded where it is made."""
@@ -173,12 +176,28 @@ class _Rounding:
             return False
         if value.tensor is not None:
             return value.name in self._narrow
-        maker = value.maker
-        return (
-            maker is None
-            or value.name not in self._narrow
-            or self._switches[maker] not in (None, self._switches[step])
-        )
+        return self._may_be_wide(value, self._switches[step])
+
+    def _may_be_wide(self, value: Value, switch: str | None) -> bool:
+        """Return whether a value may hold numbers that are not rounded where it is read by nodes of a group."""
+        if (value, switch) not in self._wide:
+            maker = value.maker
+            self._wide[value, switch] = (
+                maker is None
+                or value.name not in self._narrow
+                or (
+                    maker.frame is self._frame and self._only_moves(maker) and self._moves_wide(maker, switch)
+                )
+                or (not is_exact(maker) and self._switches[maker] not in (None, switch))
+            )
+        return self._wide[value, switch]
+
+    def _moves_wide(self, step: Step, switch: str | None) -> bool:
+        given = [value for value in step.read if value.dtype == TensorProto.FLOAT and value.tensor is None]
+        return any(self._may_be_wide(value, switch) for value in given)
+
+    def _only_moves(self, step: Step) -> bool:
+        return is_exact(step) and not any(map(self._is_wide_constant, step.inputs))
 
 
 def _makers(step: Step, frame: Frame) -> Iterator[Step]:

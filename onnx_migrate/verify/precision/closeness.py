@@ -80,6 +80,8 @@ class Closeness:
     """The names of the feeds that were compared."""
     largest: tuple[RoundedOutput, ...] = ()
     """Of each output the largest error; `outputs` are those that are largest beside their limits."""
+    way: str = STRICT
+    """The configuration in which the result ran last: the one in which it is off, if it is."""
     domain: str = ""
     """Of which floats the inputs are, where the original computes few numbers on any; "" for all floats."""
 
@@ -170,6 +172,7 @@ def closeness(
         on_others=measured.on_others,
         inputs=tuple(feed.name for feed in reference.feeds),
         largest=measured.largest,
+        way=measured.way,
         domain=reference.domain,
     )
     if found.agrees and not migrated:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,23 +20,31 @@ from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.evaluators.scopes import with_own_names
 from onnx_migrate.verify.evaluators.switched import switched
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.model_traits import without_draws
+from onnx_migrate.verify.precision.feeds import SMALL, ZEROS
 from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, reference_of
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["MOST_GROUPS", "NARROWED", "Group", "Narrowed", "narrowed"]
+__all__ = ["BEYOND", "MOST_GROUPS", "NARROWED", "Group", "Narrowed", "narrowed"]
 
 Place = tuple[BodyKey, str]
 
 MOST_GROUPS = 32
 """Groups that one session switches."""
 
+BEYOND = 0.8
+"""Error / limit of rounded weights alone above which the rounding of no group is tried beside it."""
+
 _FEWEST_GROUPS = 8
 """Groups that even a slow model is divided into."""
 
-_WORK = 20.0
-"""Estimated seconds that the runs of one session may take: a slow model is divided into fewer groups."""
+_MOST_FEEDS = 6
+"""Feeds on which groups are measured: errors of one feed vary by a factor of two."""
+
+_WORK = 10.0
+"""Estimated seconds that the runs of one session may take: a slow model runs on fewer feeds, and is divided into fewer groups."""
 
 _SECONDS_BY_OPERATION, _SECONDS_BY_BYTE, _SECONDS_BY_NODE = 1e-10, 3e-9, 2e-5
 """What a multiplication, a byte that a node writes and is rounded, and a node take at least on one core."""
@@ -79,35 +87,61 @@ def narrowed(
     draws: int,
     groups: Sequence[Group],
     most: float,
-    feeds: int = 1,
+    weights: bool = False,
 ) -> Narrowed | None:
     """Return which groups can compute in the narrow type of `result`, with errors of up to `most` times what is allowed.
 
-    Values are rounded nearly as `result` does, on so many of the feeds that were off last: what is found has to be converted and
-    compared. Returns None where the original does not run so, or where more groups are given than its time allows.
+    Values are rounded nearly as `result` does, on the feeds that were off last: the groups have to be converted and compared.
+    With `weights` that is which groups can read weights of the narrow type. Returns None where the original does not run so.
     """
     original, result = map(with_own_names, without_draws(original, result))
     try:
         reference = reference_of(original, result, settings, draws)
-        if len(groups) > _groups_for(reference, feeds):
-            return None
-        runnable, switches = switched(original, result, kind, [group.places for group in groups])
+        seconds = _seconds_of(reference)
+        parts = _joined(len(groups), _at_most(_WORK / seconds / 2, _FEWEST_GROUPS, MOST_GROUPS))
+        feeds = _telling(reference)[: _at_most(_WORK / seconds / 2 / len(parts), 1, _MOST_FEEDS)]
+        joined = [_union([groups[place] for place in part]) for part in parts]
+        places = [group.places for group in joined]
+        runnable, switches = switched(original, result, kind, places, weights=weights)
         model = open_model(runnable, UNOPTIMIZED)
         measured = Measured(reference, result, kind, settings, False, None)
-        return _Selection(measured, model, switches, groups, reference.order[:feeds], most).run()
+        found = _Selection(measured, model, switches, joined, feeds, most).run()
     except EvaluationError:
         return None
-
-
-def _groups_for(reference: Reference, feeds: int) -> int:
-    """Return into how many groups a model is divided, by what one run takes."""
-    work = estimate(reference.runnable.model, shapes_of(reference.feeds[0].inputs)).tally.work
-    seconds = (
-        work.operations * _SECONDS_BY_OPERATION
-        + work.written * _SECONDS_BY_BYTE
-        + work.runs * _SECONDS_BY_NODE
+    return replace(
+        found,
+        narrow=frozenset(place for part in found.narrow for place in parts[part]),
+        alone=tuple(effect for effect, part in zip(found.alone, parts, strict=False) for _ in part),
     )
-    return int(min(MOST_GROUPS, max(_FEWEST_GROUPS, _WORK / max(feeds * seconds, 1e-9) / 2)))
+
+
+def _joined(count: int, most: int) -> list[range]:
+    """Return the places of so many groups in at most `most` ranges."""
+    length = max(1, -(-count // most))
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def _union(groups: Sequence[Group]) -> Group:
+    return Group(
+        tuple(place for group in groups for place in group.places), sum(group.gain for group in groups)
+    )
+
+
+def _seconds_of(reference: Reference) -> float:
+    """Return about how long one run takes, every value rounded."""
+    work = estimate(reference.runnable.model, shapes_of(reference.feeds[0].inputs)).tally.work
+    seconds = work.operations * _SECONDS_BY_OPERATION + work.written * _SECONDS_BY_BYTE
+    return max(seconds + work.runs * _SECONDS_BY_NODE, _SECONDS_BY_NODE)
+
+
+def _at_most(count: float, least: int, most: int) -> int:
+    return int(min(max(count, least), most))
+
+
+def _telling(reference: Reference) -> list[int]:
+    """Return the places of feeds, those first on which a result was off last, without those on which few errors count."""
+    first, *others = reference.order
+    return [first, *(place for place in others if reference.feeds[place].name not in (SMALL, WIDE, ZEROS))]
 
 
 class _Selection:
@@ -132,8 +166,9 @@ class _Selection:
         """Measure each group alone, and then choose."""
         places = range(len(self._groups))
         base = self._excess(())
-        if base > self._most:
+        if base > BEYOND:
             return Narrowed(base=base, excess=base)
+        self._most = max(self._most, math.hypot(base, self._most / 2))
         every = self._excess(places)
         if every <= self._most:
             return Narrowed(frozenset(places), base, excess=every)
@@ -163,7 +198,7 @@ class _Selection:
         return order[:low]
 
     def _excess(self, narrow: Iterable[int]) -> float:
-        """Return error / limit with these groups narrow: the largest of all outputs on the feeds; infinite after the time is up."""
+        """Return error / limit with these groups narrow, the largest of all feeds and outputs; infinite after the time is up."""
         chosen = frozenset(narrow)
         if chosen not in self._known:
             if time.monotonic() > self._end:

@@ -148,9 +148,7 @@ class Measured:
                 return False
         return True
 
-    def excess_on(
-        self, place: int, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    ) -> float:
+    def excess_on(self, place: int, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> float:
         """Return error / limit of the worst output on the feed at a place, as a strict run; the limit there is measured first.
 
         On a wide feed only NaN and infinite numbers count. Raises EvaluationError where it does not run.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_migrate.passes.precision import islands
 
 import onnx_migrate
 from onnx_migrate import files
@@ -22,7 +20,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, UNOPTIMIZED, EvaluationError, open_model
 from onnx_migrate.verify.evaluators.strict import is_narrow
-from onnx_migrate.verify.precision import closeness
+from onnx_migrate.verify.precision import closeness, groups
 from onnx_migrate.verify.precision.errors import error_of
 from onnx_migrate.verify.prover import Prover
 from tests.harness import loads, model, random_feeds, run
@@ -340,11 +338,11 @@ def test_numbers_that_vanish_on_other_inputs_are_found() -> None:
     assert error_of(run(model(text), small)[0], given["y"]) <= 5e-3
 
 
-def test_of_a_model_inside_a_branch_products_alone_are_narrow_where_its_numbers_leave() -> None:
-    """The search sees values of the main graph alone. A result of which nothing was narrow would be the original."""
+def test_nodes_that_overflow_are_found_in_both_branches() -> None:
+    """One branch is measured after the other, as each input takes one of them."""
     body = """m{0} = MatMul(x, w)  a{0} = Mul(m{0}, k)  b{0} = Mul(a{0}, a{0})  c{0} = Sqrt(b{0})  d{0} = Div(c{0}, k)
       y{0} = MatMul(d{0}, w)"""
-    result = check(
+    result, log = converted(
         f"""13 (float[2,4] x, bool c) => (float[2,4] y) <{W}, float k = {{1000.}}> {{
       y = If (c) <then_branch = t () => (float[2,4] y1) {{ {body.format(1)} }},
                   else_branch = e () => (float[2,4] y2) {{ {body.format(2)} }}> }}""",
@@ -352,6 +350,9 @@ def test_of_a_model_inside_a_branch_products_alone_are_narrow_where_its_numbers_
     )
 
     assert types(result)["w"] == F16
+    assert [note.message for note in log.notes if "would leave" in note.message] == [
+        "4 nodes keep their type: the numbers would leave the original's in float16: 'b1', 'c1', 'b2', 'c2'"
+    ]
 
 
 def test_a_branch_of_which_nothing_inside_changes_keeps_its_type() -> None:
@@ -723,68 +724,6 @@ def test_where_rounding_adds_up_parts_of_the_model_stay_float32() -> None:
     assert len(narrow) >= 8
 
 
-def test_causes_are_looked_for_again_where_the_whole_model_has_no_part_to_give_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    compared, seen = islands._Search._compared, []
-
-    def spied(self: Any, original: Any, kept: Any, *given: Any, **named: Any) -> Any:
-        found = compared(self, original, kept, *given, **named)
-        seen.append((kept, bool(found.causes)))
-        return found
-
-    monkeypatch.setattr(islands._Search, "_compared", spied)
-    monkeypatch.setattr(islands._Search, "_smaller", lambda self, original, found, needed: found)
-    converted(ADDING_UP, settings=SEARCH)
-
-    (_, first), (second, none), (again, named), *_ = seen
-    assert (first, none, named) == (True, False, True)
-    assert second == again
-
-
-def test_a_refusal_after_the_whole_model_was_tried_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second result is the best one; the first, of no islands, is made a little worse."""
-    compared = islands._Search._compared
-
-    def first_worse(self: Any, original: Any, kept: Any, *given: Any, **named: Any) -> Any:
-        found = compared(self, original, kept, *given, **named)
-        outputs = tuple(replace(output, error=1.2 * output.error) for output in found.outputs)
-        return found if kept else replace(found, outputs=outputs)
-
-    monkeypatch.setattr(islands, "_ROUNDS", 2)
-    monkeypatch.setattr(islands._Search, "_compared", first_worse)
-    monkeypatch.setattr(islands._Search, "_smaller", lambda self, original, found, needed: found)
-    monkeypatch.setattr(islands._Search, "_last_resort", lambda self, original, found, needed: found)
-    with pytest.raises(CannotMigrate, match=r"'y' \(Sub-14\).*its numbers lie between"):
-        converted(ADDING_UP, settings=SEARCH)
-
-
-@pytest.mark.parametrize("on_others", [True, False])
-def test_groups_are_searched_again_where_the_result_is_off_on_other_inputs(
-    monkeypatch: pytest.MonkeyPatch, on_others: bool
-) -> None:
-    """The first search finds that no node need be kept, which the comparison contradicts; on the same inputs it would again."""
-    compared = islands._Search._compared
-
-    def elsewhere(*given: Any, **named: Any) -> Any:
-        return replace(compared(*given, **named), on_others=on_others)
-
-    monkeypatch.setattr(islands._Search, "_compared", elsewhere)
-    search, tried = islands._Search._narrowed, []
-
-    def narrowed(self: Any, original: Any, kept: Any, groups: Any, most: float) -> list[frozenset[int]]:
-        tried.append(groups)
-        every = [frozenset(range(len(groups)))]
-        return every if len(tried) == 1 else search(self, original, kept, groups, most)
-
-    monkeypatch.setattr(islands._Search, "_narrowed", narrowed)
-    result = check(ADDING_UP, settings=SEARCH)
-    assert len(tried) == 2
-    assert (tried[0] == tried[1]) == on_others
-    narrow = [name for name, kind in types(result).items() if kind == F16 and name.startswith("a")]
-    assert 8 <= len(narrow) < 30
-
-
 def test_a_model_beyond_its_limit_is_refused_though_integers_could_be_given_back() -> None:
     """Each half of what floats compute is needed, and the model that is narrow whole is 1.1 times beyond the limit."""
     with pytest.raises(
@@ -813,9 +752,7 @@ def test_a_reshape_of_weights_is_not_all_that_becomes_narrow() -> None:
 
 
 def test_without_islands_no_groups_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        islands._Search, "_narrowed", lambda *given: pytest.fail("nothing is to be given back")
-    )
+    monkeypatch.setattr(groups, "switched", lambda *given: pytest.fail("nothing is to be given back"))
     text = f"17 (float[2,4] x) => (float[2,4] y) <{W}> {{ a = MatMul(x, w)  y = Relu(a) }}"
     assert types(check(text, settings=SEARCH))["a"] == F16
 
