@@ -67,8 +67,8 @@ _ACCEPTED = 0.7
 _PRODUCTS = (MATRIX | RECURRENT, MATRIX, RECURRENT)
 """Operators that change where all others keep their type: of those inside of a loop or branch the search sees no values."""
 
-Converting = Callable[[Islands], Model]
-"""Converts the original with these nodes kept."""
+Converting = Callable[[Islands, Islands], Model]
+"""Converts the original with these nodes kept, and the weights of the second ones unchanged."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,30 @@ class Found:
     islands: Islands
     closeness: Closeness
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    exact: Islands = frozenset()
+    """Kept nodes whose weights keep their type too."""
+    reasons: Mapping[tuple[BodyKey, str], str] = field(default_factory=dict)
+    """Why nodes were kept, where the search knows more than that."""
 
 
-def find_islands(original: Model, graph: Frame, kind: int, convert: Converting, settings: Settings) -> Found:
+def find_islands(
+    original: Model,
+    graph: Frame,
+    kind: int,
+    convert: Converting,
+    settings: Settings,
+    *,
+    weights_alone: bool = False,
+) -> Found:
     """Convert, compare, and keep more nodes around those at which the result leaves the original, until it does not.
 
     Then nodes are given back that need not be kept. `graph` is the original's main graph. Returns the closest that was found,
-    which may not be close enough, or be the original.
+    which may not be close enough, or be the original. With `weights_alone` no node computes in the type, and nodes are kept for
+    their weights.
     """
     with ready_worker(settings) as worker:
-        return _Search(original, graph, kind, convert, replace(settings, worker=worker)).run()
+        search = _Search(original, graph, kind, convert, replace(settings, worker=worker))
+        return search.run(ranges=kind != TensorProto.FLOAT and not weights_alone)
 
 
 class _Search:
@@ -105,8 +119,8 @@ class _Search:
         """Islands that are the whole model."""
         self._makers = {value.name: step for step in graph.steps for value in step.made}
 
-    def run(self) -> Found:
-        """Search. Where nothing can be compared, the closeness says why."""
+    def run(self, *, ranges: bool) -> Found:
+        """Search, with `ranges` from the nodes of large numbers on. Where nothing can be compared, the closeness says why."""
         sizes: dict[str, tuple[float, float]] = {}
         reach = idle = slow = 0
         best: Found | None = None
@@ -116,7 +130,7 @@ class _Search:
             reason = self._why_not_run(original)
             if reason:
                 return Found(frozenset(), Closeness(reason=reason), sizes)
-            needed = self._large(original, sizes) if self._kind != TensorProto.FLOAT else frozenset()
+            needed = self._large(original, sizes) if ranges else frozenset()
             islands = needed
             for _ in range(_ROUNDS):
                 # Where the whole model is taken next, nobody asks for causes.
@@ -251,7 +265,7 @@ class _Search:
     ) -> list[frozenset[int]]:
         """Return which groups need not be kept beside `islands`, as far as a model shows that rounds their values."""
         with Prover(self._settings) as prover:
-            result = prover.runnable(self._convert(islands))
+            result = prover.runnable(self._convert(islands, frozenset()))
             given = original, result, self._kind, self._settings.for_child, self._draws, groups, most
             ending = self._settings.call(NARROWED, *given)
         return ending.value if isinstance(ending, process.Returned) else []
@@ -279,7 +293,7 @@ class _Search:
         output is off by at least `named_from` times that.
         """
         with Prover(self._settings) as prover:
-            converted = self._convert(islands)
+            converted = self._convert(islands, frozenset())
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 self._wholes.add(islands)
                 return Closeness()
@@ -303,7 +317,9 @@ class _Search:
 
     def _runs(self, original: Runnable, islands: Islands) -> bool:
         with Prover(self._settings) as prover:
-            return runs_optimised(original, prover.runnable(self._convert(islands)), self._settings)
+            return runs_optimised(
+                original, prover.runnable(self._convert(islands, frozenset())), self._settings
+            )
 
     def _around(self, places: Islands, reach: int) -> Islands:
         """Return the nodes of the main graph up to `reach` nodes away from these."""
