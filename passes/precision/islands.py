@@ -16,6 +16,7 @@ from onnx import TensorProto
 from onnx_migrate import process
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.typed_graph import Frame, Step
+from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.model import Model
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.equivalence.common_values import shapes_of
@@ -68,7 +69,8 @@ Converting = Callable[[Islands, Islands], Model]
 class Found:
     """The nodes that keep their type, and those of them whose weights do; how close the result then is.
 
-    `sizes` are of first outputs in the main graph. `effects` are error / limit that searched nodes make if they alone are narrow.
+    `sizes` are of first outputs in the main graph. `reasons` say how much of its limit an output is off if
+    these nodes alone are narrow.
     `out_of_time` says that the clock ended the search before the smallest set was found.
     """
 
@@ -76,17 +78,27 @@ class Found:
     closeness: Closeness
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     exact: Islands = _NOTHING
-    effects: Mapping[tuple[object, str], float] = field(default_factory=dict)
+    reasons: Mapping[tuple[BodyKey, str], str] = field(default_factory=dict)
     out_of_time: bool = False
 
 
-def find_islands(original: Model, graph: Frame, kind: int, convert: Converting, settings: Settings) -> Found:
+def find_islands(
+    original: Model,
+    graph: Frame,
+    kind: int,
+    convert: Converting,
+    settings: Settings,
+    *,
+    weights_alone: bool = False,
+) -> Found:
     """Convert and compare; where the result leaves the original, find the fewest nodes that must keep their type.
 
-    `graph` is the original's main graph. Returns the closest result that was compared, which may not be close enough.
+    `graph` is the original's main graph. With `weights_alone` no node computes in the type, and nodes are kept for their weights.
+    Returns the closest result that was compared, which may not be close enough.
     """
     with ready_worker(settings) as worker:
-        return _Search(original, graph, kind, convert, replace(settings, worker=worker)).run()
+        search = _Search(original, graph, kind, convert, replace(settings, worker=worker))
+        return search.run(weights_alone=weights_alone)
 
 
 class _Search:
@@ -102,25 +114,29 @@ class _Search:
         """The nodes that end the process in the narrow type, once that is known."""
         self._makers = {value.name: step for step in graph.steps for value in step.made}
         self._sizes: dict[str, tuple[float, float]] = {}
-        self._effects: dict[tuple[object, str], float] = {}
+        self._reasons: dict[tuple[BodyKey, str], str] = {}
         self._units = computing(graph.steps)
         self._frames = [graph, *dict.fromkeys(step.frame for step in self._units if step.frame is not graph)]
         small = 4 * sum(map(weight_of, self._units)) < _SMALL
         self._end = time.monotonic() + (_SECONDS_FOR_SMALL if small else _SECONDS)
 
-    def run(self) -> Found:
-        """Search. Where nothing can be compared, the closeness says why."""
+    def run(self, *, weights_alone: bool) -> Found:
+        """Search, with `weights_alone` for nodes whose weights stay. Where nothing can be compared, the closeness says why."""
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
             reason = self._why_not_run(original)
             if reason:
                 return Found(_NOTHING, Closeness(reason=reason), self._sizes)
-            needed = self._large(original) if self._kind != TensorProto.FLOAT else _NOTHING
+            ranges = self._kind != TensorProto.FLOAT and not weights_alone
+            needed = self._large(original) if ranges else _NOTHING
             best, needed = self._running(original, needed, _NOTHING)
             if best.closeness is _NOT_NARROW:
                 return Found(needed, Closeness(), self._sizes)
             if best.closeness.agrees or best.closeness.reason or self._kind == TensorProto.FLOAT:
                 return best
+            if weights_alone:
+                exact = self._exact(original, _NOTHING, 0)
+                return self._running(original, exact, exact)[0]
             exact = _NOTHING
             for attempt in range(len(_ACCEPTED)):
                 if self._is_late:
@@ -167,7 +183,7 @@ class _Search:
             closeness = self._compared(original, needed | more, exact)
             if closeness is _NOT_NARROW:
                 break
-            found = Found(needed | more, closeness, self._sizes, exact, self._effects)
+            found = Found(needed | more, closeness, self._sizes, exact, self._reasons)
             new = islands_of(self._makers[name] for name in closeness.causes) - needed - more
             if not closeness.refusal or not new:
                 break
@@ -189,7 +205,7 @@ class _Search:
                 if exact:
                     return self._selected(original, needed | exact, exact, attempt)
             for place, effect in enumerate(found.alone):
-                self._effects.update(dict.fromkeys(islands_of(groups[place]), effect))
+                self._reasons.update(dict.fromkeys(islands_of(groups[place]), _reason(effect)))
             kept = [group for place, group in enumerate(groups) if place not in found.narrow]
             finer = parts_of(kept)
             groups = kept
@@ -289,3 +305,10 @@ class _Search:
         """Return the nodes at which a result leaves the original, and those beside them."""
         steps = [step for step in map(self._makers.__getitem__, causes) if not step.inner]
         return islands_of(other for step in steps for other in (step, *neighbours_of(step)))
+
+
+def _reason(effect: float) -> str:
+    """Return why nodes stay that alone make an output be off so many times its limit."""
+    if effect == math.inf:
+        return "its numbers become infinite or NaN"
+    return f"alone it would make an output differ by {effect:.0%} of its limit"

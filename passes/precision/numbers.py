@@ -19,6 +19,11 @@ _LIMITS: dict[int, tuple[float, float, float]] = {
 }
 """The largest finite number, the smallest magnitude that is rounded to infinity, and the largest that is rounded to 0."""
 
+_LARGEST_WHOLE: dict[int, float] = {
+    TensorProto.FLOAT: 2.0**24, TensorProto.FLOAT16: 2.0**11, TensorProto.BFLOAT16: 2.0**8,
+}  # fmt: skip
+"""The number up to which each type holds every whole number."""
+
 _NORMAL_HALF, _INFINITE_HALF = np.uint32(0x38800000), np.uint32(0x477FF000)
 """The bits, in float32, of the smallest number that is a normal one of float16, and of the smallest that becomes infinite."""
 
@@ -41,7 +46,7 @@ def smallest(kind: int) -> float:
 
 def largest_whole(kind: int) -> float:
     """Return the number up to which an element type holds every whole number."""
-    return {TensorProto.FLOAT: 2.0**24, TensorProto.FLOAT16: 2.0**11, TensorProto.BFLOAT16: 2.0**8}[kind]
+    return _LARGEST_WHOLE[kind]
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:

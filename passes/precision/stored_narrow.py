@@ -33,8 +33,10 @@ def store_narrow(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> No
     A node of `plan.exact` reads its constants as they are, and so does every other reader of these.
     """
     for value in _constants(steps):
+        if value.dtype != TensorProto.FLOAT:
+            continue
         readers = [reader for reader in value.readers if plan.wanted(*reader) == TensorProto.FLOAT]
-        if value.dtype != TensorProto.FLOAT or not readers:
+        if not readers and not value.is_output:  # every reader takes it in the new type
             continue
         reason = _why_wide(value, readers, plan, stored)
         if reason:
