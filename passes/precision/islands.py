@@ -22,8 +22,8 @@ from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators.strict import STRICT, is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
+from onnx_migrate.verify.precision.decisions import decides
 from onnx_migrate.verify.precision.groups import BEYOND, NARROWED, Narrowed
-from onnx_migrate.verify.precision.reference import decides
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
 

@@ -28,6 +28,7 @@ from onnx_migrate.verify.evaluators.scopes import with_own_names
 
 __all__ = [
     "COARSE",
+    "COARSER",
     "LARGEST_HALF",
     "LOADERS",
     "NARROW",
@@ -47,7 +48,9 @@ STRICT = "onnxruntime:strict"
 COARSE = "onnxruntime:coarse"
 """As STRICT, but what rounding to float16 adds to a number is 8 times as large; what float16 holds exactly stays exact."""
 
-_COARSER = 8.0
+COARSER = 8.0
+"""What rounding adds in COARSE, by what it adds in STRICT."""
+
 LARGEST_HALF = 65504.0
 """The largest number of float16."""
 
@@ -198,7 +201,7 @@ class _Wrapping:
         if not self._bounds:
             self._bounds = tuple(self._names.fresh(part) for part in ("low", "high", "times"))
             for constant, number in zip(
-                self._bounds, (-LARGEST_HALF, LARGEST_HALF, _COARSER - 1), strict=True
+                self._bounds, (-LARGEST_HALF, LARGEST_HALF, COARSER - 1), strict=True
             ):
                 tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
                 self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))

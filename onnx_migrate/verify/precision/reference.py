@@ -11,10 +11,9 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
+from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import producers
-from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.strict import NARROW
@@ -22,6 +21,7 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.precision.decisions import decided_outputs, decides
 from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
 from onnx_migrate.verify.precision.feeds import SMALL, ZEROS, hide_rows, keep_to_domain
 from onnx_migrate.verify.settings import Settings
@@ -30,7 +30,6 @@ __all__ = [
     "FEWEST",
     "Reference",
     "bytes_of",
-    "decides",
     "error_on",
     "floors_of_narrow",
     "outputs_in",
@@ -43,14 +42,6 @@ _DISTRIBUTIONS = ("normal", "uniform", SMALL, ZEROS)
 
 _FEW = 100
 """Elements below which an output's largest value is that of all inputs tried, as one draw of few numbers says little of it."""
-
-_DECIDING = frozenset(
-    {
-        "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "GridSample", "Hardmax", "Less", "LessOrEqual",
-        "Mod", "NonMaxSuppression", "NonZero", "Round", "Sign", "TopK", "Unique",
-    }
-)  # fmt: skip
-"""Operators that give another number, not one nearby, where what they read passes a tie; and Casts to integers."""
 
 _BATCHES = (1, 2, 3)
 """One sample first: rounding is that of each, and a run of two takes twice as long."""
@@ -80,6 +71,8 @@ class Reference:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     floors: dict[int, dict[str, float]] = field(default_factory=dict)
     """By places of feeds, where they are known, how far off outputs are by rounding alone."""
+    floor_shares: dict[int, dict[str, float]] = field(default_factory=dict)
+    """By places of feeds, of outputs that are `decided`, the share of elements that rounding alone moves beyond its limit."""
     own_floors: dict[str, float] | None = None
     """The floors of a narrow original, once they are known."""
     others: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
@@ -148,18 +141,10 @@ class Reference:
         """Whether the original decides by numbers."""
         return decides(self.graph)
 
-
-def decides(frame: Frame) -> bool:
-    """Return whether a body, or one inside it, has a node that decides by computed floats."""
-    return any(_is_deciding(step) or any(decides(inner) for _, inner in step.inner) for step in frame.steps)
-
-
-def _is_deciding(step: Step) -> bool:
-    floats = any(value.dtype in FLOATS and value.tensor is None for value in step.read)
-    to_integers = step.is_a("Cast") and all(
-        value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
-    )
-    return floats and (step.is_a(*_DECIDING) or to_integers)
+    @cached_property
+    def decided(self) -> frozenset[str]:
+        """The outputs that depend on a choice among numbers."""
+        return decided_outputs(self.graph)
 
 
 _references: dict[tuple[bytes, str, int], Reference] = {}
