@@ -50,8 +50,11 @@ _LEVELS = 3
 _ACCEPTED = (0.7, 0.5, 0.35, 0.25)
 """Error / limit up to which groups are accepted in each attempt, since they are selected on the inputs they are judged by."""
 
-_SECONDS_FOR_SMALL, _SECONDS, _SMALL = 40.0, 300.0, 50_000_000
-"""Seconds after which a search begins no further attempt, for a model of fewer bytes and for a larger one."""
+_WORK_FOR_SMALL, _WORK, _SMALL = 30.0, 150.0, 50_000_000
+"""Estimated seconds of runs after which a search begins no further attempt, for a model of fewer bytes and for a larger one."""
+
+_CLOCK = 8.0
+"""How many times as many seconds a search may take by the clock, as on a machine that does other work too."""
 
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 """How many times inputs are drawn, and for a model that decides by its numbers."""
@@ -118,7 +121,9 @@ class _Search:
         self._units = computing(graph.steps)
         self._frames = [graph, *dict.fromkeys(step.frame for step in self._units if step.frame is not graph)]
         small = 4 * sum(map(weight_of, self._units)) < _SMALL
-        self._end = time.monotonic() + (_SECONDS_FOR_SMALL if small else _SECONDS)
+        self._work = _WORK_FOR_SMALL if small else _WORK
+        """Estimated seconds of runs that are left."""
+        self._end = time.monotonic() + _CLOCK * self._work
 
     def run(self, *, weights_alone: bool) -> Found:
         """Search, with `weights_alone` for nodes whose weights stay. Where nothing can be compared, the closeness says why."""
@@ -172,7 +177,7 @@ class _Search:
 
     @property
     def _is_late(self) -> bool:
-        return time.monotonic() > self._end
+        return self._work <= 0 or time.monotonic() > self._end
 
     def _running(
         self, original: Runnable, needed: Islands, exact: Islands, more: Islands = _NOTHING
@@ -244,6 +249,7 @@ class _Search:
             given = original, result, self._kind, self._settings.for_child, self._draws, chosen
             ending = self._settings.call(NARROWED, *given, _ACCEPTED[attempt], weights)
         found: Narrowed | None = ending.value if isinstance(ending, process.Returned) else None
+        self._work -= found.work if found is not None else 0.0
         return found
 
     def _why_not_run(self, original: Runnable) -> str:

@@ -73,6 +73,8 @@ class Narrowed:
     alone: tuple[float, ...] = ()
     excess: float = math.inf
     out_of_time: bool = False
+    work: float = 0.0
+    """The estimated seconds of all runs."""
 
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
@@ -105,12 +107,14 @@ def narrowed(
         runnable, switches = switched(original, result, kind, places, weights=weights)
         model = open_model(runnable, UNOPTIMIZED)
         measured = Measured(reference, result, kind, settings, False, None)
-        found = _Selection(measured, model, switches, joined, feeds, most).run()
+        selection = _Selection(measured, model, switches, joined, feeds, most)
+        found = selection.run()
     except EvaluationError:
         return None
     return replace(
         found,
         narrow=frozenset(place for part in found.narrow for place in parts[part]),
+        work=selection.runs * seconds,
         alone=tuple(effect for effect, part in zip(found.alone, parts, strict=False) for _ in part),
     )
 
@@ -181,6 +185,11 @@ class _Selection:
                 if self._excess(more) <= self._most:
                     narrow = more
         return Narrowed(frozenset(narrow), base, tuple(alone), self._excess(narrow), self._late)
+
+    @property
+    def runs(self) -> int:
+        """How often the model ran."""
+        return len(self._known) * len(self._feeds)
 
     def _cost(self, alone: float, base: float, place: int) -> float:
         """Return the error that a group adds, squared as independent errors add up so, for each unit of its gain."""
