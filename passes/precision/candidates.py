@@ -44,9 +44,6 @@ _KINDS = (
 )  # fmt: skip
 """Kinds of operators that lose accuracy and cost little in float32."""
 
-_PRODUCT_GAIN = 100.0
-"""Gain of a product, where that of another node is 1: products are why a narrow type is asked for."""
-
 _ATTENTION = (
     "Attention",
     "FusedMatMul",
@@ -110,9 +107,8 @@ def groups_by_bytes(steps: Sequence[Step]) -> list[list[Step]]:
 
 
 def as_group(steps: Sequence[Step]) -> Group:
-    """Return nodes as a group, with what it gains if they are narrow."""
-    gain = sum(_PRODUCT_GAIN if is_product(step) else 1.0 for step in steps)
-    return Group(tuple(sorted(islands_of(steps))), gain)
+    """Return nodes as a group."""
+    return Group(tuple(sorted(islands_of(steps))), sum(map(is_product, steps)))
 
 
 def weight_of(step: Step) -> int:

@@ -40,6 +40,9 @@ BEYOND = 0.8
 _FEWEST_GROUPS = 8
 """Groups that even a slow model is divided into."""
 
+_PRODUCT_GAIN = 100.0
+"""Gain of a product, where that of another node is 1: products are why a narrow type is asked for."""
+
 _MOST_FEEDS = 6
 """Feeds on which groups are measured: errors of one feed vary by a factor of two."""
 
@@ -55,17 +58,23 @@ _CLOCK = 60.0
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes, by their bodies and first outputs, that are narrow together, and how much it gains if they are."""
+    """Nodes, by their bodies and first outputs, that are narrow together, and how many of them are products."""
 
     places: tuple[Place, ...]
-    gain: float
+    products: int = 0
+
+    @property
+    def gain(self) -> float:
+        """How much it gains if they are narrow."""
+        return len(self.places) + _PRODUCT_GAIN * self.products
 
 
 @dataclass(frozen=True)
 class Narrowed:
     """The places of the groups that can be narrow together, and what was measured on the way.
 
-    `base` is error / limit of the outputs if no group is narrow, `alone` if one group is, and `excess` if all of `narrow` are.
+    `base` is error / limit of the outputs if no group is narrow, `excess` if all of `narrow` are, and `alone` if one group is,
+    beside the products where these can be.
     """
 
     narrow: frozenset[int] = frozenset()
@@ -167,7 +176,7 @@ class _Selection:
         self._late = False
 
     def run(self) -> Narrowed:
-        """Measure each group alone, and then choose."""
+        """Measure each group alone, and then choose; products are narrow together if they can be, and the others beside them."""
         places = range(len(self._groups))
         base = self._excess(())
         if base > BEYOND:
@@ -176,35 +185,40 @@ class _Selection:
         every = self._excess(places)
         if every <= self._most:
             return Narrowed(frozenset(places), base, excess=every)
-        alone = [self._excess([place]) for place in places]
-        order = sorted(places, key=lambda place: (self._cost(alone[place], base, place), place))
-        narrow = self._longest_prefix([place for place in order if alone[place] <= self._most])
+        narrow = [place for place in places if self._groups[place].products]
+        if self._excess(narrow) > self._most:
+            narrow = []
+        others = [place for place in places if place not in narrow]
+        alone = {place: self._excess([*narrow, place]) for place in others}
+        least = self._excess(narrow)
+        order = sorted(others, key=lambda place: (self._cost(alone[place], least, place), place))
+        order = [place for place in order if alone[place] <= self._most]
+        narrow = self._longest_prefix(narrow, order)
         for place in order:
-            if place not in narrow and alone[place] <= self._most:
-                more = [*narrow, place]
-                if self._excess(more) <= self._most:
-                    narrow = more
-        return Narrowed(frozenset(narrow), base, tuple(alone), self._excess(narrow), self._late)
+            if place not in narrow and self._excess([*narrow, place]) <= self._most:
+                narrow = [*narrow, place]
+        effects = tuple(alone.get(place, least) for place in places)
+        return Narrowed(frozenset(narrow), base, effects, self._excess(narrow), self._late)
 
     @property
     def runs(self) -> int:
         """How often the model ran."""
         return len(self._known) * len(self._feeds)
 
-    def _cost(self, alone: float, base: float, place: int) -> float:
+    def _cost(self, alone: float, least: float, place: int) -> float:
         """Return the error that a group adds, squared as independent errors add up so, for each unit of its gain."""
-        return float(max(alone**2 - base**2, 0.0) / self._groups[place].gain)
+        return float(max(alone**2 - least**2, 0.0) / self._groups[place].gain)
 
-    def _longest_prefix(self, order: list[int]) -> list[int]:
-        """Return the longest beginning of `order` whose groups are within the limit together, found by bisection."""
+    def _longest_prefix(self, narrow: list[int], order: list[int]) -> list[int]:
+        """Return `narrow` and the longest beginning of `order` that is within the limit beside it, found by bisection."""
         low, high = 0, len(order)
         while low < high:
             middle = (low + high + 1) // 2
-            if self._excess(order[:middle]) <= self._most:
+            if self._excess([*narrow, *order[:middle]]) <= self._most:
                 low = middle
             else:
                 high = middle - 1
-        return order[:low]
+        return [*narrow, *order[:low]]
 
     def _excess(self, narrow: Iterable[int]) -> float:
         """Return error / limit with these groups narrow, the largest of all feeds and outputs; infinite after the time is up."""

@@ -23,7 +23,7 @@ from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.precision.decisions import decided_outputs, decides
 from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
-from onnx_migrate.verify.precision.feeds import SMALL, ZEROS, hide_rows, keep_to_domain
+from onnx_migrate.verify.precision.feeds import SMALL, SMOOTH, ZEROS, hide_rows, keep_to_domain, run_on_waves
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
@@ -51,6 +51,9 @@ _LARGE = 1 << 20
 
 _MORE_DRAWS = 4
 """How many times as many draws are made for a light model with few inputs: each says little, and takes a millisecond."""
+
+_WAVES = 4
+"""How many feeds of waves there are after further draws."""
 
 _FEW_NUMBERS, _LIGHT, _HEAVY = 1 << 12, 1 << 22, 1 << 26
 """Numbers of all inputs and of all weights up to which more draws are made; and weights from which on fewer inputs are run."""
@@ -106,6 +109,8 @@ class Reference:
             return ()
         for draw in range(1, self.draws):
             search.draw_again(draw)
+        for draw in range(1, _WAVES) if any(feed.name == SMOOTH for feed in self.feeds) else ():
+            run_on_waves(search, draw)
         if self.domain:
             keep_to_domain(search, len(self.outputs), self.domain)
         more = range(len(self.outputs), len(search.outputs))
@@ -176,6 +181,8 @@ def reference_of(
             if bytes_of(search.recorded) > _WITH_OTHERS:
                 search.replace_model(open_model(original, STRICT), search.outputs, ())
             search.run_also(others if weights > _HEAVY else [*others, WIDE])
+            if weights <= _HEAVY:
+                run_on_waves(search, settings.seed)
             reference.domain = keep_to_domain(search)
             hide_rows(search, reference.graph, 1 if weights > _HEAVY else None)
         else:

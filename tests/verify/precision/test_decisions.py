@@ -53,7 +53,7 @@ def test_the_share_of_elements_counts(off: float, agrees: bool) -> None:
     found = compared(steps(0), steps(off))
 
     assert found.outputs[0].counts_elements
-    assert found.outputs[0].error == pytest.approx(off, rel=0.7)
+    assert found.outputs[0].error == pytest.approx(off, rel=0.9)
     assert found.outputs[0].limit >= 5e-3
     assert found.agrees == agrees
 
