@@ -47,7 +47,7 @@ _UNREACHED = 1e30
 _LEVELS = 3
 """How often groups that must stay are divided into smaller ones."""
 
-_ACCEPTED = (0.7, 0.5, 0.35, 0.25)
+_ACCEPTED = (0.7, 0.7, 0.55, 0.4)
 """Error / limit up to which groups are accepted in each attempt, since they are selected on the inputs they are judged by."""
 
 _WORK_FOR_SMALL, _WORK, _SMALL = 30.0, 150.0, 50_000_000
@@ -227,7 +227,7 @@ class _Search:
         groups = groups_by_bytes(self._units)
         every = islands_of(self._units) | needed
         found = self._narrowed(original, every, _NOTHING, groups, attempt, weights=True)
-        if found is None or found.base > BEYOND:  # no weight is the cause
+        if found is None or found.base > BEYOND or found.every <= BEYOND:  # no weight is the cause
             return _NOTHING
         kept = [group for place, group in enumerate(groups) if place not in found.narrow]
         return islands_of(step for group in kept for step in group)

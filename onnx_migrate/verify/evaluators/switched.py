@@ -16,13 +16,9 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
-from onnx_migrate.verify.evaluators.strict import is_exact, rounding
+from onnx_migrate.verify.evaluators.strict import STORED_ONCE, is_exact, rounding
 
 __all__ = ["switched"]
-
-
-_STORED_ONCE = 256
-"""Elements above which a constant has one type in a result, whichever nodes read it. A smaller one may be stored in two."""
 
 
 def switched(
@@ -160,7 +156,7 @@ class _Rounding:
     def _is_weight(self, value: Value) -> bool:
         """Return whether a value is a constant that a result stores in the narrow type, whichever nodes read it."""
         tensor = value.tensor
-        return tensor is not None and value.name in self._narrow and prod(tensor.dims) > _STORED_ONCE
+        return tensor is not None and value.name in self._narrow and prod(tensor.dims) > STORED_ONCE
 
     def _round(self, source: str, target: str) -> list[onnx.NodeProto]:
         return rounding(source, self._names.fresh(f"{target}_narrow"), target, self._kind)

@@ -148,13 +148,13 @@ def smooth(inputs: Inputs, seed: int) -> Inputs | None:
             continue
         if "mask" in name.lower():
             continue
-        waves = generator.normal(0, 0.05, value.shape)
+        waves = np.asarray(generator.normal(0, 0.05, value.shape))
         for axis, length in enumerate(value.shape[-2:], value.ndim - min(value.ndim, 2)):
             most = max(length / _SHORTEST_WAVE, 2.0)
             turns = most ** generator.uniform(0, 1, (*value.shape[:-2], *[1] * min(value.ndim, 2)))
             places = np.arange(length).reshape([-1 if axis == other else 1 for other in range(value.ndim)])
             waves = waves + 0.25 * np.sin(2 * np.pi * turns * places / length)
-        changed[name] = (0.5 + waves).astype(value.dtype)
+        changed[name] = np.asarray(0.5 + waves, value.dtype)
     return changed if any(changed[name] is not value for name, value in inputs.items()) else None
 
 

@@ -73,13 +73,14 @@ class Group:
 class Narrowed:
     """The places of the groups that can be narrow together, and what was measured on the way.
 
-    `base` is error / limit of the outputs if no group is narrow, `excess` if all of `narrow` are, and `alone` if one group is,
-    beside the products where these can be.
+    `base` is error / limit of the outputs if no group is narrow, `every` if all are, `excess` if all of `narrow` are, and
+    `alone` if one group is, beside the products where these can be.
     """
 
     narrow: frozenset[int] = frozenset()
     base: float = math.inf
     alone: tuple[float, ...] = ()
+    every: float = math.inf
     excess: float = math.inf
     out_of_time: bool = False
     work: float = 0.0
@@ -136,7 +137,7 @@ def _joined(count: int, most: int) -> list[range]:
 
 def _union(groups: Sequence[Group]) -> Group:
     return Group(
-        tuple(place for group in groups for place in group.places), sum(group.gain for group in groups)
+        tuple(place for group in groups for place in group.places), sum(group.products for group in groups)
     )
 
 
@@ -184,7 +185,7 @@ class _Selection:
         self._most = max(self._most, math.hypot(base, self._most / 2))
         every = self._excess(places)
         if every <= self._most:
-            return Narrowed(frozenset(places), base, excess=every)
+            return Narrowed(frozenset(places), base, every=every, excess=every)
         narrow = [place for place in places if self._groups[place].products]
         if self._excess(narrow) > self._most:
             narrow = []
@@ -198,7 +199,7 @@ class _Selection:
             if place not in narrow and self._excess([*narrow, place]) <= self._most:
                 narrow = [*narrow, place]
         effects = tuple(alone.get(place, least) for place in places)
-        return Narrowed(frozenset(narrow), base, effects, self._excess(narrow), self._late)
+        return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow), self._late)
 
     @property
     def runs(self) -> int:

@@ -96,7 +96,7 @@ class Measured:
         }
         self._tolerance = None if migrated else settings.precision_tolerance
         self._decided = frozenset() if migrated else reference.decided
-        self._rounded: Evaluator | None = None
+        self._rounded: list[Evaluator] = []
         self.errors: dict[str, float] = {}
         self.outputs: dict[str, RoundedOutput] = {}
         """Of each output the error that is largest beside its limit on the same inputs."""
@@ -284,23 +284,34 @@ class Measured:
         if reference.own_floors is None:
             narrow = is_narrow(reference.runnable.model)
             reference.own_floors = floors_of_narrow(reference, self._settings) if narrow else {}
+        floors, shares = dict(reference.own_floors), dict[str, float]()
+        for run in self._rounded_runs(place):
+            for name in reference.outputs[place]:
+                error = self._error(place, name, run)
+                if error == math.inf:
+                    continue
+                floors[name] = max(error, floors.get(name, 0.0))
+                if name in self._decided and not _holds_no_floats(run[name]):
+                    moved = share_beyond(reference.outputs[place][name], run[name], self._moved(place, name))
+                    shares[name] = max(moved, shares.get(name, 0.0))
+        reference.floors[place], reference.floor_shares[place] = floors, shares
+
+    def _rounded_runs(self, place: int) -> Iterator[Mapping[str, Any]]:
+        """Yield what the original computes with large weights rounded, and with all weights and inputs, on the feed at a place.
+
+        One rounding may cancel the other by chance.
+        """
+        reference = self._reference
         try:
-            if self._rounded is None:
-                rounded = rounded_weights(reference.runnable, self._kind)
-                self._rounded = open_model(rounded, UNOPTIMIZED)
-            run = in_float(self._rounded.run(reference.feeds[place].inputs))
+            if not self._rounded:
+                self._rounded = [
+                    open_model(rounded_weights(reference.runnable, self._kind, stored=stored), UNOPTIMIZED)
+                    for stored in (True, False)
+                ]
+            for model in self._rounded:
+                yield in_float(model.run(reference.feeds[place].inputs))
         except EvaluationError:
-            run = {}
-        errors = {name: self._error(place, name, run) for name in run}
-        own = reference.own_floors
-        reference.floors[place] = own | {
-            name: max(off, own.get(name, 0.0)) for name, off in errors.items() if np.isfinite(off)
-        }
-        reference.floor_shares[place] = {
-            name: share_beyond(reference.outputs[place][name], run[name], self._moved(place, name))
-            for name in self._decided & {*run}
-            if errors[name] < math.inf and not _holds_no_floats(run[name])
-        }
+            return
 
 
 def _holds_no_floats(value: Any) -> bool:
