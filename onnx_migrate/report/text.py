@@ -12,7 +12,7 @@ from onnx_migrate.report.data import AS_DECLARED, INEXACT, ReportData
 from onnx_migrate.report.operator_table import table_lines
 from onnx_migrate.report.request import Request, tool_versions, with_caps
 from onnx_migrate.rewrite.change_log import Change, Note
-from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Verdict
+from onnx_migrate.verdicts import Comparison, DynamicProof, PrecisionChange, RuntimeProof, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,6 +56,8 @@ def print_report(report: ReportData, console: Console, *, target: str = "", ever
     if report.notes:
         writer.head("notes")
         _notes(report.notes, writer)
+    if report.precision is not None and everything:
+        _kept_nodes(report.precision, writer)
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     _verification(report.verification, writer)
@@ -91,6 +93,15 @@ def _notes(notes: Iterable[Note], writer: _Writer) -> None:
         writer.line(
             f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}"
         )
+
+
+def _kept_nodes(change: PrecisionChange, writer: _Writer) -> None:
+    """Print a line for each node and each weight that keeps its type."""
+    lines = list(change.node_lines)
+    if lines:
+        writer.head(f"nodes and weights that stay in {change.old_type}")
+    for line in lines:
+        writer.line(f"  {markup_of(line)}")
 
 
 def print_verdict(verdict: Verdict, console: Console, *, original: str, other: str) -> None:

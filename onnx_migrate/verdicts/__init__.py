@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput
+from onnx_migrate.verdicts.precision_change import (
+    KeptNode,
+    KeptOperator,
+    KeptReason,
+    PrecisionChange,
+    WideWeight,
+)
 from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
@@ -28,16 +35,21 @@ __all__ = [
     "FeedNote",
     "FirstDifference",
     "Histogram",
+    "KeptNode",
+    "KeptOperator",
+    "KeptReason",
     "Kind",
     "LoadFailure",
     "NodeRange",
     "NumberRanges",
+    "PrecisionChange",
     "RoundedOutput",
     "RuntimeProof",
     "Side",
     "Statement",
     "Trial",
     "Verdict",
+    "WideWeight",
     "outcome_of",
     "proofs_text",
 ]

@@ -26,8 +26,9 @@ from .neighbours import (
 from .plan import Plan, sources_of
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
+from .stored_narrow import store_narrow
 
-__all__ = ["is_meant", "plan_of", "refusing_target"]
+__all__ = ["is_meant", "plan_of", "plan_of_weights", "refusing_target"]
 
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
@@ -53,16 +54,21 @@ def plan_of(
     *,
     keep: Collection[str] = (),
     islands: Collection[tuple[BodyKey, str]] = (),
+    exact: Collection[tuple[BodyKey, str]] = (),
     runtimes: Targets | None = None,
 ) -> Plan:
     """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
     `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
-    by their bodies and first outputs, whose numbers would leave the original.
+    by their bodies and first outputs, whose numbers would leave the original. Of nodes that are kept the constants that fit are
+    stored in `target`, but not those of `exact` nodes.
     """
     frames = list(frames)
     plan = Plan(target, sources_of(target), runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    plan.exact.update(
+        step for step in steps if _is_among(step, exact) or any(is_meant(step, wish) for wish in keep)
+    )
     for step in steps:
         if (
             not any(map(plan.changes_type, step.outputs))
@@ -90,7 +96,35 @@ def plan_of(
         merge_islands(steps, plan)
         masks.keep()
         keep_inside(frames, plan)
+        plan.exact |= plan.intended
+        store_narrow(steps, plan, stored)
     return plan
+
+
+def plan_of_weights(
+    frames: Iterable[Frame],
+    target: int,
+    stored: StoredNumbers,
+    *,
+    keep: Collection[str] = (),
+    exact: Collection[tuple[BodyKey, str]] = (),
+) -> Plan:
+    """Return the plan in which no node computes in `target`, and constants that fit are stored in it.
+
+    The constants of `exact` nodes, and of those that a user wants to `keep`, stay as they are.
+    """
+    plan = Plan(target, sources_of(target))
+    steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    for step in steps:
+        if any(is_meant(step, wish) for wish in keep) or _is_among(step, exact):
+            plan.exact.add(step)
+    store_narrow(steps, plan, stored)
+    return plan
+
+
+def _is_among(step: Step, places: Collection[tuple[BodyKey, str]]) -> bool:
+    """Return whether a node is among those that are named by their bodies and first outputs."""
+    return (step.frame.key, step.node.output[0] if step.node.output else "") in places
 
 
 def _by_itself(
@@ -102,11 +136,10 @@ def _by_itself(
 ) -> tuple[Retyping | None, str]:
     """Return what of a node can change its type, or None and the reason why nothing does."""
     operator = step.node.op_type
-    first = step.node.output[0] if step.node.output else ""
     if any(is_meant(step, wish) for wish in keep):
-        return None, "as asked for"
-    if (step.frame.key, first) in islands:
-        return None, f"the numbers would leave the original's in {type_name(plan.target)}"
+        return None, "you asked for it (--keep-fp32)"
+    if _is_among(step, islands):
+        return None, f"its error in {type_name(plan.target)} would be too large"
     inputs = tuple(map(plan.changes_type, step.inputs))
     outputs = tuple(map(plan.changes_type, step.outputs))
     if step.inner:
@@ -116,15 +149,15 @@ def _by_itself(
     if any(value.container for value in (*step.read, *step.made)):
         return None, "sequences keep their element type"
     if plan.narrows and not step.domain and operator in _GENERATORS:
-        return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
+        return None, f"ONNX Runtime has no {type_name(plan.target)} kernel of it"
     if plan.narrows and (step.domain, operator) in _AS_THEY_ARE:
         return None, _AS_THEY_ARE[step.domain, operator]
     refusing = refusing_target(step, plan)
     if refusing is not None:
-        return None, f"{refusing} does not take it in {type_name(plan.target)}"
+        return None, f"{refusing} does not support it in {type_name(plan.target)}"
     change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
     if change is None:
-        return None, f"the operator does not take {type_name(plan.target)}"
+        return None, f"its operator does not support {type_name(plan.target)}"
     return _unless_lost(step, change, plan, stored)
 
 
@@ -162,5 +195,5 @@ def _unless_lost(
                 plan.vanishing[step] = extent.vanishing
                 if not step.domain and place in _ADDED.get(step.node.op_type, ()):
                     continue
-            return None, f"of a constant {extent.lost} in {type_name(plan.target)}"
+            return None, f"its constant {extent.lost} in {type_name(plan.target)}"
     return change, ""

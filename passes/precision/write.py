@@ -246,6 +246,9 @@ class _Writer:
 
     def _typed(self, value: Value, tensor: TensorProto) -> TensorProto | None:
         """Convert a constant that is read in the new type alone; return a second one if it is small and read in both."""
+        if value in self.plan.stored_narrow:
+            self._store_narrow(value, tensor)
+            return None
         wanted = {self.plan.wanted(reader, place) for reader, place in value.readers} - {None}
         if value.is_output:
             wanted.add(value.dtype)
@@ -269,6 +272,23 @@ class _Writer:
             f"{value.name}_{type_name(self.plan.target)}"
         )
         return twin
+
+    def _store_narrow(self, value: Value, tensor: TensorProto) -> None:
+        """Convert a constant that nodes read in its old type too, by a Cast; an output of the model is such a Cast."""
+        self._convert(tensor)
+        value.names = {self.plan.target: value.name}
+        if not value.frame.key and value.name in self.outputs:
+            name, kind = value.name, self.outputs[value.name]
+            value.names = {self.plan.target: self.names.fresh(f"{name}_{type_name(self.plan.target)}")}
+            self._rename(value, tensor, value.names[self.plan.target])
+            self._cast(value, kind, name)
+
+    def _rename(self, value: Value, tensor: TensorProto, name: str) -> None:
+        """Give a constant another name, as an output of the model has its own."""
+        if value.maker is not None:
+            value.maker.node.output[0] = name
+        else:
+            tensor.name = name
 
     def _convert(self, tensor: TensorProto) -> None:
         self.stored.convert(tensor, self.weights)

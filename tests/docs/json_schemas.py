@@ -103,7 +103,7 @@ _OF_BATCH: dict[str, Schema] = {
 
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
            "dynamic", "proved_in", "dims", "simplified", "header_only", "seconds", "operators_known",
-           "ranges")  # fmt: skip
+           "ranges", "precision")  # fmt: skip
 
 SCHEMAS: dict[str, Schema] = {
     "report": {

@@ -85,7 +85,8 @@ NOT_OF_MIGRATE = {
 )
 def test_the_library_takes_all_that_the_command_line_has(option: click.Parameter) -> None:
     values = {
-        "--opset": "18", "--fix": "N=1", "--for": "onnxruntime", "--prove-in": "onnxruntime", "--keep": "tf_half_pixel_for_nn"
+        "--opset": "18", "--fix": "N=1", "--for": "onnxruntime", "--prove-in": "onnxruntime", "--keep": "tf_half_pixel_for_nn",
+        "--precision-tolerance": "1%",
     }  # fmt: skip
     name = option.opts[0]
     assert isinstance(option, click.Option)

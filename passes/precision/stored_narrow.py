@@ -1,0 +1,74 @@
+"""Constants that are stored in the narrow type though nodes read them in float32: each gets one Cast, which its readers share.
+
+MatMul(x, w: float[512,512])        MatMul(x, Cast<to = float>(w: float16[512,512]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+import numpy as np
+from onnx import TensorProto
+
+from onnx_migrate.facts.typed_graph import Step, Value
+from onnx_migrate.standard.element_types import type_name
+
+from .numbers import has_too_few_digits, largest_whole
+from .plan import Plan
+from .stored import StoredNumbers
+
+__all__ = ["store_narrow"]
+
+SMALL = 1024
+"""Bytes in float32 up to which a constant stays as it is: its Cast would cost about as much as it saves."""
+
+_QUANTISING = ("QuantizeLinear", "DequantizeLinear")
+"""Operators whose scales runtimes want as constants: TensorRT and ONNX Runtime look for them beside the node."""
+
+
+def store_narrow(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> None:
+    """Let the plan store constants narrow that nodes read in float32, and say of the others why they stay float32.
+
+    A node of `plan.exact` reads its constants as they are, and so does every other reader of these.
+    """
+    for value in _constants(steps):
+        if value.dtype != TensorProto.FLOAT:
+            continue
+        readers = [reader for reader in value.readers if plan.wanted(*reader) == TensorProto.FLOAT]
+        if not readers and not value.is_output:  # every reader takes it in the new type
+            continue
+        reason = _why_wide(value, readers, plan, stored)
+        if reason:
+            plan.wide_constants[value] = reason
+        else:
+            plan.stored_narrow.add(value)
+
+
+def _constants(steps: Iterable[Step]) -> Iterator[Value]:
+    """Yield each constant that nodes read, in their order."""
+    read = (value for step in steps for value in step.read if value.tensor is not None)
+    yield from dict.fromkeys(read)
+
+
+def _why_wide(value: Value, readers: list[tuple[Step, int]], plan: Plan, stored: StoredNumbers) -> str:
+    """Return why a constant stays float32, "" if the narrow type holds it."""
+    tensor, kind = value.tensor, type_name(plan.target)
+    assert tensor is not None
+    if prod(tensor.dims) * 4 <= SMALL:
+        return "it is small"
+    exact = next((step for step, _ in readers if step in plan.exact), None)
+    if exact is not None:
+        return plan.kept.get(exact, "its node needs all digits")
+    if any(step.is_a(*_QUANTISING) for step, _ in readers):
+        return "runtimes look for scales of quantised values as constants"
+    extent = stored.extent(tensor)
+    if extent.overflows:
+        return f"{extent.largest:.6g} overflows in {kind}"
+    if has_too_few_digits(extent):
+        return f"its numbers of at most {extent.largest:.3g} have few digits in {kind}"
+    if extent.largest > largest_whole(plan.target):
+        numbers = stored.numbers(tensor)
+        if np.array_equal(numbers, np.rint(numbers)):
+            return f"{kind} does not hold whole numbers up to {extent.largest:.6g}"
+    return ""
