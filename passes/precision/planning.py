@@ -56,15 +56,16 @@ def plan_of(
     islands: Collection[tuple[BodyKey, str]] = (),
     exact: Collection[tuple[BodyKey, str]] = (),
     runtimes: Targets | None = None,
+    sources: frozenset[int] | None = None,
 ) -> Plan:
     """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
     `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
     by their bodies and first outputs, whose numbers would leave the original. Of nodes that are kept the constants that fit are
-    stored in `target`, but not those of `exact` nodes.
+    stored in `target`, but not those of `exact` nodes. `sources` are the types that change, by default all that can.
     """
     frames = list(frames)
-    plan = Plan(target, sources_of(target), runtimes)
+    plan = Plan(target, sources_of(target) if sources is None else sources, runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     plan.exact.update(
         step for step in steps if _is_among(step, exact) or any(is_meant(step, wish) for wish in keep)
@@ -97,7 +98,7 @@ def plan_of(
         masks.keep()
         keep_inside(frames, plan)
         plan.exact |= plan.intended
-        store_narrow(steps, plan, stored)
+        store_narrow(frames, plan, stored)
     return plan
 
 
@@ -113,12 +114,13 @@ def plan_of_weights(
 
     The constants of `exact` nodes, and of those that a user wants to `keep`, stay as they are.
     """
+    frames = list(frames)
     plan = Plan(target, sources_of(target))
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     for step in steps:
         if any(is_meant(step, wish) for wish in keep) or _is_among(step, exact):
             plan.exact.add(step)
-    store_narrow(steps, plan, stored)
+    store_narrow(frames, plan, stored)
     return plan
 
 

@@ -284,7 +284,8 @@ def test_an_island_grows_where_a_value_overflows() -> None:
     assert types(result)["b"] == F32
     assert types(result)["e"] == F16
     assert any(
-        re.search(r"\(numbers from .* to \d.*its error in float16 would be too large", note.message) for note in log.notes
+        re.search(r"\(numbers from .* to \d.*its error in float16 would be too large", note.message)
+        for note in log.notes
     )
 
 
