@@ -75,6 +75,6 @@ def test_the_result_is_compared_with_the_model_of_float64() -> None:
     """In float32 and in float16 the model computes the same, and something else than in float64."""
     source = """17 (double[2] x) => (double[2] y) <double w = {1e9}> {
         a = Add(x, w) b = Sub(a, w) c = Sigmoid(b) y = Tanh(c) }"""
-    with pytest.raises(CannotMigrate, match="output 'y': error .* in simulated float16") as caught:
+    with pytest.raises(CannotMigrate, match=r"output 'y': error .* in simulated float16") as caught:
         converted(source, "fp16", settings=SEARCH)
     assert caught.value.code == "precision-lost"
