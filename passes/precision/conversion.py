@@ -59,7 +59,7 @@ class Conversion:
         target = self.plan.target
         return PrecisionChange(
             NAMES[target],
-            "float64" if target == TensorProto.FLOAT else "float32",
+            "another type" if target == TensorProto.FLOAT else "float32",
             weights_alone,
             before,
             weight_bytes(self.model),

@@ -18,6 +18,7 @@ from onnx_migrate.messages import did_you_mean
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts import PrecisionChange
 from onnx_migrate.verify import Settings
@@ -77,6 +78,8 @@ class Precision(ObligedPass):
         """
         if self._target == TensorProto.FLOAT and not names_type(model.proto, sources_of(self._target)):
             return PassResult(model)
+        if self._is_bound(model):
+            return replace(self, interface=True).apply(model, log)
         inline_functions(model)
         original = model = with_needed_opset(model, self.kind, log, may_raise=self.may_raise)
         if self._target != TensorProto.FLOAT:
@@ -97,6 +100,16 @@ class Precision(ObligedPass):
             return PassResult(original)
         report_change(self._change(original, last, found), found, last, log)
         return PassResult(last.model, self._obligation(found))
+
+    def _is_bound(self, model: Model) -> bool:
+        """Return whether inputs and outputs become float32 too, as a runtime of `targets` lacks their type, or a Cast of it."""
+        if self.targets is None or self.interface or self._target != TensorProto.FLOAT:
+            return False
+        graph, sources = model.proto.graph, sources_of(self._target)
+        kinds = {port.type.tensor_type.elem_type for port in (*graph.input, *graph.output)} & sources
+        taken = [target.row.types for target in self.targets]
+        taken += [row.types for _, row in self.targets.limits("", "Cast")]
+        return any(type_name(kind) not in types for kind in kinds for types in taken if types)
 
     @property
     def _target(self) -> int:
