@@ -10,8 +10,9 @@ from onnx_migrate.model.graphs import BodyKey, node_label
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, Retyping, retyping
 from onnx_migrate.standard.schema import CONTROL_FLOW
-from onnx_migrate.standard.targets import Target, Targets
+from onnx_migrate.standard.targets import Targets
 
+from .kernels import refusing_target
 from .masks import Masks, mask_places
 from .merging import merge_islands
 from .neighbours import (
@@ -28,7 +29,7 @@ from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
 from .stored_narrow import store_narrow
 
-__all__ = ["is_meant", "plan_of", "plan_of_weights", "refusing_target"]
+__all__ = ["is_meant", "plan_of", "plan_of_weights"]
 
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
@@ -166,16 +167,6 @@ def _by_itself(
 def is_meant(step: Step, wish: str) -> bool:
     """Return whether a user means a node by an operator, or by a name as a pattern of fnmatch."""
     return step.node.op_type == wish or fnmatchcase(node_label(step.node), wish)
-
-
-def refusing_target(step: Step, plan: Plan) -> Target | None:
-    """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
-    if plan.runtimes is None:
-        return None
-    kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
-    taken = [(runtime, runtime.row.types) for runtime in plan.runtimes]
-    taken += [(runtime, row.types) for runtime, row in limits]
-    return next((runtime for runtime, types in taken if types and kind not in types), None)
 
 
 def _unless_lost(

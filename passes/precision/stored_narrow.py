@@ -14,6 +14,7 @@ from onnx import TensorProto
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.standard.element_types import type_name
 
+from .kernels import target_of_constants
 from .numbers import has_too_few_digits, largest_whole
 from .plan import Plan
 from .stored import StoredNumbers
@@ -32,13 +33,15 @@ def store_narrow(frames: Iterable[Frame], plan: Plan, stored: StoredNumbers) -> 
 
     A node of `plan.exact` reads its constants as they are, and so does every other reader of these.
     """
+    target = None if plan.runtimes is None else target_of_constants(plan)
     for value in _constants(frames):
         if value.dtype != TensorProto.FLOAT:
             continue
         readers = [reader for reader in value.readers if plan.wanted(*reader) == TensorProto.FLOAT]
         if not readers and not value.is_output:  # every reader takes it in the new type
             continue
-        reason = _why_wide(value, readers, plan, stored)
+        reason = f"{target} may want it as a constant" if target is not None and readers else ""
+        reason = reason or _why_wide(value, readers, plan, stored)
         if reason:
             plan.wide_constants[value] = reason
         else:

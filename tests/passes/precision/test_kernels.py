@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import onnx_migrate
 from onnx_migrate import process
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.targets import resolve
 from onnx_migrate.verify import Settings
 from tests.harness import model
 from tests.passes.precision.test_precision import F16, F32, SEARCH, types
@@ -54,3 +56,34 @@ def test_a_type_that_the_result_cannot_have_goes_before_anything_refuses_it(
     result = onnx_migrate.migrate(model(source), precision="fp32", isolated=False, **options).model
     assert TensorProto.BFLOAT16 not in types(result).values()
     assert "Cast" not in operators(result)
+
+
+GROUPED = """17 (float[1,4,6,6] x) => (float[1,4,6,6] y) <float[4,2,1,1] w = {1,2,3,4,5,6,7,8}, float[4,4,1,1] v = {
+    1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8}> { a = Conv<group = 2>(x, w) y = Conv(a, v) }"""
+
+
+@pytest.mark.parametrize(
+    ("runtime", "kept"), [("tensorrt==11.2", ["Conv"]), ("tensorrt==10.13", []), ("webgpu", []), ("onnxruntime==1.20", [])]
+)  # fmt: skip
+def test_what_has_no_kernel_in_a_runtime_stays(runtime: str, kept: list[str]) -> None:
+    done = onnx_migrate.migrate(model(GROUPED), precision="fp16", runtime=runtime, isolated=False)
+    change = done.report.precision
+    assert change is not None
+    assert [node.operator for node in change.kept] == kept
+    assert all(node.reason == "TensorRT 11.2 does not support it in float16" for node in change.kept)
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_a_weight_of_a_kept_node_is_a_constant_where_the_runtime_may_want_that(
+    folds: bool, tmp_path: Path
+) -> None:
+    """WebGPU is of ONNX Runtime, which folds the Cast of a weight."""
+    chip = tmp_path / "mychip.toml"
+    chip.write_text('name = "mychip"\n[[release]]\n[[kernel]]\nnames = ["Einsum"]\nlacks = ["float16"]\n')
+    weights = ", ".join(["0.5"] * 1024)
+    source = f"""17 (float[2,32] x) => (float[2,32] y) <float[32,32] w = {{{weights}}}> {{
+        a = Tanh(x) b = Einsum<equation = "ij,jk->ik">(a, w) y = Tanh(b) }}"""
+    targets = resolve("webgpu" if folds else str(chip))
+    result = Precision(targets=targets).run(Model(model(source)), ChangeLog()).proto
+    assert [tensor.data_type for tensor in result.graph.initializer] == [F16 if folds else F32]
+    assert types(result)["b"] == F32
