@@ -61,15 +61,14 @@ def default_pipeline(options: Options) -> list[Pass]:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
         passes += _known_branches(options)  # a condition may follow from a size that was fixed until now
+    precision = _precision(options)
+    # Older opsets and runtimes lack narrow types: a model leaves these before it is brought to them.
+    widening = precision if options.precision == "fp32" else _widening(options)
+    passes += widening
     passes += [*lowerings(options), *_quantized(options), *_standard(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
-    passes += [
-        *_control_flow(options),
-        *_static(options),
-        *_widening(options),
-        *_rewrites_for(options),
-        *_precision(options),
-    ]
+    passes += [*_control_flow(options), *_static(options), *_rewrites_for(options)]
+    passes += [] if options.precision == "fp32" else precision
     passes += _integers(options)
     if options.int32 == "io":
         from .integers import Int32Ports

@@ -47,6 +47,7 @@ ARROWS = """
     cli/output -> options
 
     passes/integers -> precision
+    passes/precision -> targets
     passes/targets -> ir_version resize
     passes/steps -> resize
     passes/dynamic_dims/repair/control_flow -> domain

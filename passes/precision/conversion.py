@@ -59,7 +59,7 @@ class Conversion:
         target = self.plan.target
         return PrecisionChange(
             NAMES[target],
-            "float64" if target == TensorProto.FLOAT else "float32",
+            "another type" if target == TensorProto.FLOAT else "float32",
             weights_alone,
             before,
             weight_bytes(self.model),
@@ -76,7 +76,8 @@ class Conversion:
         """Return the nodes that do not compute in the new type, in their order; `reasons` are those that are better known."""
         own: dict[Step, int] = {}
         for value, step in self._wide():
-            own[step] = own.get(step, 0) + _bytes(value)
+            if step is not None:
+                own[step] = own.get(step, 0) + _bytes(value)
         kept = [step for frame in self.frames for step in frame.steps if step in self.plan.kept]
         return tuple(
             KeptNode(
@@ -92,7 +93,12 @@ class Conversion:
     def wide_weights(self) -> tuple[WideWeight, ...]:
         """Return the weights that keep their type."""
         return tuple(
-            WideWeight(value.name, step.node.op_type, _bytes(value), self._why_wide(value, step))
+            WideWeight(
+                value.name,
+                step.node.op_type if step else "outputs",
+                _bytes(value),
+                self._why_wide(value, step),
+            )
             for value, step in self._wide()
         )
 
@@ -100,16 +106,17 @@ class Conversion:
         """Return the bytes of the weights that are stored in the new type and read in the old one."""
         return sum(map(_bytes, self.plan.stored_narrow))
 
-    def _wide(self) -> Iterator[tuple[Value, Step]]:
-        """Yield the weights that keep their type, each with the first node that reads it."""
+    def _wide(self) -> Iterator[tuple[Value, Step | None]]:
+        """Yield the weights that keep their type, each with the first node that reads it, None for one that is an output."""
         for frame in self.frames:
             for value in frame.values.values():
                 tensor, sources = value.tensor, self.plan.sources
-                if tensor is not None and tensor.data_type in sources and value.readers:
-                    yield value, value.readers[0][0]
+                if tensor is not None and tensor.data_type in sources and (value.readers or value.is_output):
+                    yield value, value.readers[0][0] if value.readers else None
 
-    def _why_wide(self, value: Value, step: Step) -> str:
-        return self.plan.wide_constants.get(value) or self.plan.kept.get(step, "nodes read it in both types")
+    def _why_wide(self, value: Value, step: Step | None) -> str:
+        reason = self.plan.kept.get(step) if step else ""
+        return self.plan.wide_constants.get(value) or reason or "nodes read it in both types"
 
 
 @dataclass

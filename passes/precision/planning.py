@@ -10,8 +10,9 @@ from onnx_migrate.model.graphs import BodyKey, node_label
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, Retyping, retyping
 from onnx_migrate.standard.schema import CONTROL_FLOW
-from onnx_migrate.standard.targets import Target, Targets
+from onnx_migrate.standard.targets import Targets
 
+from .kernels import refusing_target
 from .masks import Masks, mask_places
 from .merging import merge_islands
 from .neighbours import (
@@ -28,7 +29,7 @@ from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
 from .stored_narrow import store_narrow
 
-__all__ = ["is_meant", "plan_of", "plan_of_weights", "refusing_target"]
+__all__ = ["is_meant", "plan_of", "plan_of_weights"]
 
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
@@ -56,15 +57,16 @@ def plan_of(
     islands: Collection[tuple[BodyKey, str]] = (),
     exact: Collection[tuple[BodyKey, str]] = (),
     runtimes: Targets | None = None,
+    sources: frozenset[int] | None = None,
 ) -> Plan:
     """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
     `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
     by their bodies and first outputs, whose numbers would leave the original. Of nodes that are kept the constants that fit are
-    stored in `target`, but not those of `exact` nodes.
+    stored in `target`, but not those of `exact` nodes. `sources` are the types that change, by default all that can.
     """
     frames = list(frames)
-    plan = Plan(target, sources_of(target), runtimes)
+    plan = Plan(target, sources_of(target) if sources is None else sources, runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     plan.exact.update(
         step for step in steps if _is_among(step, exact) or any(is_meant(step, wish) for wish in keep)
@@ -97,7 +99,7 @@ def plan_of(
         masks.keep()
         keep_inside(frames, plan)
         plan.exact |= plan.intended
-        store_narrow(steps, plan, stored)
+        store_narrow(frames, plan, stored)
     return plan
 
 
@@ -113,12 +115,13 @@ def plan_of_weights(
 
     The constants of `exact` nodes, and of those that a user wants to `keep`, stay as they are.
     """
+    frames = list(frames)
     plan = Plan(target, sources_of(target))
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
     for step in steps:
         if any(is_meant(step, wish) for wish in keep) or _is_among(step, exact):
             plan.exact.add(step)
-    store_narrow(steps, plan, stored)
+    store_narrow(frames, plan, stored)
     return plan
 
 
@@ -164,16 +167,6 @@ def _by_itself(
 def is_meant(step: Step, wish: str) -> bool:
     """Return whether a user means a node by an operator, or by a name as a pattern of fnmatch."""
     return step.node.op_type == wish or fnmatchcase(node_label(step.node), wish)
-
-
-def refusing_target(step: Step, plan: Plan) -> Target | None:
-    """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
-    if plan.runtimes is None:
-        return None
-    kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
-    taken = [(runtime, runtime.row.types) for runtime in plan.runtimes]
-    taken += [(runtime, row.types) for runtime, row in limits]
-    return next((runtime for runtime, types in taken if types and kind not in types), None)
 
 
 def _unless_lost(

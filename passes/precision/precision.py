@@ -18,6 +18,7 @@ from onnx_migrate.messages import did_you_mean
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts import PrecisionChange
 from onnx_migrate.verify import Settings
@@ -25,6 +26,7 @@ from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
 from onnx_migrate.verify.precision.closeness import Closeness
 
 from .conversion import NAMES, Conversion, Converter, weight_bytes
+from .from_double import compared_with_double, in_float32
 from .islands import Found, find_islands
 from .needed_opset import with_needed_opset
 from .plan import Plan, sources_of
@@ -76,24 +78,38 @@ class Precision(ObligedPass):
         """
         if self._target == TensorProto.FLOAT and not names_type(model.proto, sources_of(self._target)):
             return PassResult(model)
+        if self._is_bound(model):
+            return replace(self, interface=True).apply(model, log)
         inline_functions(model)
-        model = with_needed_opset(model, self.kind, log, may_raise=self.may_raise)
+        original = model = with_needed_opset(model, self.kind, log, may_raise=self.may_raise)
+        if self._target != TensorProto.FLOAT:
+            model = in_float32(original, interface=self.interface)
         types = TypeTable(model.proto)
         graph, *inner = frames_of(model.proto, types)
         _refuse_unmatched(self.keep, (graph, *inner))
         converter = self._converter(model, types)
         first = converter.convert(frozenset())
         if first.model.proto == model.proto:
-            self._settle_unchanged(model, first.plan, log)
-            return PassResult(model)
-        found = self._search(model, graph, converter, log)
+            self._settle_unchanged(original, first.plan, log)
+            return PassResult(original)
+        found = self._search(model, original, graph, converter, log)
         last = converter.convert(found.islands, found.exact) if found is not None else first
         if self._target != TensorProto.FLOAT and not is_narrow(last.model.proto):
             self._refuse_unchanged(last.plan, found is not None and bool(found.islands))
         if last.model.proto == model.proto:
-            return PassResult(model)
-        report_change(self._change(model, last, found), found, last, log)
+            return PassResult(original)
+        report_change(self._change(original, last, found), found, last, log)
         return PassResult(last.model, self._obligation(found))
+
+    def _is_bound(self, model: Model) -> bool:
+        """Return whether inputs and outputs become float32 too, as a runtime of `targets` lacks their type, or a Cast of it."""
+        if self.targets is None or self.interface or self._target != TensorProto.FLOAT:
+            return False
+        graph, sources = model.proto.graph, sources_of(self._target)
+        kinds = {port.type.tensor_type.elem_type for port in (*graph.input, *graph.output)} & sources
+        taken = [target.row.types for target in self.targets]
+        taken += [row.types for _, row in self.targets.limits("", "Cast")]
+        return any(type_name(kind) not in types for kind in kinds for types in taken if types)
 
     @property
     def _target(self) -> int:
@@ -121,8 +137,13 @@ class Precision(ObligedPass):
             self._weights_alone,
         )
 
-    def _search(self, model: Model, graph: Frame, converter: Converter, log: ChangeLog) -> Found | None:
-        """Return which nodes must keep their type, None without settings. Raises CannotMigrate if no choice is close enough."""
+    def _search(
+        self, model: Model, original: Model, graph: Frame, converter: Converter, log: ChangeLog
+    ) -> Found | None:
+        """Return which nodes must keep their type, None without settings. Raises CannotMigrate if no choice is close enough.
+
+        `model` is the `original`, or that in float32 where it was of float64. Then the result is compared with both.
+        """
         if self.settings is None:
             return None
         # The user gave inputs for the original, of which passes may have taken a part.
@@ -138,6 +159,11 @@ class Precision(ObligedPass):
         )
         if self._target != TensorProto.FLOAT or not is_narrow(model.proto):
             self._judge(found, graph)
+        if model is not original:
+            result = converter.convert(found.islands, found.exact).model
+            closeness = compared_with_double(original, result, self._target, settings)
+            found = replace(found, closeness=closeness)
+            self._judge(found, graph)
         return found
 
     def _settle_unchanged(self, model: Model, plan: Plan, log: ChangeLog) -> None:
@@ -146,8 +172,7 @@ class Precision(ObligedPass):
             log.note(
                 self.name,
                 "precision",
-                f"no weight was left to store in {self._name}: the model has none in float32 of more than {SMALL:,} bytes"
-                f" that {self._name} holds",
+                f"no weight changes: the model has none in float32 of more than {SMALL:,} bytes that {self._name} holds",
             )
         elif not is_narrow(model.proto):
             self._refuse_unchanged(plan, False)
@@ -195,9 +220,9 @@ class Precision(ObligedPass):
     def _refuse_double(self, model: Model) -> None:
         if self.kind != "fp32" and names_type(model.proto, {TensorProto.DOUBLE}):
             raise CannotMigrate(
-                f"the model computes in float64, which is not brought to {self._name} at once",
+                f"no node of the model in float64 can compute in {self._name}",
                 code="precision-lost",
-                hint=f"bring it to float32 with --precision fp32, and the result to {self._name}",
+                hint="--precision fp32 converts it to float32",
             )
 
     def _judge(self, found: Found, graph: Frame) -> None:

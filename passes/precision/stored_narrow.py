@@ -11,9 +11,10 @@ from math import prod
 import numpy as np
 from onnx import TensorProto
 
-from onnx_migrate.facts.typed_graph import Step, Value
+from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.standard.element_types import type_name
 
+from .kernels import target_of_constants
 from .numbers import has_too_few_digits, largest_whole
 from .plan import Plan
 from .stored import StoredNumbers
@@ -27,28 +28,30 @@ _QUANTISING = ("QuantizeLinear", "DequantizeLinear")
 """Operators whose scales runtimes want as constants: TensorRT and ONNX Runtime look for them beside the node."""
 
 
-def store_narrow(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> None:
+def store_narrow(frames: Iterable[Frame], plan: Plan, stored: StoredNumbers) -> None:
     """Let the plan store constants narrow that nodes read in float32, and say of the others why they stay float32.
 
     A node of `plan.exact` reads its constants as they are, and so does every other reader of these.
     """
-    for value in _constants(steps):
+    target = None if plan.runtimes is None else target_of_constants(plan)
+    for value in _constants(frames):
         if value.dtype != TensorProto.FLOAT:
             continue
         readers = [reader for reader in value.readers if plan.wanted(*reader) == TensorProto.FLOAT]
         if not readers and not value.is_output:  # every reader takes it in the new type
             continue
-        reason = _why_wide(value, readers, plan, stored)
+        reason = f"{target} may want it as a constant" if target is not None and readers else ""
+        reason = reason or _why_wide(value, readers, plan, stored)
         if reason:
             plan.wide_constants[value] = reason
         else:
             plan.stored_narrow.add(value)
 
 
-def _constants(steps: Iterable[Step]) -> Iterator[Value]:
-    """Yield each constant that nodes read, in their order."""
-    read = (value for step in steps for value in step.read if value.tensor is not None)
-    yield from dict.fromkeys(read)
+def _constants(frames: Iterable[Frame]) -> Iterator[Value]:
+    """Yield each constant that nodes read, or that is an output."""
+    values = (value for frame in frames for value in frame.values.values() if value.tensor is not None)
+    return (value for value in values if value.readers or value.is_output)
 
 
 def _why_wide(value: Value, readers: list[tuple[Step, int]], plan: Plan, stored: StoredNumbers) -> str:
@@ -56,7 +59,7 @@ def _why_wide(value: Value, readers: list[tuple[Step, int]], plan: Plan, stored:
     tensor, kind = value.tensor, type_name(plan.target)
     assert tensor is not None
     if prod(tensor.dims) * 4 <= SMALL:
-        return "it is small"
+        return "a Cast would cost about as many bytes as it saves"
     exact = next((step for step, _ in readers if step in plan.exact), None)
     if exact is not None:
         return plan.kept.get(exact, "its node needs all digits")

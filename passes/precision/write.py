@@ -69,6 +69,8 @@ class _Writer:
     staying: Container[str]
     written: Written = field(default_factory=Written)
     out: dict[Frame, list[onnx.NodeProto]] = field(default_factory=dict)
+    large: dict[tuple[bytes, frozenset[int | None], bool], Value] = field(default_factory=dict)
+    """The large Constants of the main graph that are written, by their data and the types in which they are read."""
     outputs: dict[str, int] = field(default_factory=dict)
     """The types that outputs of the main graph shall have, by name."""
 
@@ -252,6 +254,8 @@ class _Writer:
         wanted = {self.plan.wanted(reader, place) for reader, place in value.readers} - {None}
         if value.is_output:
             wanted.add(value.dtype)
+        if self.plan.target == TensorProto.FLOAT and any(map(_widens, value.readers)):
+            wanted.add(TensorProto.FLOAT)
         value.names = {tensor.data_type: value.name}
         if value.dtype not in self.plan.sources or self.plan.target not in wanted:
             return None
@@ -296,6 +300,8 @@ class _Writer:
 
     def _constant(self, step: Step) -> None:
         value = step.outputs[0]
+        if value is not None and self._is_copy(value):
+            return
         self.out[step.frame].append(step.node)
         if value is None:
             return
@@ -309,6 +315,21 @@ class _Writer:
             if node.attribute[0].name != "value":
                 del node.attribute[:]
                 node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(value.tensor)
+
+    def _is_copy(self, value: Value) -> bool:
+        """Return whether a constant is one before it again, which takes its place: a function leaves one with each call."""
+        tensor = value.tensor
+        if tensor is None or value.is_output or value.frame.key or value.dtype not in self.plan.sources:
+            return False
+        if tensor.ByteSize() <= _TWICE and tensor.data_location != TensorProto.EXTERNAL:
+            return False
+        types = frozenset(self.plan.wanted(*reader) for reader in value.readers)
+        key = tensor.SerializeToString(), types, value in self.plan.stored_narrow
+        first = self.large.setdefault(key, value)
+        value.names, value.tensor = first.names, first.tensor
+        if first is not value:
+            self.plan.stored_narrow.discard(value)
+        return first is not value
 
     def _declare_inner(self, frame: Frame) -> None:
         """Correct the declared types of inner values; one whose value is gone is removed."""
@@ -331,3 +352,9 @@ class _Writer:
         )
         if kind and known in (*self.plan.sources, self.plan.target):
             declared.type.tensor_type.elem_type = kind
+
+
+def _widens(reader: tuple[Step, int]) -> bool:
+    """Return whether a node reads a constant only to cast it to float32."""
+    output = reader[0].outputs[0] if reader[0].is_a("Cast") else None
+    return output is not None and output.dtype == TensorProto.FLOAT
