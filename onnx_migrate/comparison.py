@@ -269,5 +269,5 @@ def _checked(model: Model, check: Callable[[Model], T]) -> T:
     except InvalidModel as error:
         place = f"{error.where}: " if error.where else ""
         raise InvalidModel(
-            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.hint
+            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.advice
         ) from error

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar, cast
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.advice import Advice
 from onnx_migrate.declared import KeywordsOf
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import Chain
@@ -162,7 +163,7 @@ class _Run:
             require_onnxruntime("the verification", "or leave it out: --verify=off")
         self.asked = asked_for(options.prove_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
-        self.request, self.pipeline = Request.of(options), pipeline_of(options)
+        self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
         self.strict = options.strict
         # A process for the verification is started while the passes run, unless it may take no run at all.
@@ -192,7 +193,7 @@ class _Run:
         try:
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
-            self._add_remedies(error, _baseline(original, log))
+            self._add_remedies(error, original, _baseline(original, log))
             error.partial_report = PartialReport.of(
                 original, log, error.where, self.clock.seconds, self.request
             )
@@ -221,19 +222,26 @@ class _Run:
         rest = log.fact(Rest, "", "")
         return Migration(report, original, result.model, rest.model if rest else None)
 
-    def _add_remedies(self, error: MigrateError, original: Model) -> None:
-        """Add to the hint of a refusal what would help, where the passes refused the model for a runtime."""
+    def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
+        """Try the advice on a refusal, and add what would help where the passes refused the model for a runtime."""
+        if isinstance(error, InvalidModel):
+            return
+        from onnx_migrate.remedies import remedies, tried_advice
+
+        error.advise(tried_advice(error, original, self.options))
         targets = self.request.targets
-        if targets is None or not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
+        if targets is None or not isinstance(error, CannotMigrate):
             return
         from onnx_migrate.compatibility import CompatibilityChecker
-        from onnx_migrate.remedies import remedies
 
+        own = [
+            one for one in error.advice if "fix" not in one.options
+        ]  # which the remedies try for the runtime
         try:
-            helps = remedies(CompatibilityChecker(original), targets)
+            helps = remedies(CompatibilityChecker(baseline), targets)
         except OutOfTime:  # the refusal says more than the end of the search for a way out
             return
-        error.hint = "; ".join(filter(None, (error.hint, *helps)))
+        error.advise((*own, *(Advice(text, tried=True) for text in helps)))
 
     def _proved(
         self, original: Model, log: ChangeLog

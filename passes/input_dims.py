@@ -124,7 +124,7 @@ def loaded_like(prover: Prover, before: Model, behind: Behind) -> Verdict:
         return prover.require_loadable(before, behind.result, behind.verdict)
     except VerificationFailed as error:
         if any(node.op_type == "If" for node in all_nodes(behind.result.proto)):
-            error.hint = "--no-control-flow leaves out branches that do not fit these sizes"
+            error.advise("--no-control-flow leaves out branches that do not fit these sizes")
         raise
 
 

@@ -106,4 +106,4 @@ def _refusal(errors: list[CannotMigrate]) -> CannotMigrate:
     if others:
         names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])
         more = f"; {count_of(len(others), 'more node')} refused: {names}{', …' if len(others) > 5 else ''}"
-    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.hint)
+    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.advice)

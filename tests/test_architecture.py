@@ -71,6 +71,7 @@ registry finds them. Then the folders inside the rooms, by the names of the fold
 of these. The files of a folder are not listed; what keeps them in order is that there is no circle."""
 
 LEAVES = {
+    "advice",
     "cached",
     "declared",
     "docstrings",

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.declared import parameters_of
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
@@ -82,9 +83,9 @@ class Pass(ABC):
         """Return whether an optional pass is to run on what became of a model."""
         return True
 
-    def hint_for(self, error: MigrateError, retry: Retry) -> str:
-        """Return the hint of an error that the proof of the result raised, with a way out if this pass finds one."""
-        return error.hint
+    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
+        """Return the advice on an error that the proof of the result raised, with a way out if this pass finds one."""
+        return error.advice
 
     @classmethod
     def cures(cls, error: VerificationFailed) -> bool:

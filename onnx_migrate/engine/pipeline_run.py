@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.obligations import Chain, Link, Obligation, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin
@@ -187,7 +188,7 @@ class PipelineRun:
         try:
             self._run(item)
         except MigrateError as error:
-            self._model, self._before_optional = before.restore(str(error)), None
+            self._model, self._before_optional = before.restore(error.with_hint), None
         else:
             self._before_optional = before
 
@@ -265,7 +266,10 @@ class PipelineRun:
                         if valid
                         else f"pass {item.name!r} says that it leaves {ensured.value}, but {complaint}",
                         code="illegal-result" if valid else "missing-property",
-                        hint="correct the pass" if not own else "please report this bug of onnx-migrate",
+                        hint=Advice(
+                            "please report this bug of onnx-migrate" if own else "correct the pass",
+                            tried=True,
+                        ),
                     )
         kept = self._holding - {ModelProperty.VALID_NODES} if own else set()
         self._holding = kept | item.ensures

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
@@ -136,7 +137,10 @@ class Int32(Pass):
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
             where=step.where,
-            hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
+            hint=(
+                Advice("give --int32 to keep what may overflow", options={"int32": True}),
+                Advice("give --int32=io where callers give int32", options={"int32": "io"}),
+            ),
         )
 
     def _report_written(self, written: Narrowed, log: ChangeLog) -> None:

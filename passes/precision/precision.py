@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import AS_ASKED, Chain, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, make_pass, register_pass
@@ -153,7 +154,10 @@ class Precision(ObligedPass):
             raise CannotMigrate(
                 f"bfloat16 begins with opset {_BFLOAT_BEGINS}, and the model is to have opset {opset}",
                 code="precision-lost",
-                hint=f"give --opset {_BFLOAT_BEGINS} or more, or --precision fp16",
+                hint=(
+                    Advice(f"give --opset {_BFLOAT_BEGINS} or more", options={"opset": _BFLOAT_BEGINS}),
+                    Advice("give --precision fp16", options={"precision": "fp16"}),
+                ),
             )
         if not opset:
             set_onnx_opset(model.proto, max(needed, _BESIDE))

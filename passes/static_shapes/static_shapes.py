@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
@@ -28,6 +29,15 @@ __all__ = ["StaticShapes"]
 
 _SHOWN = 10
 """How many nodes a refusal names."""
+
+
+_PLAIN = Advice(
+    "give --no-control-flow too, which writes such nodes with plain ones", options={"control_flow": False}
+)
+_WAYS_OUT = (
+    Advice("bound the size in the model, as is said of each node"),
+    Advice("--best-effort writes the rest", options={"best_effort": True}),
+)
 
 
 @register_pass
@@ -108,10 +118,7 @@ class StaticShapes(Pass):
             f"sizes depend on data at {count_of(len(found), 'node')}: {'; '.join(texts)}{more}",
             code="open-size",
             where=found[0].where,
-            hint=(
-                "give --no-control-flow too, which writes such nodes with plain ones; or " if written else ""
-            )
-            + "bound the size in the model, as is said of each node; --best-effort writes the rest",
+            hint=(*([_PLAIN] if written else []), *_WAYS_OUT),
         )
 
 
