@@ -73,6 +73,7 @@ class OpenDims(Pass):
     """
 
     name: ClassVar[str] = "open_dims"
+    title: ClassVar[str] = "naming open dims"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""
@@ -137,6 +138,7 @@ class FixDims(ObligedPass):
     """
 
     name: ClassVar[str] = "fix_dims"
+    title: ClassVar[str] = "fixing dims"
     fix: FixedDims = field(default_factory=dict)
     all_dims: bool = False
     """Whether every dim of the inputs must have a size then."""

@@ -33,6 +33,7 @@ class LowerOpset(Pass):
     """
 
     name: ClassVar[str] = "lower_opset"
+    title: ClassVar[str] = "lowering the opset"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opset: int
     nearest: bool = False

@@ -55,6 +55,7 @@ class MigrateOpset(Pass):
     """
 
     name: ClassVar[str] = "migrate_opset"
+    title: ClassVar[str] = "raising the opset"
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )

@@ -41,6 +41,7 @@ class Standard(Pass):
     """
 
     name: ClassVar[str] = "standard"
+    title: ClassVar[str] = "replacing operators of other domains"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     domains: tuple[str, ...] = ()
     """The domains whose nodes are written; all that are known if there are none. With com.microsoft, what ONNX Runtime has of

@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison explanation inspection migration options engine report rewrite
+    __init__   -> batching session comparison explanation inspection conversion migration options engine report rewrite
     cli -> batching comparison explanation inspection compatibility migration report options engine
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
@@ -24,6 +24,7 @@ ARROWS = """
     inspection -> remedies compatibility options engine report files rewrite facts model standard
     session    -> comparison migration files model
     comparison -> engine verify files model
+    conversion -> remedies options engine report files model rewrite
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model

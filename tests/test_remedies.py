@@ -142,12 +142,15 @@ def test_advice_that_works_has_an_example_and_no_mark() -> None:
 @pytest.mark.parametrize(
     ("text", "options", "hint", "change"),
     [
-        ("9 (float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) { y = Upsample (x, s) }", {"opset": 10}, "Resize of opset 11", {"opset": 11}),
-        ("9 (float[4] x) => (float[4] y) { y = Relu (x) }", {"opset": 8, "lower": False}, "leave --no-lower out", {"lower": True}),
+        ("9 (float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) { y = Upsample (x, s) }", {"opset": 10}, "Resize of opset 11",
+         {"opset": 11}),
+        ("9 (float[4] x) => (float[4] y) { y = Relu (x) }", {"opset": 8, "lower": False}, "leave --no-lower out",
+         {"lower": True}),
         ("17 (float[4] x) => (float[4] y) { y = Relu (x) }", {"ir_version": 6}, "--opset 11", {"opset": "11"}),
         ("17 (int64[4] x) => (int64[4] y) { y = Mul (x, x) }", {"int32": "require"}, "give --int32 to", {"int32": True}),
         ("17 (float[4] x) => (int64[1,n] y) { y = NonZero (x) }", {"static": True}, "--best-effort", {"best_effort": True}),
-        ("17 (float[2,4] x) => (float[2,4] y) { y = Relu (x) }", {"fix": "x:3,4"}, "make it dynamic first", {"fix": None, "dynamic": "x:0=N"}),
+        ("17 (float[2,4] x) => (float[2,4] y) { y = Relu (x) }", {"fix": "x:3,4"}, "make it dynamic first",
+         {"fix": None, "dynamic": "x:0=N"}),
     ],
 )  # fmt: skip
 def test_advice_without_a_mark_works(

@@ -44,6 +44,8 @@ class Pass(ABC):
     """One step of a pipeline. Subclasses are frozen dataclasses whose fields are the pass's options."""
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
+    """What the pass does, for people who follow the progress of a call, such as "changing the opset"."""
     requires: ClassVar[frozenset[ModelProperty]] = frozenset()
     """What must hold of the model that the pass is given."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()

@@ -56,6 +56,7 @@ class ControlFlow(Pass):
     """
 
     name: ClassVar[str] = "control_flow"
+    title: ClassVar[str] = "replacing branches and loops by plain nodes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     for_targets: ClassVar[bool] = True
     operators: ClassVar[frozenset[str]] = _PLAIN | RECURRENT

@@ -39,6 +39,7 @@ class DynamicDims(Pass):
     """
 
     name: ClassVar[str] = "dynamic_dims"
+    title: ClassVar[str] = "making dims dynamic"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.DYNAMIC_DIMS})
     dynamic: DynamicAxes = field(default_factory=dict)

@@ -78,6 +78,7 @@ class Int32(Pass):
     """
 
     name: ClassVar[str] = "int32"
+    title: ClassVar[str] = "replacing int64 by int32"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     interface: ClassVar[bool] = False
     """Whether inputs and outputs become int32 too."""
@@ -216,6 +217,7 @@ class Int32Ports(ObligedPass, Int32):
     """Give inputs and outputs of int64 the type int32, behind `int32`, which has left Casts there."""
 
     name: ClassVar[str] = "int32_ports"
+    title: ClassVar[str] = "replacing int64 by int32 at inputs and outputs"
     interface: ClassVar[bool] = True
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:

@@ -56,6 +56,7 @@ class Simplify(Pass):
     """
 
     name: ClassVar[str] = "simplify"
+    title: ClassVar[str] = "simplifying with onnxsim"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.VALID_NODES, ModelProperty.DYNAMIC_DIMS}
     )

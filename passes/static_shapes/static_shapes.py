@@ -51,6 +51,7 @@ class StaticShapes(Pass):
     """
 
     name: ClassVar[str] = "static_shapes"
+    title: ClassVar[str] = "computing fixed shapes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     lenient: bool = False
     """Whether sizes that depend on data are warned of, not refused, and models with open inputs left as they are."""

@@ -126,6 +126,7 @@ class FitForms(Pass):
     """
 
     name: ClassVar[str] = "fit_forms"
+    title: ClassVar[str] = "writing nodes in the form of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     for_targets: ClassVar[bool] = True
     targets: Targets

@@ -46,6 +46,7 @@ class FitOperators(Pass):
     """
 
     name: ClassVar[str] = "fit_operators"
+    title: ClassVar[str] = "replacing operators that the target runtime lacks"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )

@@ -44,6 +44,7 @@ class RuntimeLimits(Pass):
     """
 
     name: ClassVar[str] = "runtime_limits"
+    title: ClassVar[str] = "checking the limits of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     for_targets: ClassVar[bool] = True
     targets: Targets
