@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.obligations import Chain, Link, Obligation, PassResult
-from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin, package_of
 from onnx_migrate.engine.validity import (
     accepted,
     check_result,
@@ -222,6 +222,9 @@ class PipelineRun:
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
         result, obligation = done.model, done.obligation
+        if package := package_of(item):
+            text = f"ran {item.name} of the installed package {package}"
+            self._log.note(item.name, "user-pass", text, subject=item.name)
         self._check_ensured(item, result)
         changed = before.difference(Interface.of(result.proto))
         if changed and not (obligation is not None and obligation.changes_interface):

@@ -159,10 +159,10 @@ def test_a_run_is_counted_as_done_when_the_next_begins(
 ) -> None:
     first, event = told(detail)
 
-    assert (first.detail, str(first)) == ("", "verify")
+    assert (first.detail, str(first)) == ("", "comparing")
     assert (event.stage, event.number, event.stages, event.detail) == ("verify", 2, 2, detail)
     assert (event.done, event.total, event.fraction) == (done, total, fraction)
-    assert str(event) == f"verify: {detail}"
+    assert (event.title, str(event)) == ("comparing", f"comparing: {detail}")
     assert 0 <= first.seconds <= event.seconds
 
 
