@@ -164,12 +164,13 @@ class Precision(ObligedPass):
             set_onnx_opset(model.proto, max(needed, _BESIDE))
         if opset >= needed or not opset or not self.may_raise:
             return model
+        needed_at_least = _BFLOAT_BEGINS if self.kind == "bf16" else 0
         log.note(
             self.name,
             "opset-raised",
             f"the opset is raised from {opset} to {needed}, from which on"
             + (" convolutions and pools take bfloat16" if self.kind == "bf16" else " scales may be float16")
-            + f"; --opset {opset} keeps it",
+            + (f"; --opset {opset} keeps it" if opset >= needed_at_least else ""),
         )
         return make_pass("migrate_opset", opset=needed, newer="keep").run(model, log)
 
