@@ -40,7 +40,7 @@ class Advice:
 
 
 Hint = str | Advice | Sequence[Advice]
-"""What an error is raised with; a bare text is advice without options."""
+"""The form in which an error takes advice; a bare text has no options."""
 
 FIX_DIMS = Advice("fix the dims of the model's inputs with --fix", options={"fix": Chosen.DIMS})
 

@@ -62,22 +62,25 @@ def convert_version(
 ) -> object:
     """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`, up or down.
 
-    A ModelProto gives a ModelProto, and so does a path. An onnx_ir.Model gives an onnx_ir.Model with the same tensor objects.
+    A ModelProto or a path gives a ModelProto. An onnx_ir.Model gives an onnx_ir.Model with the same tensor objects.
     None of these is evaluated unless an adapter needs its values. The argument is not touched, unless `in_place`: then it
     becomes the result, and is returned.
 
-    Opset and IR version change and nothing else: no simplification, no verification. The IR version becomes that with which the
-    opset was released, where it is lower, and going down the oldest that has all that the model needs; "keep" leaves it. The
-    import of a custom domain goes where its last node does. References to external data that was not loaded stay.
+    Opset and IR version change and nothing else: no simplification, no verification. On the way up, the IR version becomes that
+    of the opset's release, if it is lower. On the way down, it becomes the oldest that has all that the model needs. "keep"
+    leaves it. If the last node of a custom domain goes, its import goes too. References to external data that was not loaded
+    stay.
 
     With `report` the call returns a pair: the result, and the `Report` with each node that changed and each note on what
     onnx-migrate assumed.
 
     `timeout` is how many seconds the conversion may take (docs/library.md, "What a timeout covers").
 
-    Raises UsageError for an argument of another type or an opset that there is not; LoadError if an adapter needs a value that
-    was not loaded; CannotMigrate for a node without an equivalent at the target, and where the result needs a newer IR version
-    than is to be kept; MigrateError, code `timed-out`, past the timeout, and then `model` is unchanged.
+    Raises:
+        UsageError: an argument has another type, or there is no such opset.
+        LoadError: an adapter needs a value that was not loaded.
+        CannotMigrate: a node has no equivalent at the target, or the result needs a newer IR version than "keep" allows.
+        MigrateError: the time is over, code `timed-out`; `model` is unchanged.
     """
     opset = _checked(model, target_version, ir_version, in_place=in_place)
     with stoppable(None, timeout):

@@ -93,7 +93,7 @@ class MigrateError(Exception):
 
     @property
     def hint(self) -> str:
-        """What helps, "" if nothing is known; "not tried: " stands before advice that nobody tried on the model."""
+        """The advice as one text, "" without any; "not tried: " stands before advice that nobody tried on the model."""
         return printable(" ".join(advice_text(self.advice).split()))
 
     @property

@@ -245,7 +245,14 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
     advice = advisor.advise(target)
     if advice.standing.rank >= Support.NOT_KNOWN.rank:
         return advice
-    return replace(advice, helps=(*advice.helps, *remedies(advisor, Targets((target,)))))
+    targets = Targets((target,))
+    helps = advice.helps
+    if advice.refusal is not None:
+        options = Options(opset=advisor.opset, runtime=targets, simplify=False)
+        tried = tried_advice(advice.refusal, advisor.model, options)
+        own = advice_text(one for one in tried if "fix" not in one.options)  # which the remedies try
+        helps = (own,) if own else ()
+    return replace(advice, helps=(*helps, *remedies(advisor, targets)))
 
 
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:

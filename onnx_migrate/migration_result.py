@@ -1,4 +1,4 @@
-"""What a migration returns: the report, the original, and the result, which can be saved."""
+"""The value that a migration returns: the report, the original, and the result, which can be saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would help with a refusal: each piece of advice is tried on the model's structure before onnx-migrate prints it."""
+"""Finds advice on a refusal, and tries each piece on the model's structure before onnx-migrate prints it."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _LONG = 128
 def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]:
     """Return what would help with a model that the targets do not take: fixed dims, floats, a later release, a shorter model."""
     model = checker.model
-    found = [_fixed_dims(model, targets), _quantised(model, targets), _cut_off(model, targets)]
+    texts = [_fixed_dims(model, targets), _quantised(model, targets), _cut_off(model, targets)]
     if len(targets) == 1:
-        found.insert(2, _later_release(checker, targets.members[0]))
-    return tuple(item for item in found if item)
+        texts.insert(2, _later_release(checker, targets.members[0]))
+    return tuple(filter(None, texts))
 
 
 def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[Advice, ...]:
     """Return the advice on a refusal of a model: with a mark on what works, and without what does not help.
 
-    Advice without options, and advice for which no time is left, stays as it is.
+    Advice without options does not change, and neither does advice for which no time is left.
     """
     tried: list[Advice] = []
     every = [*error.advice]
@@ -94,6 +94,8 @@ def _failure(model: Model, options: Options) -> MigrateError | None:
         pipeline_of(options).run(model, ChangeLog())
     except MigrateError as failure:
         return failure
+    except (MemoryError, RecursionError) as failure:  # the first refusal says more
+        return MigrateError(f"the trial ended with {type(failure).__name__}", code="out-of-memory")
     return None
 
 
@@ -136,9 +138,9 @@ def _quantised(model: Model, targets: Targets) -> str:
 
 
 def _taken(model: Model, targets: Targets, **options: Any) -> str:
-    """Return that targets take what a migration with these options makes, "" if it is refused.
+    """Return that targets support the result of a migration with these options, "" if the migration ends with an error.
 
-    No more is said than is known where an operator of the result is neither measured nor read.
+    The text promises less if an operator of the result is neither measured nor read.
     """
     log = ChangeLog()
     try:
@@ -150,7 +152,7 @@ def _taken(model: Model, targets: Targets, **options: Any) -> str:
 
 
 def _later_release(checker: CompatibilityChecker, target: Target) -> str:
-    """Return the first later release that takes the model, as it is or after a migration."""
+    """Return the first later release that supports the model, with or without a migration."""
     for item in milestones(target.table):
         if key(item.number) > key(target.number):
             standing = checker.advise(item).standing

@@ -214,6 +214,25 @@ def test_an_inspection_tries_the_advice_on_its_refusal() -> None:
     assert "--fix x:1,1" in refusal.hint
 
 
+def test_the_help_for_a_runtime_marks_what_was_not_tried() -> None:
+    (advice,) = inspect(model(NON_ZERO), runtime="tensorrt==8.4").advice
+
+    assert advice.helps[0].endswith("; not tried: make 'x' an initializer that is not a graph input")
+    assert advice.helps[1:] == ("TensorRT 8.5 takes it as it is",)
+
+
+def test_a_trial_that_takes_too_much_memory_does_not_hide_the_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def exhausted(options: Options) -> None:
+        raise MemoryError
+
+    refusal = CannotMigrate("no equal", hint=Advice("opset 9 works", options={"opset": 9}))
+    monkeypatch.setattr("onnx_migrate.remedies.pipeline_of", exhausted)
+
+    assert tried_advice(refusal, files.load(model(DET)), Options(opset=8)) == ()
+
+
 def test_a_conversion_tries_the_advice_on_its_refusal() -> None:
     with pytest.raises(CannotMigrate) as caught:
         convert_version(model(DET), 10)

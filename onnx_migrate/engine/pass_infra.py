@@ -51,7 +51,7 @@ class Pass(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str] = ""
-    """What the pass does, for people who follow the progress of a call, such as "changing the opset"."""
+    """The pass in words for people who follow the progress of a call, such as "raising the opset"."""
     requires: ClassVar[frozenset[ModelProperty]] = frozenset()
     """What must hold of the model that the pass is given."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
