@@ -51,7 +51,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                     f"{name!r} was given two sizes, {symbols[name]} and {given}", code="other-size"
                 )
             continue
-        port = port_named(name, ports)
+        port = port_named(name, ports, inputs=True)
         if port.shape is not None and isinstance(given, list) and len(given) != len(port.shape):
             raise UsageError(
                 f"{port} is given {count_of(len(given), 'size')}, and has {count_of(len(port.shape), 'axis')}",
