@@ -23,7 +23,7 @@ from onnx_migrate.model.interface import (
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
-from onnx_migrate.process.progress import ProgressListener, Reporter
+from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
@@ -95,7 +95,9 @@ def compare(
         difference = interfaces[0].difference(interfaces[1])
         if difference:
             return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}")
-        reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
+        reporter = Reporter(
+            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
+        )
         reporter.stage("verify")
         settings = Settings(
             input_data,
@@ -276,5 +278,5 @@ def _checked(model: Model, check: Callable[[Model], T]) -> T:
     except InvalidModel as error:
         place = f"{error.where}: " if error.where else ""
         raise InvalidModel(
-            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.hint
+            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.advice
         ) from error

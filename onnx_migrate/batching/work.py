@@ -91,7 +91,7 @@ def refused(job: Job, error: MigrateError) -> Outcome:
     if isinstance(error, InvalidModel):
         kind = INVALID
     report = Failure.of(job.source, error)
-    return Outcome(job.source, job.output, kind, error.code, str(error), report=report)
+    return Outcome(job.source, job.output, kind, error.code, error.with_hint, report=report)
 
 
 def _tried(job: Job, ended: Outcome) -> Outcome:

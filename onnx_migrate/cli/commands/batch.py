@@ -196,5 +196,5 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
 def _refused(error: MigrateError) -> int:
     from onnx_migrate.report.failure import exit_code
 
-    click.echo(f"onnx-migrate: {error.code}: {' '.join(str(error).split())}", err=True)
+    click.echo(f"onnx-migrate: {error.code}: {error.with_hint}", err=True)
     return exit_code(error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from onnx_migrate.advice import untried
 from onnx_migrate.facts.running_cost.estimate import Estimate, estimate
 from onnx_migrate.facts.running_cost.value_estimate import Dims
 from onnx_migrate.model.graphs import fed_inputs
@@ -58,8 +59,8 @@ class Obstacle:
     advice: str
 
     def __str__(self) -> str:
-        """Return both as a sentence."""
-        return f"{self.reason}; {self.advice}"
+        """Return both as a sentence, with the mark of advice that was not tried."""
+        return f"{self.reason}; {untried(self.advice)}"
 
 
 def why_not_run(
