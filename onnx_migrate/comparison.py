@@ -10,6 +10,7 @@ from typing import TypeVar
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.declared import formerly
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel, require_onnxruntime
 from onnx_migrate.messages import first_of
@@ -49,6 +50,7 @@ _SHOWN = 5
 """How many weights a note names."""
 
 
+@formerly(prove_in="run_in")
 def compare(
     original: files.Source,
     other: files.Source,
@@ -64,7 +66,7 @@ def compare(
     memory_limit: int | None = None,
     isolated: bool = True,
     ort_library: Libraries = (),
-    prove_in: str | Sequence[str] = (),
+    run_in: str | Sequence[str] = (),
     progress: ProgressListener | None = None,
     cancel: CancelToken | None = None,
 ) -> Verdict:
@@ -74,7 +76,7 @@ def compare(
     ONNX Runtime runs both without optimisations. With `cast` their floating-point types may differ: every value of a narrow
     type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
     (docs/precision.md). `names` maps names of inputs and outputs of `original` to those of `other`. Where the numbers differ,
-    `Verdict.first_difference` is the first value that does, with its nodes. `prove_in` names further runtimes to run both in, of
+    `Verdict.first_difference` is the first value that does, with its nodes. `run_in` names further runtimes to run both in, of
     which one where `other` does not run right makes them differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
@@ -84,7 +86,7 @@ def compare(
     """
     require_onnxruntime("a comparison", "both models are run in it")
     with stoppable(cancel, timeout), transfers_within(timeout):
-        asked, libraries = asked_for(prove_in), libraries_of(ort_library)
+        asked, libraries = asked_for(run_in), libraries_of(ort_library)
         one, two = _valid(original), _valid(other)
         models = one, _with_names(two, names or {}, one)
         segment, result = Segment(*models, models[1], exact), models[1]
@@ -207,7 +209,7 @@ def _as_mapped(one: Interface, other: Interface) -> str:
     if any(ours.kind != theirs.kind for ours, theirs in pairs):
         return ""
     options = " ".join(
-        f"--map {ours.name}={theirs.name}" for ours, theirs in pairs if ours.name != theirs.name
+        f"--match-name {ours.name}={theirs.name}" for ours, theirs in pairs if ours.name != theirs.name
     )
     return f"; {options} compares them in their order" if options else ""
 

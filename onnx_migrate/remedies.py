@@ -49,8 +49,8 @@ def _fixed_dims(model: Model, targets: Targets) -> str:
         fixed[value.name] = found
     if not fixed:
         return ""
-    taken = _taken(model, targets, fix=fixed)
-    options = " ".join(f"--fix {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
+    taken = _taken(model, targets, fix_shape=fixed)
+    options = " ".join(f"--fix-shape {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
     return f"with fixed dims {taken}, for example with {options}" if taken else ""
 
 
@@ -58,10 +58,10 @@ def _quantised(model: Model, targets: Targets) -> str:
     """Return the option that writes a quantised model in a form that the targets take: pairs, or floats if pairs do not help."""
     if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
         return ""
-    if pairs := _taken(model, targets, quantized="qdq"):
-        return f"as pairs of QuantizeLinear and DequantizeLinear, {pairs}: --quantized qdq"
-    taken = _taken(model, targets, quantized="float")
-    return f"as floats, whose numbers are others, {taken}: --quantized float" if taken else ""
+    if pairs := _taken(model, targets, quantized_form="qdq"):
+        return f"as pairs of QuantizeLinear and DequantizeLinear, {pairs}: --quantized-form qdq"
+    taken = _taken(model, targets, quantized_form="float")
+    return f"as floats, whose numbers are others, {taken}: --quantized-form float" if taken else ""
 
 
 def _taken(model: Model, targets: Targets, **options: Any) -> str:
@@ -99,6 +99,6 @@ def _cut_off(model: Model, targets: Targets) -> str:
         return ""
     nodes = f"the {count_of(found.behind, 'node')} from {found.label!r} ({found.operator}) on"
     return (
-        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} takes it: --cut writes"
+        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} takes it: --split writes"
         " that, and the rest beside it"
     )

@@ -97,7 +97,7 @@ class Cut(ObligedPass):
                     self.name,
                     "cut",
                     f"the rest computes {count_of(both, 'node')} of the first part again; it does not with"
-                    f" --outputs {','.join((*outputs, *more))}",
+                    f" --extract-outputs {','.join((*outputs, *more))}",
                     subject="rest",
                 )
         if model.proto.training_info:

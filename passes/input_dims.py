@@ -244,7 +244,7 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
             named = symbol if symbol not in _EMPTY else ""
             texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
             fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")
-    asked = " ".join(f"--fix {fix}" for fix in dict.fromkeys(fixes))
+    asked = " ".join(f"--fix-shape {fix}" for fix in dict.fromkeys(fixes))
     raise UsageError(
         f"a static model needs a size for {'; '.join(texts)}",
         code="no-size",

@@ -68,6 +68,8 @@ class MigrateOpset(Pass):
     """Whether the IR version stays; else it becomes at least that with which the opset was released."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
+    noted: bool = False
+    """Whether a note says that the model keeps its opset, as its user did not name one."""
 
     def hint_for(self, error: MigrateError, retry: Retry) -> str:
         """Return the hint of an error; of a result that does not load, with the newest opset at which it does."""
@@ -97,6 +99,8 @@ class MigrateOpset(Pass):
         self._check_options()
         self._one_import_each(model.proto, log)
         newest = newest_onnx_opset(model.proto) or None
+        if self.noted and newest is not None:
+            log.note(self.name, "opset-kept", f"the model keeps its opset, {newest}; --opset N changes it")
         target = self._target(newest, model, log)
         last = self._last(target, newest, model.proto)
         for opset in range(target, last):

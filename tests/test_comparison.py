@@ -187,7 +187,7 @@ def test_inputs_and_outputs_of_other_names_are_mapped() -> None:
 
     assert (
         refused.reason
-        == "the inputs were x and became pixel_values; --map x=pixel_values compares them in their order"
+        == "the inputs were x and became pixel_values; --match-name x=pixel_values compares them in their order"
     )
     assert compare(model(), other, names={"x": "pixel_values"}, isolated=False).verified
     with pytest.raises(UsageError, match="no input or output 'pixel'"):

@@ -5,7 +5,7 @@ import onnx
 from onnx_migrate import convert_version, default_pipeline, migrate
 
 migrate("m.onnx", opset=17, runtime=["tract"], dynamic={"x": [0]}, verify="require").save("o")
-migrate(source="m.onnx", passes=[print], cancel=None, pipeline=default_pipeline(fix="N=1"))
+migrate(source="m.onnx", passes=[print], cancel=None, pipeline=default_pipeline(fix_shape="N=1"))
 migrate("m.onnx", opsett=17)  # type: ignore[call-arg]
 migrate("m.onnx", verify="maybe")  # type: ignore[arg-type]
 migrate("m.onnx", 17)  # type: ignore[call-arg]

@@ -164,7 +164,7 @@ class Value:
             self.op.refuse(
                 f"the size of axis {axis} of {self.name!r} must be fixed, and is not known",
                 code="needs-shape",
-                hint="fix the dims of the model's inputs with --fix",
+                hint="fix the dims of the model's inputs with --fix-shape",
             )
         return size
 

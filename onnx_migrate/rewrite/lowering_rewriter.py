@@ -128,7 +128,7 @@ class LoweringRewriter(Rewriter):
                 f"the shape of {value!r} must be fixed below opset {self.version + 1}, and it is"
                 f" {'unknown' if shape is None else list(shape)}",
                 code="needs-shape",
-                hint="fix the dims of the model's inputs with --fix",
+                hint="fix the dims of the model's inputs with --fix-shape",
             )
         return tuple(size for size in shape if size is not None)
 

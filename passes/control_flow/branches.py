@@ -40,8 +40,8 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorP
 
 
 _OPEN = (
-    "fix the dims of the model's inputs with --fix, if they are open; sizes that depend on data, as behind NonZero or"
-    " NonMaxSuppression, stay so: leave that part to your program, with --cut"
+    "fix the dims of the model's inputs with --fix-shape, if they are open; sizes that depend on data, as behind NonZero or"
+    " NonMaxSuppression, stay so: leave that part to your program, with --split"
 )
 _GUARD = "let the model give it values for which it is defined: by a Clip around an index, or a Where around a divisor"
 

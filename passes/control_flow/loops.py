@@ -17,8 +17,8 @@ from .cost import multiplications
 from .evaluate import RANDOM, Env, Evaluator, Held, SequenceOf, handles
 
 _FIX = (
-    "fix the dims of the model's inputs with --fix, or the value of one with --fix-value, if it follows from them; else run the"
-    " body from your program"
+    "fix the dims of the model's inputs with --fix-shape, or the value of one with --fix-value, if it follows from them; else run"
+    " the body from your program"
 )
 
 

@@ -181,7 +181,8 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     shape = x.static
     if shape is None:
         at.refuse(
-            f"the dims of {names[0]!r} are not fixed", hint="fix the dims of the model's inputs with --fix"
+            f"the dims of {names[0]!r} are not fixed",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     if len(shape) != 3 and at.guard is not None:
         raise BranchFails(

@@ -100,7 +100,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         at.refuse(
             f"the lengths of its parts, or the size of axis {axis} of {source!r}, are not known",
             code="sequences",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     parts = part_lengths(lengths, size)
     if parts is None:

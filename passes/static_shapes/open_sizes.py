@@ -57,7 +57,7 @@ def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
 def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
     """Return what bounds the size of a node's output, as far as that follows from its inputs."""
     if not is_onnx(node.domain):
-        return f"onnx infers nothing for the domain {node.domain}; --standard writes what is known of it with ai.onnx"
+        return f"onnx infers nothing for the domain {node.domain}; --to-onnx-ops writes what is known of it with ai.onnx"
     shape = scope.value_type(node.input[0]).shape if node.input and node.input[0] else None
     elements = prod(size or 0 for size in shape) if shape is not None else None
     rule = _BOUNDS.get(node.op_type)

@@ -165,7 +165,7 @@ def _refuse_size(op: Op, value: Value, name: str) -> NoReturn:
         f"the length of the transform must be known below opset 17: it has no {name}, and the shape of {value.name!r} is"
         f" {list(value.shape or ())}",
         code="needs-shape",
-        hint=f"fix the dims of the model's inputs with --fix, or set {name} to a constant",
+        hint=f"fix the dims of the model's inputs with --fix-shape, or set {name} to a constant",
     )
 
 

@@ -265,7 +265,7 @@ def det(op: Op, x: Value) -> Value:
             f"Det does not exist below opset 11, and it is written out for matrices of 1 to {_LARGEST} rows; these have"
             f" {'an unknown number' if size is None else size}",
             code="needs-shape" if size is None else "no-equal",
-            hint="fix the dims of the model's inputs with --fix" if size is None else "",
+            hint="fix the dims of the model's inputs with --fix-shape" if size is None else "",
         )
 
     @cache

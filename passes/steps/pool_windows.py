@@ -176,7 +176,7 @@ def _spatial_lengths(rw: LoweringRewriter, source: str, count: int) -> list[int]
             f"{what} does not exist below opset {rw.version + 1}, and to write it otherwise the lengths of {source!r} must"
             f" be fixed; they are {'unknown' if shape is None else list(shape)}",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     return spatial
 

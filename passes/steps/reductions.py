@@ -241,7 +241,7 @@ def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value
         op.refuse(
             f"the sizes of the axes of {x.name!r} must be fixed",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     if x.numpy_type.kind in "iu":
         op.refuse("the mean of integers has no equal", code="no-equal")

@@ -173,7 +173,7 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.note("its scales are omitted, since sizes are given")
         check_sizes(rw, rw.input(3))
     if coordinates in rw.keep:
-        rw.note(f"{coordinates} is kept (--keep), although the standard removed it with opset 13")
+        rw.note(f"{coordinates} is kept (--keep-resize-mode), although the standard removed it with opset 13")
     elif coordinates == "tf_half_pixel_for_nn":
         if rw.get("mode", "nearest") != "nearest":
             rw.refuse("tf_half_pixel_for_nn is defined for the mode nearest only", code="no-equal")
@@ -202,7 +202,7 @@ def _half_pixel_for_nn(rw: Rewriter, rounding: str, spec: ResizeSpec | None) -> 
             f"tf_half_pixel_for_nn with {rounding} was removed with opset 13, and to replace it {unknown} must be known"
             " before run time",
             code="needs-value" if scales is None else "needs-shape",
-            hint="fix the model's input dims, stay at opset 12, or keep it with --keep tf_half_pixel_for_nn",
+            hint="fix the model's input dims, stay at opset 12, or keep it with --keep-resize-mode tf_half_pixel_for_nn",
         )
     elif copied:
         rw.rename("Identity")

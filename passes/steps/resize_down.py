@@ -283,7 +283,7 @@ def _write_antialiased(op: Op, spec: ResizeSpec) -> None:
         rw.refuse(
             "antialias=1 does not exist below opset 18, and its filter depends on lengths known only at run time",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     dtype = rw.need_dtype(rw.input(0))
     if dtype not in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE):

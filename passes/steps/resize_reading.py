@@ -41,7 +41,7 @@ def read_lowered(rw: LoweringRewriter) -> ResizeSpec:
         rw.refuse(
             f"keep_aspect_ratio_policy is {policy!r}, and below opset 18 the lengths of its input must be known to apply it",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     return _keep_outer_axes(spec)
 

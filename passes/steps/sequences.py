@@ -249,7 +249,7 @@ def _lengths(rw: LoweringRewriter, given: Array, source: str, axis: int) -> list
             rw.refuse(
                 f"the size of axis {axis} of {source!r}, by which the parts are counted, must be known below opset 11",
                 code="needs-shape",
-                hint="fix the dims of the model's inputs with --fix",
+                hint="fix the dims of the model's inputs with --fix-shape",
             )
     lengths = part_lengths(given, size)
     if lengths is None:

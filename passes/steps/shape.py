@@ -41,7 +41,7 @@ def shape(op: Op, x: Value) -> Value:
         op.refuse(
             f"the shape of {x.name!r} is not fixed",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     return op.Constant(value=numpy_helper.from_array(known))
 
@@ -110,7 +110,7 @@ def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
         op.refuse(
             f"more than one length of {output!r} is open",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix",
+            hint="fix the dims of the model's inputs with --fix-shape",
         )
     return x.reshape(*numbers)
 

@@ -71,7 +71,7 @@ class _Form:
     write: Write
     operators: frozenset[str] | None
     refused: bool = False
-    hint: str = "fix the dims of the model's inputs with --fix"
+    hint: str = "fix the dims of the model's inputs with --fix-shape"
     """What helps where it is refused."""
 
     def concerns(self, node: onnx.NodeProto) -> bool:

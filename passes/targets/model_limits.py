@@ -35,7 +35,7 @@ def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
         f"{first.reason}{more}",
         code="target-lacks",
         where=first.where,
-        hint=f"fix the dims of {listed(sorted(fixed))} with --fix" if fixed else "",
+        hint=f"fix the dims of {listed(sorted(fixed))} with --fix-shape" if fixed else "",
     )
 
 

@@ -105,7 +105,7 @@ def migrate(
            with --best-effort, written, and something is left
         2  wrong usage
         3  the numbers differ, or the result does not load; with
-           --verify=require also if it is unverified; with --prove-in
+           --verify=require also if it is unverified; with --run-in
            also if it does not run right in that runtime
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole; files are
@@ -113,7 +113,7 @@ def migrate(
     options = configured(options, model)
     call = Call(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
-        cut=bool(options["cut"]),
+        split=bool(options["split"]),
     )  # fmt: skip
     external: bool = options["save_as_external_data"]
     target = call.target
@@ -121,8 +121,8 @@ def migrate(
         raise click.UsageError(
             "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
         )
-    if target == STREAM and call.cut:
-        raise click.UsageError("--cut writes two models, but stdout takes one; name a file as OUTPUT")
+    if target == STREAM and call.split:
+        raise click.UsageError("--split writes two models, but stdout takes one; name a file as OUTPUT")
     given = arguments(options)
     from onnx_migrate.cli.output.failure import print_remarks
     from onnx_migrate.errors import MigrateError
@@ -275,7 +275,7 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
     with reporting(kept):
         if call.as_json:
             checked: dict[str, Any] = {"would_change": done.changes} if call.check else {}
-            rest = {"rest": call.rest} if call.cut else {}
+            rest = {"rest": call.rest} if call.split else {}
             checked |= {"diff": [json_of(entry) for entry in done.differences]} if call.diff else {}
             text = json.dumps({**report.as_dict(), "output": call.target, **rest, **checked}, indent=2)
             click.echo(text, err=piped)

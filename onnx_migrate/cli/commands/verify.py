@@ -19,12 +19,14 @@ __all__ = ["verify"]
 
 
 def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return what --map says. Raises click.UsageError."""
+    """Return what --match-name says. Raises click.UsageError."""
     pairs = dict[str, str]()
     for text in texts:
         name, equals, other = text.partition("=")
         if not (name and equals and other):
-            raise click.UsageError(f"--map {text}: write NAME=OTHER, as in --map x=pixel_values")
+            raise click.UsageError(
+                f"--match-name {text}: write NAME=OTHER, as in --match-name x=pixel_values"
+            )
         pairs[name] = other
     return pairs
 
@@ -43,7 +45,7 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     " narrow type, rounded after each node, makes of the original.",
 )
 @click.option(
-    "--map", "names", multiple=True, metavar="NAME=OTHER",
+    "--match-name", "names", multiple=True, metavar="NAME=OTHER",
     help="An input or output that is called NAME in ORIGINAL and OTHER in the second model. Repeat it for more.",
 )  # fmt: skip
 @html_option
@@ -56,8 +58,8 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @model_option("seed")
 @model_option("ort_library")
 @model_option(
-    "prove_in", "--in",
-    help="Run both in this runtime too, as --prove-in of a migration does. Repeat it for more. See docs/proving.md.",
+    "run_in",
+    help="Run both in this runtime too, as --run-in of a migration does. Repeat it for more. See docs/proving.md.",
 )  # fmt: skip
 @model_option("timeout", help="Time limit of the comparison; each model from a URL has as much again.")
 @model_option(
@@ -71,7 +73,7 @@ def verify(
     """Run two models on the same inputs and compare every output.
 
     A migration does the same comparison before it writes. Names, types and order of inputs and outputs must
-    be the same too, but for names that --map gives. Where the numbers differ, the first value that does is named, with its
+    be the same too, but for names that --match-name gives. Where the numbers differ, the first value that does is named, with its
     nodes in both models.
 
     \b
@@ -79,7 +81,7 @@ def verify(
         0  they compute the same
         1  it could not be determined
         2  wrong usage
-        3  they differ, or OTHER does not run right in a runtime of --in
+        3  they differ, or OTHER does not run right in a runtime of --run-in
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole
     """

@@ -13,9 +13,10 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cached import cached_property
+from onnx_migrate.cli.options.former_names import current_flags
 from onnx_migrate.declared import declared
 from onnx_migrate.docstrings import docstring
-from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
+from onnx_migrate.options import DIMS, OPERATORS, PARTS, REACH, REWRITING, RUNNING, VERIFICATION, Options
 
 __all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels", "keep_help"]
 
@@ -79,7 +80,7 @@ _GROUPS = (
         },
     ),
     OptionGroup(
-        "Where the results go",
+        "Output",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
             "--html", "--junit", "--annotations", "--json-lines", "--json", "--verbose", "--quiet",
@@ -94,18 +95,27 @@ _GROUPS = (
     ),
     OptionGroup(
         VERIFICATION,
-        ("--exact", "--cast", "--map", ..., "--in", "--prove-in", "--ort-library"),
+        ("--exact", "--cast", "--match-name", ..., "--run-in", "--ort-library"),
         {
             "migrate": "model.onnx out.onnx --verify=require --input-data images.npz",
-            "batch": "batch models --out-dir out --prove-in openvino",
+            "batch": "batch models --out-dir out --run-in openvino",
             "verify": "verify a.onnx b.onnx --input-data images.npz --rtol 1e-3",
         },
     ),
     OptionGroup(
+        OPERATORS,
+        (...,),
+        {
+            "migrate": "model.onnx out.onnx --to-onnx-ops --opset keep",
+            "batch": "batch models --out-dir out --resize-form=sizes",
+        },
+    ),
+    OptionGroup(PARTS, (...,), {"migrate": "model.onnx out.onnx --extract-outputs scores,boxes"}),
+    OptionGroup(
         REWRITING,
         (...,),
         {
-            "migrate": "model.onnx out.onnx --no-simplify --resize-form=sizes",
+            "migrate": "model.onnx out.onnx --no-simplify --skip-pass cleanup",
             "batch": "batch models --out-dir out --pass mypasses:quantise",
         },
     ),
@@ -146,6 +156,7 @@ class Command(click.RichCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Raises click.UsageError, in words that say what may be given."""
+        args = self._with_current_flags(ctx, args)
         self._check_values(ctx, args)
         try:
             return super().parse_args(ctx, args)
@@ -160,6 +171,12 @@ class Command(click.RichCommand):
             if message == said:
                 raise
             raise click.UsageError(message, ctx) from error
+
+    def _with_current_flags(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the arguments with the current flag in place of each former one."""
+        flags = {flag for option in self.get_params(ctx) for flag in option.opts}
+        options = self.before_dashes(args)
+        return [*current_flags(options, flags), *args[len(options) :]]
 
     @staticmethod
     def before_dashes(args: list[str]) -> list[str]:
@@ -190,7 +207,9 @@ _WORDS = {"a valid float range": "a number", "a valid integer range": "a whole n
 """What click calls the values of options, and what readers do."""
 
 
-_FIX = "--fix INPUT:SIZES sets a shape, as in --fix x:1,3,224,224, and --fix NAME=SIZE a dim"
+_FIX = (
+    "--fix-shape INPUT:SIZES sets a shape, as in --fix-shape x:1,3,224,224, and --fix-shape NAME=SIZE a dim"
+)
 _DYNAMIC = "--dynamic INPUT:DIMS makes dims dynamic, as in --dynamic x:N,3,H,W, and --dynamic-batch the first of each input"
 _RENAME = "nothing is renamed; a function of your own can, with --pass MODULE:FUNCTION"
 _EXTERNAL = "--save-as-external-data writes the weights beside the model, which over 2 GB is done anyway"
@@ -207,7 +226,7 @@ _INSTEAD = {
         ("--fp16", "--half", "--float16", "--convert-to-fp16", "--compress-to-fp16", "--dtype", "--bf16", "--data-type"),
         "--precision fp16, or bf16 or fp32, converts what a model computes in"),
     "--keep-io-types": "inputs and outputs keep their types, unless --precision-io is given",
-    **dict.fromkeys(("--int8", "--quantize"), "nothing is quantised; --quantized qdq or float rewrites what is"),
+    **dict.fromkeys(("--int8", "--quantize"), "nothing is quantised; --quantized-form qdq or float rewrites what is"),
     **dict.fromkeys(("--target", "--backend", "--runtime", "--platform", "--deploy-backend"), "it is --for RUNTIME==VERSION"),
     **dict.fromkeys(("--opset-version", "--target-opset-version", "--onnx-opset", "--opversion"), "it is --opset N"),
     **dict.fromkeys(("--external-data", "--save-external-data", "--large-model", "--use-external-data-format"), _EXTERNAL),
@@ -224,7 +243,7 @@ _INSTEAD = {
     **dict.fromkeys(("--ir", "--target-ir"), "it is --ir-version N"),
     **dict.fromkeys(("--input", "--model", "-i"), "MODEL stands by itself, as in onnx-migrate model.onnx out.onnx"),
     **dict.fromkeys(("--overwrite", "--inplace", "-f", "--force"), "--in-place replaces MODEL; any OUTPUT is replaced"),
-    **dict.fromkeys(("--skip-pass", "--disable", "--skip-fusion-patterns"), "--without NAME leaves a pass out"),
+    **dict.fromkeys(("--disable", "--skip-fusion-patterns"), "--skip-pass NAME leaves a pass out"),
     **dict.fromkeys(("--debug", "--log-level"), "--verbose shows every changed node"),
 }  # fmt: skip
 """What an option of another tool is called here, or what there is in its place."""

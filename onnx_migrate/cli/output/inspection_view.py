@@ -135,11 +135,11 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
 
 
 def _foreign(operator: ForeignOperator) -> str:
-    """Return what `--standard` makes of an operator."""
+    """Return what `--to-onnx-ops` makes of an operator."""
     name = f"{operator.domain}.{operator.name}, {count_of(operator.count, 'node')}"
     if operator.written:
         best = f", in the best form from opset {operator.direct} on" if operator.direct else ""
-        return f"{name}: written with ai.onnx by --standard{best}"
+        return f"{name}: written with ai.onnx by --to-onnx-ops{best}"
     return f"{name}: not written with ai.onnx: {operator.reason}" + (
         f" ({operator.hint})" if operator.hint else ""
     )

@@ -59,7 +59,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                 raise UsageError(
                     f"axis {axis} of {port} has the length {old} and cannot become {size}",
                     code="other-size",
-                    hint=f"make it dynamic first, with --dynamic {name}:{axis}=N, and then fix the result with --fix N={size}",
+                    hint=f"make it dynamic first, with --dynamic {name}:{axis}=N, then fix the result with --fix-shape N={size}",
                 )
             if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
                 raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")

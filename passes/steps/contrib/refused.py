@@ -25,7 +25,7 @@ not_written(
     "com.microsoft::DynamicQuantizeLSTM",
     why="it quantises its input and its state anew in every step, which LSTM does not",
     hint="quantise the model without LSTM (op_types_to_quantize of quantize_dynamic), or write it as LSTM of dequantised weights"
-    " with --quantized float",
+    " with --quantized-form float",
 )
 not_written(
     "com.microsoft::PackedAttention com.microsoft::PackedMultiHeadAttention com.microsoft::RemovePadding"

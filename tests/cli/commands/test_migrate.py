@@ -183,7 +183,7 @@ def test_input_data_is_used(cli: Run, folder: Path) -> None:
 
 def test_without_leaves_a_pass_out(cli: Run) -> None:
     ended = cli(
-        "small.onnx", "out.onnx", "--without", "cleanup", "--without", "simplify", "--no-verify", "--json"
+        "small.onnx", "out.onnx", "--skip-pass", "cleanup", "--skip-pass", "simplify", "--no-verify", "--json"
     )
 
     passes = json.loads(ended.out)["passes"]
@@ -311,13 +311,13 @@ def test_with_require_an_unverified_result_is_not_written(cli: Run, folder: Path
 def test_a_result_is_proved_in_another_runtime_before_it_is_written(
     cli: Run, folder: Path, faulty: object
 ) -> None:
-    ended = cli("small.onnx", "out.onnx", "--prove-in", "faulty", "--prove-in", "faulty==2.3")
+    ended = cli("small.onnx", "out.onnx", "--run-in", "faulty", "--run-in", "faulty==2.3")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.count("  Faulty 2.3.4: the result is right") == 2
     proto = onnx.load(folder / "small.onnx")
     proto.doc_string = "REFUSE"
     onnx.save(proto, folder / "small.onnx")
-    ended = cli("small.onnx", "new.onnx", "--prove-in", "faulty", "--json")
+    ended = cli("small.onnx", "new.onnx", "--run-in", "faulty", "--json")
     assert ended.code == 3
     assert json.loads(ended.out)["proved_in"][0]["outcome"] == "refused"
     assert "onnx-migrate: runtime-fails: small.onnx: in Faulty 2.3.4, neither" in ended.err
@@ -325,7 +325,7 @@ def test_a_result_is_proved_in_another_runtime_before_it_is_written(
 
 
 def test_a_runtime_that_is_not_there_ends_the_command_at_once(cli: Run) -> None:
-    ended = cli("no-such-model.onnx", "out.onnx", "--prove-in", "nowhere")
+    ended = cli("no-such-model.onnx", "out.onnx", "--run-in", "nowhere")
     assert ended.code == 2
     assert "nothing can be run in 'nowhere' here" in ended.err
 

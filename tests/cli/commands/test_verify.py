@@ -167,7 +167,7 @@ def test_the_first_value_that_differs_is_named_and_drawn(cli: Run, folder: Path)
         "[act] a = Sigmoid(x)", "[other] b = Tanh(pixels)"
     )
     onnx.save(onnx.parser.parse_model(other.replace("Neg(a)", "Neg(b)")), folder / "two.onnx")
-    ended = cli("verify", "one.onnx", "two.onnx", "--map", "x=pixels", "--html", "page.html")
+    ended = cli("verify", "one.onnx", "two.onnx", "--match-name", "x=pixels", "--html", "page.html")
 
     assert ended.code == 3
     assert (
@@ -176,5 +176,5 @@ def test_the_first_value_that_differs_is_named_and_drawn(cli: Run, folder: Path)
     )
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert {"Sigmoid", "Tanh", "pixels"} <= set(re.findall(r"\w+", page))
-    assert cli("verify", "one.onnx", "two.onnx", "--map", "x").code == 2
-    assert cli("verify", "one.onnx", "two.onnx", "--map", "x=q").code == 2
+    assert cli("verify", "one.onnx", "two.onnx", "--match-name", "x").code == 2
+    assert cli("verify", "one.onnx", "two.onnx", "--match-name", "x=q").code == 2
