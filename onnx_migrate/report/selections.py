@@ -98,7 +98,7 @@ selects(
 )  # fmt: skip
 selects(
     ModelSummary,
-    "opset ir_version opset_imports nodes weight_bytes inputs outputs",
+    "opset ir_version opset_imports nodes weight_bytes parameters inputs outputs",
     opset_imports=_imports,
 )
 selects(Port, "name type=kind shape")

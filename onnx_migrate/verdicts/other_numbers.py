@@ -71,7 +71,8 @@ def statement_on(subject: str, distance: Distance | None, floats: Collection[str
         text = "other numbers, as you asked; how far they are from the original's was not measured"
         return Statement(subject, text, Kind.UNVERIFIED)
     counted = distance.output not in floats and not distance.reshaped
-    deviation = Deviation(distance.output, _share(distance), counted=counted)
+    share = distance.differing if counted and distance.differing else _share(distance)
+    deviation = Deviation(distance.output, share, counted=counted)
     return Statement(subject, f"other numbers, as you asked: {deviation}")
 
 

@@ -240,7 +240,10 @@ def test_an_output_of_another_shape_is_not_off_by_infinity():
 
 
 def test_of_integers_that_differ_a_distance_tells_no_number():
-    assert str(Distance("y", float("inf"), 0.0)) == "elements of output 'y' differ on the verifier's inputs"
+    assert str(Distance("y", float("inf"), 0.0)) == "elements of output 'y' change"
+    assert (
+        str(Distance("y", float("inf"), 0.0, differing=0.071)) == "7.1 % of the elements of output 'y' change"
+    )
 
 
 @pytest.mark.parametrize(

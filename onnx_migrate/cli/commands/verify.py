@@ -66,9 +66,11 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     "memory_limit", help="Memory limit of that process; by default three quarters of the machine's memory."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every output and all inputs that were run.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def verify(
-    original: str, other: str, names: tuple[str, ...], html: str | None, as_json: bool, quiet: bool, **options: Any
+    original: str, other: str, names: tuple[str, ...], html: str | None, as_json: bool, verbose: bool, quiet: bool,
+    **options: Any,
 ) -> int:  # fmt: skip
     """Run two models on the same inputs and compare every output.
 
@@ -114,5 +116,5 @@ def verify(
 
         from onnx_migrate.report.text import print_verdict
 
-        print_verdict(verdict, Console(), original=original, other=other)
+        print_verdict(verdict, Console(), original=original, other=other, everything=verbose)
     return EXIT_CODES[verdict.kind.value]
