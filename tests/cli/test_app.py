@@ -31,7 +31,7 @@ def test_help_shows_commands_exit_codes_and_an_example(process: Run) -> None:
     ended = process("--help")
 
     assert (ended.code, ended.err) == (0, "")
-    assert "onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
+    assert "onnx-migrate model.onnx out.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
     for command in ("migrate", "batch", "inspect", "verify", "explain", "passes"):
         assert command in ended.out
     for code, meaning in enumerate(

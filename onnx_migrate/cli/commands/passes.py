@@ -12,10 +12,7 @@ __all__ = ["passes"]
 
 @click.command(cls=Command)
 def passes() -> None:
-    """List the passes of a migration.
-
-    In the order they run, including those that other packages install.
-    """
+    """List the passes of a migration, in their order. Those of installed packages are in it."""
     from onnx_migrate.engine.pass_infra import UserPass
     from onnx_migrate.options import default_pipeline
 

@@ -95,13 +95,13 @@ def config_option(command: Command) -> Command:
     for option in (
         click.option(
             "--trust-config", is_flag=True, callback=_check_trust, expose_value=False,
-            help="Run the passes, steps, libraries, and runtimes in folders that a configuration file names even if that file "
-            "was found by search.",
+            help="Trust a configuration file that was found by search: run the passes, adapters, libraries and runtimes that it "
+            "names.",
         ),
         click.option(
             "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
-            help="Read options from this file; by default from onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, "
-            "in this folder or the nearest parent that has one. none reads no file.",
+            help="Read options from this file. The default is onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in "
+            "this folder or the nearest parent that has one. Write none to read no file.",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -111,6 +111,9 @@ _NAMED: dict[str, dict[str, Any]] = {
 }
 """What declarations name, by the argument of click.option."""
 
+_OFF = {"simplify": "Do not simplify", "verify": "Do not run or compare the models"}
+"""What the flag --no-NAME of an option does."""
+
 _DECLARED = {item.name: item for item in declared(Options) if item.flags}
 
 
@@ -126,7 +129,7 @@ def model_option(name: str, *names: str, **changes: Any) -> Callable[[F], F]:
 
     def add(command: F) -> F:
         if item.off:
-            same = f"The same as --{name}={item.off}."
+            same = f"{_OFF[name]} (the same as --{name}={item.off})."
             command = click.option(f"--no-{name}", is_flag=True, help=same)(command)
         return click.option(*(names or item.flags), item.parameter, **given)(command)
 

@@ -80,7 +80,7 @@ def test_a_tolerance_is_a_number_that_is_0_or_more(cli: Run, folder: Path, optio
         (("compare", "a", "b"), "did you mean onnx-migrate verify a b?"),
         (
             ("small.onnx", "o.onnx", "17"),
-            "(17): it takes MODEL and OUTPUT; many models go to onnx-migrate batch",
+            "(17): it takes MODEL and OUTPUT. For many models use onnx-migrate batch.",
         ),
         (("verify", "a", "b", "c"), "(c): it takes ORIGINAL and OTHER"),
         (("small.onnx", "a", "-o", "b"), "OUTPUT is given twice, as a and with --output b"),

@@ -24,7 +24,7 @@ def test_operators_of_another_domain_are_written(
 ) -> None:
     onnx.save(parser.parse_model(GELU), folder / "m.onnx")
     files = [str(folder / "m.onnx"), str(folder / "o.onnx")]
-    ended = cli(*(words + files if first else files + words))
+    ended = cli(*(words + files if first else files + words), "-v")
     assert ended.code == 0, ended
     again = "--to-onnx-ops=com.microsoft" if "com.microsoft" in " ".join(words) else "--to-onnx-ops"
     assert f"OUTPUT {again}\n" in ended.out.replace(files[1], "OUTPUT"), ended.out

@@ -154,10 +154,10 @@ def test_a_batch_of_a_list_prints_one_object(
         (("small.onnx", "out.onnx", "--fp16"), "--precision fp16"),
         (("small.onnx", "out.onnx", "--override-input-shape", "x:1"), "--fix-shape INPUT:SIZES"),
         (("small.onnx", "out.onnx", "--no-large-tensor"), "--no-simplify"),
-        (("small.onnx", "out.onnx", "--fold-constants"), "is done anyway"),
+        (("small.onnx", "out.onnx", "--fold-constants"), "happens automatically"),
         (("small.onnx", "out.onnx", "--op-block-list", "Softmax"), "--keep-fp32"),
         (("small.onnx", "out.onnx", "--test-input-shape", "x:1"), "--input-data"),
-        (("batch", "small.onnx", "--rename", "x"), "nothing is renamed"),
+        (("batch", "small.onnx", "--rename", "x"), "onnx-migrate renames nothing"),
     ],
 )
 def test_wrong_usage_is_told(
