@@ -13,6 +13,7 @@ import rich_click as click
 
 from onnx_migrate.cli.options.model_options import codes
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.output.progress import ProgressLine
 
 if TYPE_CHECKING:
     from onnx_migrate.explanation import Answer, ModelVerdict, Unknown
@@ -69,7 +70,8 @@ def explain(text: tuple[str, ...], as_json: bool) -> int:
         answer = ask(asked, shlex.quote(model) if model else "")
         if isinstance(answer, Unknown):
             return _unknown(answer, as_json)
-        verdicts = [ask_model(item, model) for item in answer.errors] if model else []
+        with ProgressLine(as_json, f"inspecting {model}"):
+            verdicts = [ask_model(item, model) for item in answer.errors] if model else []
     except WrongArgument as error:
         return fail(error, "explain", as_json=as_json)
     except LoadError as error:

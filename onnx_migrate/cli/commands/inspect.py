@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.process_limits import limited
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def inspect(
     for model in models:
         try:
             with (
+                ProgressLine(as_json, f"inspecting {model}"),
                 transfers_within(timeout),
                 limited(timeout, bytes_of(options["memory_limit"]), "inspect"),
             ):
