@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 _PRECISIONS = ("float", "float16", "bfloat16")
 
+_NARROW = {onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16"}
+
 _DRAWS = 2
 """How many times inputs are drawn for models of different precision."""
 
@@ -94,8 +96,9 @@ def compare(
         if cast:
             interfaces = [_without_precision(interface) for interface in interfaces]
         difference = interfaces[0].difference(interfaces[1])
+        advice = () if cast else tuple(_on_precision(*models))
         if difference:
-            return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}")
+            return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}", notes=advice)
         reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
         reporter.stage("verify")
         settings = Settings(
@@ -117,6 +120,8 @@ def compare(
             verdict = replace(verdict, kind=Kind.DIFFERS, reason="; ".join([*narrower, agree]))
         if verdict.kind is Kind.VERIFIED:
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
+        if verdict.kind is Kind.DIFFERS:
+            verdict = replace(verdict, notes=(*verdict.notes, *advice))
         if not asked:
             return verdict
         reporter.stage("prove")
@@ -212,6 +217,13 @@ def _as_mapped(one: Interface, other: Interface) -> str:
         f"--match-name {ours.name}={theirs.name}" for ours, theirs in pairs if ours.name != theirs.name
     )
     return f"; {options} compares them in their order" if options else ""
+
+
+def _on_precision(one: Model, other: Model) -> Iterator[str]:
+    """Yield what compares two models of which one alone computes in float16 or bfloat16."""
+    narrow = [model for model in (one, other) if is_narrow(model.proto)]
+    if len(narrow) == 1:
+        yield f"only one of the models computes in {_NARROW[narrowest(narrow[0].proto)]}: --cast allows the error of its rounding"
 
 
 def _without_precision(interface: Interface) -> Interface:

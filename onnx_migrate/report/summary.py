@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from onnx_migrate.messages import count_of, markup_of, size_text
 from onnx_migrate.report.data import INEXACT, ReportData
-from onnx_migrate.report.verdict_text import condition_lines, headline, run_line, sizes_line
+from onnx_migrate.report.verdict_text import (
+    claim_lines,
+    condition_lines,
+    grouped,
+    headline,
+    run_line,
+    sizes_line,
+)
 from onnx_migrate.report.writer import Writer
 from onnx_migrate.rewrite.change_log import Change
 
@@ -20,9 +27,6 @@ _WARNINGS = 4
 
 _LONGEST = 220
 """Characters of a line of text; a longer one is cut, and -v shows it whole."""
-
-_SAME = 3
-"""First words that notes of one kind share."""
 
 _SHOWN_NOTES = (
     "input-dims", "output-dims", "fixed-dims", "fixed-values", "cut", "written-out", "precision", "precision-error",
@@ -95,8 +99,10 @@ def _proof(report: ReportData) -> Iterator[str]:
             yield f"  [bold yellow]condition[/]: {markup_of(text)}"
         if text := sizes_line(report.dynamic):
             yield f"  {markup_of(text)}"
-    if report.verification is not None and (text := run_line(report.verification)):
-        yield f"  {markup_of(text)}"
+    if report.verification is not None:
+        yield from claim_lines(report.verification)
+        if text := run_line(report.verification):
+            yield f"  {markup_of(text)}"
     for proof in report.proved_in:
         yield f"  {markup_of(_cut(f'{proof.runtime}: {proof.text}'))}"
     for known in report.operators_known:
@@ -131,22 +137,15 @@ def grade(members: Sequence[Change]) -> str:
 
 def _warnings(report: ReportData) -> Iterator[str]:
     """Yield the warnings of the passes, and the weak places of the proof."""
+    claimed = report.verification is not None and bool(report.verification.statements)
     for note in report.notes:
-        if note.severity == "warning":
+        if note.severity == "warning" and not (claimed and note.code == "other-numbers"):
             yield f"[yellow]warning[/]: {markup_of(_cut(note.message))}"
     verdict, dynamic = report.verification, report.dynamic
     told = {condition.note for condition in dynamic.conditions} if dynamic else set()
     notes = [*(dynamic.notes if dynamic else ()), *(verdict.notes if verdict else ())]
-    for text, more in _alike(note for note in notes if note not in told):
+    for text, more in grouped(note for note in notes if note not in told):
         yield f"[yellow]note[/]: {markup_of(_cut(text))}{f' ({more} more of this kind)' if more else ''}"
-
-
-def _alike(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield notes, of several that begin with the same words the first, and how many more there are."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for note in notes:
-        found.setdefault(tuple(note.split()[:_SAME]), []).append(note)
-    yield from ((members[0], len(members) - 1) for members in found.values())
 
 
 def _cut(text: str) -> str:

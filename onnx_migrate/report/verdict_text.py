@@ -10,7 +10,9 @@ from onnx_migrate.report.data import AS_DECLARED
 from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Trial, Verdict
 
 __all__ = [
+    "claim_lines",
     "condition_lines",
+    "grouped",
     "headline",
     "output_lines",
     "proof_lines",
@@ -23,6 +25,9 @@ __all__ = [
 
 _COLOURS = {"verified": "green", "unverified": "yellow", "differs": "red"}
 
+_SAME = 3
+"""First words that notes of one kind share."""
+
 _WORST = 5
 """Number of outputs that a short report lists, those that differ most first."""
 
@@ -32,7 +37,7 @@ def headline(verdict: Verdict | None) -> str:
     if verdict is None:
         return "[bold yellow]not verified[/]: verification was turned off"
     kind = verdict.kind.value
-    return f"[bold {_COLOURS[kind]}]{kind}[/]{markup_of(verdict.summary.removeprefix(kind))}"
+    return f"[bold {_COLOURS[kind]}]{kind}[/]{markup_of(verdict.short.removeprefix(kind))}"
 
 
 def run_line(verdict: Verdict) -> str:
@@ -51,13 +56,18 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
     yield from _first_difference(verdict)
     if verdict.verified and verdict.setting:
         yield f"  {markup_of(verdict.setting)}"
-    for statement in () if verdict.verified else verdict.statements:
-        yield f"  {markup_of(str(statement))}"
+    yield from claim_lines(verdict)
     if verdict.statements and verdict.comparisons:
         yield f"  each output, compared with {markup_of(verdict.compared_with)}:"
     yield from output_lines(verdict.comparisons)
     for note in (*map(str, verdict.rounded), *verdict.notes):
         yield f"  {markup_of(note)}"
+
+
+def claim_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield the statements of a verdict, and the models that stood for others in the comparison."""
+    for text in (*map(str, verdict.statements), *verdict.stand_ins):
+        yield f"  {markup_of(text)}"
 
 
 def _first_difference(verdict: Verdict) -> Iterator[str]:
@@ -69,15 +79,25 @@ def _first_difference(verdict: Verdict) -> Iterator[str]:
 def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
     """Yield what a reader needs below the headline: the first value that differs, and the outputs that do."""
     yield from _first_difference(verdict)
+    yield from claim_lines(verdict)
     if setting := run_line(verdict):
         yield f"  {markup_of(setting)}"
     unlike = sorted(
-        (item for item in verdict.comparisons if not item.identical),
+        (item for item in verdict.comparisons if not item.identical and not _told(item, verdict)),
         key=lambda item: (not item.problem, not item.doubt, -item.largest_relative),
     )
     yield from output_lines(unlike[:_WORST], spread=False)
     if len(unlike) > _WORST:
         yield f"  and {count_of(len(unlike) - _WORST, 'more output')} with other bits"
+    for output in sorted(verdict.rounded, key=lambda output: -output.excess)[:_WORST]:
+        yield f"  {markup_of(str(output))}"
+    for text, more in grouped(verdict.notes):
+        yield f"[yellow]note[/]: {markup_of(text)}{f' ({more} more of this kind)' if more else ''}"
+
+
+def _told(item: Comparison, verdict: Verdict) -> bool:
+    """Whether the headline has the problem of an output."""
+    return bool(item.problem) and item.problem in verdict.reason
 
 
 def output_lines(comparisons: Iterable[Comparison], *, spread: bool = True) -> Iterator[str]:
@@ -119,6 +139,14 @@ def _spread(item: Comparison) -> Iterator[str]:
         yield f"    differs {markup_of(str(item.largest_at))}"
     for row in item.histogram.lines() if item.histogram else ():
         yield f"      {row}"
+
+
+def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield notes, of several that begin with the same words the first, and how many more there are."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for note in notes:
+        found.setdefault(tuple(note.split()[:_SAME]), []).append(note)
+    yield from ((members[0], len(members) - 1) for members in found.values())
 
 
 def proof_lines(proofs: Iterable[RuntimeProof]) -> Iterator[str]:

@@ -99,7 +99,7 @@ class LoadFailure:
 
 @dataclass(frozen=True)
 class Statement:
-    """One of the claims of a verdict on a result with other numbers, as in "float16: within the limit that you asked for".
+    """One of the claims of a verdict on a result with other numbers, as in "float16: within the limit".
 
     `subject` is the conversion, or the other numbers that the user asked for. `kind` is whether `text` was shown.
     """
@@ -185,9 +185,23 @@ class Verdict:
         words = {
             "bit-identical": "bit-identical",
             "within-rounding": f"within rounding{shown}",
-            "within-tolerance": f"within the limit that you asked for{shown}",
+            "within-tolerance": f"within {self._limit}{shown}",
         }
         return words.get(replace(self, statements=()).grade, "")
+
+    @property
+    def _limit(self) -> str:
+        """The limit of what differs: the caller's, or for models of different precision that of the narrow type."""
+        types = dict.fromkeys(output.type for output in self.rounded if output.type)
+        return f"the error of {' and '.join(types)} rounding" if types else "the limit that you gave"
+
+    @property
+    def short(self) -> str:
+        """The verdict in a few words; where it has statements, each of them up to its figures."""
+        if self.kind is not Kind.VERIFIED or not self.statements:
+            return self.summary
+        claims = [f"{item.subject} {item.text.partition(':')[0]}" for item in self.statements]
+        return f"{self.kind.value}: {', '.join(claims)}"
 
     @property
     def summary(self) -> str:

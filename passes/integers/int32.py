@@ -216,7 +216,7 @@ class Int32Ports(ObligedPass, Int32):
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Edit `model` in place. Raises as `Int32.run`."""
-        why = f"to inputs and outputs of int32, {AS_ASKED}"
+        why = f"with inputs and outputs of int32, {AS_ASKED}"
         return PassResult(Int32.run(self, model, log), OtherNumbers(self.name, "int32", why, new_types=True))
 
 

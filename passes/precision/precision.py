@@ -134,7 +134,7 @@ class Precision(ObligedPass):
         return OtherNumbers(
             self.name,
             kind,
-            f"to those of {kind}, {why}",
+            f"those of {kind}, {why}",
             new_types=self.interface,
             limited=closeness.largest,
             unmeasured=_doubt(closeness),

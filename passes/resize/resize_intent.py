@@ -66,7 +66,7 @@ class ResizeIntent(ObligedPass):
         """Return for whom the numbers change, as the end of a sentence."""
         if not self.like:
             return AS_ASKED
-        return f"to what {self.like} computes for the original, whatever the file says (--skip-pass {self.name} leaves it)"
+        return f"those that {self.like} computes for the original, not the file (--skip-pass {self.name} keeps the file's)"
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""

@@ -21,7 +21,9 @@ from onnx_migrate.verdicts import (
     FeedNote,
     Histogram,
     Kind,
+    RoundedOutput,
     SizeCondition,
+    Statement,
     Trial,
     Verdict,
 )
@@ -238,5 +240,31 @@ def test_a_short_verdict_lists_the_outputs_that_differ_most() -> None:
     )  # fmt: skip
     lines = told(verdict, everything=False)
     assert lines[2] == "  compared 9 outputs on 1 set of inputs in onnxruntime 1"
-    assert [line.split()[0] for line in lines[3:8]] == ["bad", "y7", "y6", "y5", "y4"]
-    assert lines[8:] == ["  and 3 more outputs with other bits"]
+    assert [line.split()[0] for line in lines[3:8]] == ["y7", "y6", "y5", "y4", "y3"], (
+        "the headline says what is bad"
+    )
+    assert lines[8:] == ["  and 2 more outputs with other bits"]
+
+
+def test_a_verdict_on_other_numbers_is_short_and_has_a_line_for_each_claim() -> None:
+    claims = (
+        Statement("conversion", "bit-identical"),
+        Statement("float16", "within the limit: output 'y' differs by 0.4 %"),
+    )
+    verdict = Verdict(
+        Kind.VERIFIED, evaluator="onnxruntime", statements=claims, stand_ins=("a model stood in",)
+    )
+    lines = told(verdict, everything=False)
+    assert lines[0] == "verified: conversion bit-identical, float16 within the limit"
+    assert lines[2:5] == [
+        "  conversion: bit-identical", "  float16: within the limit: output 'y' differs by 0.4 %", "  a model stood in",
+    ]  # fmt: skip
+
+
+def test_the_limit_of_a_verdict_is_named_only_where_the_user_gave_it() -> None:
+    near = comparison(problem="", largest_relative=0.004)
+    given = Verdict(Kind.VERIFIED, evaluator="onnxruntime", comparisons=(near,), given_tolerance=True)
+    assert told(given)[0].startswith("verified: within the limit that you gave (")
+    by_type = replace(given, rounded=(RoundedOutput("y", 0.004, 0.005, type="float16"),))
+    assert told(by_type)[0].startswith("verified: within the error of float16 rounding (")
+    assert told(replace(given, given_tolerance=False))[0].startswith("verified: within rounding (")

@@ -38,18 +38,14 @@ def test_the_summary_says_whether_every_bit_is_the_same():
         "verified: within rounding (largest difference 1e-06 of the largest value)"
     )
     allowed = Verdict(Kind.VERIFIED, comparisons=(NEAR,), given_tolerance=True)
-    assert allowed.summary.startswith(
-        "verified: within the limit that you asked for (largest difference 1e-06"
-    )
+    assert allowed.summary.startswith("verified: within the limit that you gave (largest difference 1e-06")
     zeros = Verdict(Kind.VERIFIED, comparisons=(replace(SAME, differing=2),))
     assert zeros.summary == "verified: within rounding (only the signs of zeros differ)"
     assert Verdict(Kind.DIFFERS, "output 'y'").summary == "differs: output 'y'"
 
 
 def test_a_result_with_other_numbers_has_all_statements_in_its_summary_and_never_one_word_for_them():
-    other = Statement(
-        "float16", "within the limit that you asked for: output 'y' does not differ (limit 0.5 %)"
-    )
+    other = Statement("float16", "within the limit: output 'y' does not differ (limit 0.5 %)")
     verdict = Verdict(Kind.VERIFIED, comparisons=(SAME,), statements=(CONVERTED, other))
     assert verdict.summary == f"verified: conversion: bit-identical; {other}"
     assert verdict.agreement == "bit-identical", "what the rows compare"

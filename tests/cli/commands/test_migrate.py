@@ -223,7 +223,7 @@ def test_resize_intent_reports_that_the_numbers_change(cli: Run) -> None:
     ended = cli(fixture, "out.onnx", "--resize-intent", "--no-simplify")
     assert ended.code == 0
     assert "(equal under an assumption): PyTorch's linear interpolation is half_pixel" in ended.out
-    assert "warning: resize_intent changed what the model computes" in ended.out
+    assert "resize intent: other numbers, as you asked" in ended.out
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_the_tolerance_decides(cli: Run, folder: Path) -> None:
 
     allowed = cli("verify", "small.onnx", other, "--rtol", "0.1")
     assert allowed.code == 0
-    assert "verified: within the limit that you asked for (largest difference" in allowed.out
+    assert "verified: within the limit that you gave (largest difference" in allowed.out
     assert cli("verify", "small.onnx", other, "--rtol", "0.1", "--atol", "0.1").code == 0
     assert cli("verify", "small.onnx", other, "--rtol", "0.001").code == 3
 
