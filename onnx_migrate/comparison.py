@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 _PRECISIONS = ("float", "float16", "bfloat16")
 
-_NARROW = {onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16"}
+_NARROW: dict[int, str] = {onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16"}
 
 _DRAWS = 2
 """How many times inputs are drawn for models of different precision."""

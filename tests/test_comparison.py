@@ -203,8 +203,8 @@ def test_an_inner_value_of_a_mapped_name_is_another() -> None:
 
 
 HALF = """<ir_version: 8, opset_import: ["": 17]> g (float16[2] x) => (float16[2] y) { y = Relu(x) }"""
-INSIDE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) <float16[1] w = {3.1}> {
-    h = Cast <to = 10> (x) r = Mul (h, w) y = Cast <to = 1> (r) }"""
+INSIDE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {
+    w = Constant <value = float16[1] {16947}> () h = Cast <to = 10> (x) r = Mul (h, w) y = Cast <to = 1> (r) }"""
 TIMES = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) <float[1] w = {3.1}> { y = Mul(x, w) }"""
 
 

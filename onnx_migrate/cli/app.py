@@ -77,7 +77,7 @@ class _DefaultsToMigrate(click.RichGroup):
             )
         )  # fmt: skip
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+    def get_help_option(self, ctx: Any) -> click.Option | None:
         """Return the option `--help`."""
         return long_help(super().get_help_option(ctx))
 

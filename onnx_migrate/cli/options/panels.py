@@ -165,7 +165,7 @@ class Command(click.RichCommand):
         keep_help(self)
         self.params.append(short_help_option())
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+    def get_help_option(self, ctx: Any) -> click.Option | None:
         """Return the option `--help`, which shows all options."""
         return long_help(super().get_help_option(ctx))
 

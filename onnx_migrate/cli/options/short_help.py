@@ -12,8 +12,6 @@ from typing import Any
 
 import rich_click as click
 
-from onnx_migrate.docstrings import docstring
-
 __all__ = ["MOST", "SHORT_HELPS", "ShortHelp", "short_help_lines", "short_help_option"]
 
 MOST = 12
@@ -81,7 +79,7 @@ def short_help_lines(context: click.Context) -> Iterator[str]:
     short = SHORT_HELPS.get(str(command.name), ShortHelp(""))
     usage = " ".join(command.collect_usage_pieces(context))
     yield from (f"Usage: {context.command_path} {usage}", "")
-    first = inspect.cleandoc(command.help or docstring(command.callback)).partition("\n\n")[0]
+    first = inspect.cleandoc(command.help or "").partition("\n\n")[0]
     yield from textwrap.wrap(" ".join(first.split()), width)
     if short.example:
         yield from ("", click.style("Example:", bold=True), f"  onnx-migrate {short.example}")
