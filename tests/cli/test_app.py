@@ -35,7 +35,13 @@ def test_help_shows_commands_exit_codes_and_an_example(process: Run) -> None:
     for command in ("migrate", "batch", "inspect", "verify", "explain", "passes"):
         assert command in ended.out
     for code, meaning in enumerate(
-        ("done", "refused or failed", "wrong usage", "the numbers differ", "not a readable")
+        (
+            "done",
+            "the model cannot be converted",
+            "wrong usage",
+            "the numbers differ",
+            "the file is not an ONNX model",
+        )
     ):
         assert f"{code}  {meaning}" in ended.out
 
