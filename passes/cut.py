@@ -104,7 +104,7 @@ class Cut(ObligedPass):
             log.note(
                 self.name,
                 "cut",
-                "training information was left out, as it is of the whole model",
+                "training information was removed, because it describes the whole model",
                 severity="warning",
             )
         return PassResult(first, Part(rest))

@@ -95,7 +95,7 @@ class OpenDims(Pass):
             log.note(
                 self.name,
                 "open-dims",
-                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, as these lengths are not known",
+                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, because these lengths are unknown",
                 subject=value.name,
             )
 

@@ -105,7 +105,7 @@ class LowerOpset(Pass):
         log.note(
             self.name,
             "not-lowered",
-            f"opset {opset} cannot be reached, so the model has opset {reached}: {refusal}",
+            f"opset {opset} cannot be reached, so the result has opset {reached}: {refusal}",
             subject=refusal.where.node if refusal.where else "",
             severity="warning",
         )

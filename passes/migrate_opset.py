@@ -148,7 +148,7 @@ class MigrateOpset(Pass):
             log.note(
                 self.name,
                 "overridable",
-                "some initializers are listed as inputs and others are not, so those stay listed: callers can override them",
+                "some initializers are also inputs and stay so, because callers can override them",
             )
         elif self.unlist and ir_version >= 4:
             gone = unlist_initializers(proto.graph)
@@ -198,8 +198,8 @@ class MigrateOpset(Pass):
                     log.note(
                         self.name,
                         "ambiguous-opset",
-                        f"{text}, by which {node_label(unlike)!r} ({unlike.op_type}) differs; the last one, {found[-1]},"
-                        " was taken, as ONNX Runtime does",
+                        f"{text}, and {node_label(unlike)!r} ({unlike.op_type}) differs between them; like ONNX Runtime, we use"
+                        f" the last one, {found[-1]}",
                         subject=node_label(unlike),
                         severity="warning",
                     )

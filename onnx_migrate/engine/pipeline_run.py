@@ -50,7 +50,7 @@ class _BeforeOptional:
         self.trial.log.note(
             self.name,
             "left-out",
-            f"{self.name} was left out, and the model is as it was before it: {reason}",
+            f"skipped {self.name}, so it changed nothing: {reason}",
             severity="warning",
         )
         return self.model

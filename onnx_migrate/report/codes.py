@@ -142,7 +142,7 @@ CODES = {
     "converted-resize": "A Resize was written by onnx's version converter, which lost the asymmetric coordinates of the older Resize or Upsample, so that it computes something else than the original model did. --resize-intent restores them.",
     "dead-nodes": "Nodes that no output depends on were removed.",
     "dead-weights": "Initializers that no node reads were removed.",
-    "flow": "Where a dynamic dim occurs: the axes of inputs and outputs that have its name, axes of outputs that are computed from it, and how many nodes have an output whose shape changes with it.",
+    "flow": "Where a dynamic dim occurs: the axes of inputs and outputs that have its name, and axes of outputs that are computed from it.",
     "inference-limit": "onnx's shape inference took too much time or memory, or crashed, and was ended. It runs in a process of its own, so nothing else was lost: the migration went on with fewer known types and shapes, and simplification, which infers in the same way, was left out. The result is verified as always.",
     "input-dims": "Dims of an input were made dynamic, as asked for with --dynamic or --dynamic-batch.",
     "annotations": "Metadata, quantization annotations, device configurations, or types of inner values of functions were removed, because the IR version asked for does not have them. They are told to tools: no number depends on them.",

@@ -157,7 +157,7 @@ class DynamicDims(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"removed {dropped} recorded shapes of inner values, which hold the old sizes",
+                f"removed {dropped} declared shapes of inner values that have the old sizes",
             )
         if plan.frozen_sizes:
             from .repair import repair

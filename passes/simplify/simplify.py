@@ -193,7 +193,7 @@ class Simplify(Pass):
             log.note(
                 self.name,
                 "not-folded",
-                f"nodes that compute with weight {first!r}{more} were not folded: onnxsim is given at most"
+                f"nodes that compute with weight {first!r}{more} were not folded: we give onnxsim at most"
                 f" {self.values_limit:,} bytes of weights, as it needs five times their memory",
                 subject=first,
             )

@@ -74,7 +74,7 @@ def not_executed(
     ran = {body for value, body in flags if any(np.any(run[value]) for run in runs)}
     idle = [body for _, body in flags if body not in ran and (body.around is None or body.around in ran)]
     for body in idle[:_MOST]:
-        yield f"no input runs {body.what}: what it computes was not compared; give inputs that run it with --input-data"
+        yield f"no input runs {body.what}, so its numbers were not compared; --input-data can give inputs that run it"
     if idle[_MOST:]:
         yield f"no input runs {len(idle) - _MOST} more branches or bodies of loops"
 
