@@ -50,7 +50,7 @@ VERIFICATION, RUNNING = "Verification", "Limits and configuration"
 
 
 _KEEPING_OPSET = (
-    "ir_version", "dynamic", "dynamic_batch", "fix_shape", "fix_values", "static", "precision", "int32", "to_onnx_ops",
+    "ir_version", "dynamic", "dynamic_batch", "fix_shape", "fix_values", "precision", "int32", "to_onnx_ops",
     "extract_outputs", "extract_inputs",
 )  # fmt: skip
 """Options that keep the model's opset unless the caller names one: who asks for a batch did not ask for another opset."""
@@ -383,7 +383,8 @@ class Options:
         """Whether each model keeps its opset: the caller named no opset and no runtime, and asks for another change."""
         defaults = {item.name: item.default for item in declared(Options)}
         asked = (name for name in _KEEPING_OPSET if getattr(self, name) != defaults[name])
-        return self.opset is None and self.runtime is None and any(asked)
+        # With `static` a newer opset helps: onnx infers no shapes of some outputs in their older versions, as of Dropout-7.
+        return self.opset is None and self.runtime is None and not self.static and any(asked)
 
     @property
     def limits(self) -> Limits:

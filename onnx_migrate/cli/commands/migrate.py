@@ -292,6 +292,11 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
 
             from onnx_migrate.report.text import print_report
 
+            if call.check:
+                click.echo(
+                    "the model would change" if done.changes else "the model would not change", err=piped
+                )
+
             print_report(report, Console(stderr=piped), target=call.target or "", everything=call.verbose)
         sys.stdout.flush()
 

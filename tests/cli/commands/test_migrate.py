@@ -109,6 +109,14 @@ def test_verbose_shows_every_node(cli: Run, folder: Path) -> None:
     assert all(f"softmax_{index}" in whole for index in range(9))
 
 
+def test_a_check_says_first_whether_the_model_would_change(cli: Run) -> None:
+    ended = cli("small.onnx", "--check", *FAST)
+    assert (ended.code, ended.out.splitlines()[0]) == (1, "the model would change")
+    assert cli("small.onnx", "out.onnx", *FAST).code == 0
+    ended = cli("out.onnx", "--check", *FAST)
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "the model would not change")
+
+
 def test_the_report_as_json(process: Run) -> None:
     ended = process(
         "small.onnx", "out.onnx", "--json", "--no-simplify", "--dynamic", "x:N,3,H,W", "--opset", "17"
