@@ -42,7 +42,7 @@ class Advice:
 Hint = str | Advice | Sequence[Advice]
 """The form in which an error takes advice; a bare text has no options."""
 
-FIX_DIMS = Advice("fix the dims of the model's inputs with --fix", options={"fix": Chosen.DIMS})
+FIX_DIMS = Advice("fix the dims of the model's inputs with --fix-shape", options={"fix_shape": Chosen.DIMS})
 
 
 def advice_of(hint: Hint, *, tried: bool) -> tuple[Advice, ...]:

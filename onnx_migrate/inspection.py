@@ -83,7 +83,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class ForeignOperator:
-    """An operator of another domain, the number of its nodes, and whether `--standard` writes it with ai.onnx.
+    """An operator of another domain, the number of its nodes, and whether `--to-onnx-ops` writes it with ai.onnx.
 
     `direct` is the opset from which on what is written is in its best form, None where that is so at all. `reason` says why it is
     not written, and `hint` what would help.

@@ -75,16 +75,16 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
         LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
         CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
         VerificationFailed: the numbers differ, the result does not load in ONNX Runtime where the original does, or it
-            could not be verified with verify="require", or a runtime of `prove_in` does not run it right. PassError: a
+            could not be verified with verify="require", or a runtime of `run_in` does not run it right. PassError: a
             pass failed. Cancelled: `cancel` was set. All are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
-        if options.cut and options.runtime is not None and not options.outputs:
+        if options.split and options.runtime is not None and not options.extract_outputs:
             source = source if isinstance(source, Model) else files.load(source)
             from onnx_migrate.splitting import split_for
 
             found = split_for(source, options)
-            options = replace(options, outputs=found.outputs, cut=bool(found.outputs))
+            options = replace(options, extract_outputs=found.outputs, split=bool(found.outputs))
         return _Run(options).of(source)
 
 
@@ -95,11 +95,11 @@ class _Run:
         self.policy = policy_of(options.verify)
         if self.policy != "off":
             require_onnxruntime("the verification", "or leave it out: --verify=off")
-        self.asked = asked_for(options.prove_in)
+        self.asked = asked_for(options.run_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
         self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
-        self.strict = options.strict
+        self.strict = options.require_valid
         # A process for the verification is started while the passes run, unless it may take no run at all.
         self.ready = options.isolated and self.policy != "off" and options.ir_version is None
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]

@@ -69,12 +69,12 @@ def _outcome(advice: Advice, error: MigrateError, model: Model, options: Options
     """Return the advice after a migration that follows it; None if that ends with the same refusal."""
     changes, example = dict(advice.options), ""
     if Chosen.DIMS in changes.values():
-        if options.fix or options.dynamic or options.dynamic_batch:
+        if options.fix_shape or options.dynamic or options.dynamic_batch:
             return advice  # the sizes of other dims are the user's to choose
-        changes["fix"] = _example_dims(model)
-        if not changes["fix"]:
+        changes["fix_shape"] = _example_dims(model)
+        if not changes["fix_shape"]:
             return None
-        example = _fix_options(changes["fix"])
+        example = _fix_options(changes["fix_shape"])
     if options.pipeline is not None or "precision" in changes or error.code == "precision-lost":
         return advice  # other passes ignore the options; a search for float32 nodes takes as long as the call
     failure = _failure(model, replace(options, **_ASIDE, **changes))
@@ -102,12 +102,12 @@ def _failure(model: Model, options: Options) -> MigrateError | None:
 def _fixed_dims(model: Model, targets: Targets) -> str:
     """Return the options that fix all dims of the inputs, if the targets take the model then."""
     fixed = _example_dims(model)
-    taken = _taken(model, targets, fix=fixed) if fixed else ""
+    taken = _taken(model, targets, fix_shape=fixed) if fixed else ""
     return f"with fixed dims {taken}, for example with {_fix_options(fixed)}" if taken else ""
 
 
 def _fix_options(fixed: dict[str, list[int]]) -> str:
-    return " ".join(f"--fix {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
+    return " ".join(f"--fix-shape {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
 
 
 def _example_dims(model: Model) -> dict[str, list[int]]:
@@ -131,10 +131,10 @@ def _quantised(model: Model, targets: Targets) -> str:
     """Return the option that writes a quantised model in a form that the targets take: pairs, or floats if pairs do not help."""
     if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
         return ""
-    if pairs := _taken(model, targets, quantized="qdq"):
-        return f"as pairs of QuantizeLinear and DequantizeLinear, {pairs}: --quantized qdq"
-    taken = _taken(model, targets, quantized="float")
-    return f"as floats, whose numbers are others, {taken}: --quantized float" if taken else ""
+    if pairs := _taken(model, targets, quantized_form="qdq"):
+        return f"as pairs of QuantizeLinear and DequantizeLinear, {pairs}: --quantized-form qdq"
+    taken = _taken(model, targets, quantized_form="float")
+    return f"as floats, whose numbers are others, {taken}: --quantized-form float" if taken else ""
 
 
 def _taken(model: Model, targets: Targets, **options: Any) -> str:
@@ -172,6 +172,6 @@ def _cut_off(model: Model, targets: Targets) -> str:
         return ""
     nodes = f"the {count_of(found.behind, 'node')} from {found.label!r} ({found.operator}) on"
     return (
-        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} takes it: --cut writes"
+        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} takes it: --split writes"
         " that, and the rest beside it"
     )

@@ -141,7 +141,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"removed {dropped} entries of value_info of {path} that are repeated, have no type, or name no inner value",
+                f"removed {count_of(dropped, 'declared shape')} of {path}: repeated, without a type, or of no inner value",
                 subject=path,
             )
 

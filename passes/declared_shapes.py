@@ -99,7 +99,7 @@ class DeclaredShapes(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"removed {len(idle)} recorded shapes of inner values, which contradict the graph",
+                f"removed {len(idle)} declared shapes of inner values that contradict the graph",
             )
         return model
 

@@ -105,7 +105,7 @@ class OpenDims(Pass):
             log.note(
                 self.name,
                 "open-dims",
-                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, as these lengths are not known",
+                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, because these lengths are unknown",
                 subject=value.name,
             )
         return own
@@ -256,7 +256,7 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
             named = symbol if symbol not in _EMPTY else ""
             texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
             fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")
-    asked = " ".join(f"--fix {fix}" for fix in dict.fromkeys(fixes))
+    asked = " ".join(f"--fix-shape {fix}" for fix in dict.fromkeys(fixes))
     raise UsageError(
         f"a static model needs a size for {'; '.join(texts)}",
         code="no-size",

@@ -70,6 +70,8 @@ class MigrateOpset(Pass):
     """Whether the IR version stays; else it becomes at least that with which the opset was released."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
+    noted: bool = False
+    """Whether a note says that the model keeps its opset, as its user did not name one."""
 
     def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
         """Return the advice on an error; on a result that does not load, with the newest opset at which it does."""
@@ -100,6 +102,8 @@ class MigrateOpset(Pass):
         self._check_options()
         self._one_import_each(model.proto, log)
         newest = newest_onnx_opset(model.proto) or None
+        if self.noted and newest is not None:
+            log.note(self.name, "opset-kept", f"the model keeps its opset, {newest}; --opset N changes it")
         target = self._target(newest, model, log)
         last = self._last(target, newest, model.proto)
         for opset in range(target, last):
@@ -147,7 +151,7 @@ class MigrateOpset(Pass):
             log.note(
                 self.name,
                 "overridable",
-                "some initializers are listed as inputs and others are not, so those stay listed: callers can override them",
+                "some initializers are also inputs and stay so, because callers can override them",
             )
         elif self.unlist and ir_version >= 4:
             gone = unlist_initializers(proto.graph)
@@ -197,8 +201,8 @@ class MigrateOpset(Pass):
                     log.note(
                         self.name,
                         "ambiguous-opset",
-                        f"{text}, by which {node_label(unlike)!r} ({unlike.op_type}) differs; the last one, {found[-1]},"
-                        " was taken, as ONNX Runtime does",
+                        f"{text}, and {node_label(unlike)!r} ({unlike.op_type}) differs between them; like ONNX Runtime, we use"
+                        f" the last one, {found[-1]}",
                         subject=node_label(unlike),
                         severity="warning",
                     )

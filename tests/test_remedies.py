@@ -50,15 +50,16 @@ def test_a_remedy_is_no_promise_where_operators_are_not_known() -> None:
     (text,) = helped(OPEN, targets_of("[[release]]\nstatic = true"))
 
     assert (
-        text == "with fixed dims nothing known keeps it from chip, for example with --fix images:1,3,320,320"
+        text
+        == "with fixed dims nothing known keeps it from chip, for example with --fix-shape images:1,3,320,320"
     )
 
 
 def test_dims_are_fixed_by_options_that_work() -> None:
     (text,) = helped(OPEN, STATIC)
 
-    assert text == "with fixed dims chip takes it, for example with --fix images:1,3,320,320"
-    _, option, value = text.partition("--fix ")
+    assert text == "with fixed dims chip takes it, for example with --fix-shape images:1,3,320,320"
+    _, option, value = text.partition("--fix-shape ")
     assert option
     migrate(model(OPEN), runtime=STATIC, fix=shlex.split(value), verify=False)
 
@@ -67,14 +68,14 @@ def test_dims_of_one_name_are_fixed_alike() -> None:
     text = "17 (float[N,L] x, float[N,L] z) => (float[N,L] y) { y = Mul (x, z) }"
 
     assert helped(text, STATIC) == (
-        "with fixed dims chip takes it, for example with --fix x:1,128 --fix z:1,128",
+        "with fixed dims chip takes it, for example with --fix-shape x:1,128 --fix-shape z:1,128",
     )
 
 
 def test_fixed_dims_that_do_not_help_are_not_said() -> None:
     text = OPEN.replace("Mul (a, images)", "Asin (a)")
 
-    assert not any("--fix" in item for item in helped(text, STATIC))
+    assert not any("--fix-shape" in item for item in helped(text, STATIC))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -88,7 +89,9 @@ def test_a_quantised_model_is_taken_as_floats(dtype: str) -> None:
         return
     with pytest.raises(CannotMigrate) as caught:
         migrate(source, runtime=targets, verify=False)
-    assert "as floats, whose numbers are others, MNN 3.6.1 takes it: --quantized float" in caught.value.hint
+    assert (
+        "as floats, whose numbers are others, MNN 3.6.1 takes it: --quantized-form float" in caught.value.hint
+    )
     assert migrate(source, runtime=targets, quantized="float").report.verified
 
 
@@ -98,7 +101,7 @@ def test_the_nodes_at_the_end_that_could_be_cut_off_are_named() -> None:
 
     assert found == (
         "without the 2 nodes from 'nms' (NonMaxSuppression) on at the end, with 't', 'scores' and 'z' as outputs, chip takes it:"
-        " --cut writes that, and the rest beside it"
+        " --split writes that, and the rest beside it"
     )
 
 
@@ -116,7 +119,7 @@ def test_the_nearest_release_is_named_where_the_answer_is_no(release: str, helps
 def test_a_refused_migration_says_what_would_help() -> None:
     with pytest.raises(CannotMigrate) as error:
         migrate(model(OPEN), runtime=STATIC)
-    assert error.value.hint.endswith("--fix images:1,3,320,320")
+    assert error.value.hint.endswith("--fix-shape images:1,3,320,320")
 
     with pytest.raises(CannotMigrate) as error:
         migrate(model(NON_ZERO), runtime=resolve("tensorrt==8.4"))
@@ -267,11 +270,15 @@ QUANTISED = """17 (uint8[4] x) => (uint8[4] y) <float s = {0.1}, uint8 z = {3}> 
     d = DequantizeLinear (x, s, z) r = Relu (d) y = QuantizeLinear (r, s, z) }"""
 
 
-@pytest.mark.parametrize(("pairs", "option"), [(True, "--quantized qdq"), (False, "--quantized float")])
+@pytest.mark.parametrize(
+    ("pairs", "option"), [(True, "--quantized-form qdq"), (False, "--quantized-form float")]
+)
 def test_pairs_come_before_floats_as_they_keep_the_numbers(monkeypatch, pairs, option) -> None:
     from onnx_migrate import remedies as module
 
     taken = {"qdq": "chip takes it" if pairs else "", "float": "chip takes it"}
-    monkeypatch.setattr(module, "_taken", lambda *_, quantized="", **__: taken.get(quantized, ""))
+    monkeypatch.setattr(module, "_taken", lambda *_, quantized_form="", **__: taken.get(quantized_form, ""))
     assert any(text.endswith(option) for text in helped(QUANTISED, PLAIN))
-    assert not any("--quantized" in text and not text.endswith(option) for text in helped(QUANTISED, PLAIN))
+    assert not any(
+        "--quantized-form" in text and not text.endswith(option) for text in helped(QUANTISED, PLAIN)
+    )

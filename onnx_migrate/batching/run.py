@@ -16,7 +16,7 @@ from onnx_migrate.batching.executors import Submitter, submitting
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
-from onnx_migrate.declared import check_names, declared
+from onnx_migrate.declared import check_names, current_names, declared
 from onnx_migrate.errors import Cancelled, UsageError, require_onnxruntime
 from onnx_migrate.files import check_target
 from onnx_migrate.options import Options, policy_of
@@ -92,6 +92,7 @@ def batch(
     Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, TypeError for an argument that
     `migrate` does not have, and whatever `watcher` raises; the workers are ended first.
     """
+    arguments = current_names(Options, arguments)
     check_names("batch", arguments, [item.name for item in declared(Options)])
     folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
@@ -106,7 +107,11 @@ def batch(
     arguments |= {"timeout": timeout, "memory_limit": memory_limit}
     planned = []
     for source, target in pairs:
-        own = {**arguments, "external": external, **(arguments_of(source) if arguments_of else {})}
+        own = {
+            **arguments,
+            "external": external,
+            **(current_names(Options, arguments_of(source)) if arguments_of else {}),
+        }
         beside, flags = bool(own.pop("external")), tuple(own.pop("flags", ()))
         known = journal.records.get(os.path.relpath(target, folder)) if journal else None
         planned.append(Job(source, target, own, beside, known=known, flags=flags))

@@ -20,6 +20,7 @@ from onnx_migrate.batching.job import (
     Outcome,
 )
 from onnx_migrate.batching.journal import content, key, whole, written
+from onnx_migrate.declared import current_names
 from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
 from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
@@ -63,7 +64,7 @@ def _outcome(job: Job) -> Outcome:
             ended = _run(job)
     except Exception as error:
         ended = refused(job, _told(error))
-        tried = ended.kind == INVALID and not job.arguments.get("strict")
+        tried = ended.kind == INVALID and not current_names(Options, job.arguments).get("require_valid")
         return _tried(job, ended) if tried else ended
     return replace(ended, record=None if remarks or ended.left else ended.record, remarks=tuple(remarks))
 
@@ -96,7 +97,7 @@ def refused(job: Job, error: MigrateError) -> Outcome:
 
 def _tried(job: Job, ended: Outcome) -> Outcome:
     """Return the outcome of a model that was refused as invalid, with whether ONNX Runtime loads it in a child process."""
-    given = Options(**job.arguments)
+    given = Options(**current_names(Options, job.arguments))
     settings = Settings(limits=given.limits, libraries=libraries_of(given.ort_library))
     try:
         model = files.load(job.source)

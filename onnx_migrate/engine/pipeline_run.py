@@ -52,7 +52,7 @@ class _BeforeOptional:
         self.trial.log.note(
             self.name,
             "left-out",
-            f"{self.name} was left out, and the model is as it was before it: {reason}",
+            f"skipped {self.name}, so it changed nothing: {reason}",
             severity="warning",
         )
         return self.model
@@ -221,7 +221,7 @@ class PipelineRun:
             raise CannotMigrate(
                 f"the model is nested too deeply for the pass {item.name!r}",
                 code="too-deep",
-                hint="export it with fewer sub-graphs in sub-graphs, or leave the pass out with --without",
+                hint="export it with fewer sub-graphs in sub-graphs, or leave the pass out with --skip-pass",
             ) from error
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error

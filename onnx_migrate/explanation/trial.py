@@ -19,7 +19,7 @@ from onnx_migrate.model.model import Model
 
 __all__ = ["Trial", "tried"]
 
-_PASSES = {("--quantized", "qdq"): "quantized_as_pairs", ("--standard", ""): "standard"}
+_PASSES = {("--quantized-form", "qdq"): "quantized_as_pairs", ("--to-onnx-ops", ""): "standard"}
 """The passes that options alone stand for, which a trial runs without the rest of the pipeline."""
 
 _VALUES = ("NAME=SIZE", "VERSION", "RELEASE", "OPSET", "RUNTIME", "INPUT", "A,B")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import prod
 from typing import Literal, NamedTuple, TypeVar
 
 import onnx
@@ -37,7 +38,8 @@ INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal 
 class ModelSummary:
     """The original or the result: opsets, IR version, number of nodes in all bodies, inputs and outputs.
 
-    `operators` are the nodes by operator, `weight_bytes` the bytes that initializers and constants take.
+    `operators` are the nodes by operator. `weight_bytes` are the bytes of initializers and constants, and `parameters` their
+    elements.
     """
 
     opset: int | None
@@ -48,11 +50,13 @@ class ModelSummary:
     outputs: tuple[Port, ...]
     operators: tuple[tuple[str, int], ...] = ()
     weight_bytes: int = 0
+    parameters: int = 0
 
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> ModelSummary:
         """Summarise a model."""
         interface, found = Interface.of(proto), list(bodies(proto))
+        weights = list(chain.from_iterable(stored_weights(found)))
         operators = operator_counts(found)
         return cls(
             onnx_opset(proto.opset_import, ir_version=proto.ir_version),
@@ -62,7 +66,8 @@ class ModelSummary:
             interface.inputs,
             interface.outputs,
             tuple(operators.items()),
-            sum(map(_bytes, chain.from_iterable(stored_weights(found)))),
+            sum(map(_bytes, weights)),
+            sum(prod(tensor.dims) for tensor in weights),
         )
 
 

@@ -43,7 +43,7 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorP
 _OPEN = (
     FIX_DIMS,
     Advice(
-        "sizes behind NonZero or NonMaxSuppression depend on data and stay open: leave that part to your program, with --cut"
+        "sizes behind NonZero or NonMaxSuppression depend on data and stay open: leave that part to your program, with --split"
     ),
 )
 _GUARD = "let the model give it values for which it is defined: by a Clip around an index, or a Where around a divisor"

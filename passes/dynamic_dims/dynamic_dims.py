@@ -161,7 +161,7 @@ class DynamicDims(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"removed {dropped} recorded shapes of inner values, which hold the old sizes",
+                f"removed {dropped} declared shapes of inner values that have the old sizes",
             )
         if plan.frozen_sizes:
             from .repair import repair
@@ -181,7 +181,7 @@ class DynamicDims(Pass):
             raise CannotMigrate(
                 f"input {value.name!r} declares no shape, so there are no axes to make dynamic",
                 code="needs-rank",
-                hint=f"give its shape too, for example with --fix {value.name}:1,3,224,224",
+                hint=f"give its shape too, for example with --fix-shape {value.name}:1,3,224,224",
             )
         for axis, symbol in symbols.items():
             value.type.tensor_type.shape.dim[axis].dim_param = symbol

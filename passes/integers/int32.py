@@ -159,7 +159,7 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "kept-int64",
-                f"{count_and_verb(len(steps), 'node', 'keep')} int64, as {reason}: {names}",
+                f"{count_and_verb(len(steps), 'node', 'keep')} int64, because {reason}: {names}",
                 subject=node_label(steps[0].node),
                 severity="warning",
                 once=True,
@@ -183,7 +183,7 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "assumed-indices",
-                f"indices are taken to lie within their axis, as the original fails elsewhere:"
+                f"we assume that indices lie within their axis, because the original fails otherwise:"
                 f" {count_of(len(ranges.assumed), 'value')}, {_names(ranges.assumed)}",
                 once=True,
             )
@@ -198,15 +198,15 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "assumed-wrapping",
-                f"{count_of(len(wrapping), 'value')} may be beyond int32 on the way to a number that is not: sums and"
-                f" products were taken to wrap around there, as ONNX Runtime's do: {_names(wrapping)}",
+                f"{count_of(len(wrapping), 'value')} may exceed int32, although the numbers computed from them do not."
+                f" We assume that sums and products wrap around, like those of ONNX Runtime: {_names(wrapping)}",
                 once=True,
             )
         if self.ports:
             log.note(
                 self.name,
                 "assumed-int32",
-                "inputs of int64 were taken to have numbers of int32 alone, as asked for",
+                "we assume that int64 inputs hold only numbers of int32, as you asked",
                 once=True,
             )
 
@@ -222,7 +222,7 @@ class Int32Ports(ObligedPass, Int32):
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Edit `model` in place. Raises as `Int32.run`."""
-        why = f"to inputs and outputs of int32, {AS_ASKED}"
+        why = f"with inputs and outputs of int32, {AS_ASKED}"
         return PassResult(Int32.run(self, model, log), OtherNumbers(self.name, "int32", why, new_types=True))
 
 

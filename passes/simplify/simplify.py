@@ -18,7 +18,13 @@ from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_pac
 from onnx_migrate.facts.onnx_inference import cannot_propagate
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
-from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
+from onnx_migrate.model.graphs import (
+    all_nodes,
+    initializer_names,
+    initializer_types,
+    nested_bodies,
+    producers,
+)
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.process.deadline import optional_seconds
@@ -103,7 +109,9 @@ class Simplify(Pass):
         if result.proto == model.proto:  # what onnxsim wrote otherwise was put back
             result = model
         else:
-            done = Simplification.of(model.proto.graph, result.proto.graph)
+            done = Simplification.of(
+                model.proto.graph, result.proto.graph, _inner_growth(model.proto, result.proto)
+            )
             log.record_fact("", "", done)
             log.note(self.name, "simplified", str(done))
         log.notes += dict.fromkeys(noted.notes)
@@ -187,7 +195,7 @@ class Simplify(Pass):
             log.note(
                 self.name,
                 "not-folded",
-                f"nodes that compute with weight {first!r}{more} were not folded: onnxsim is given at most"
+                f"nodes that compute with weight {first!r}{more} were not folded: we give onnxsim at most"
                 f" {self.values_limit:,} bytes of weights, as it needs five times their memory",
                 subject=first,
             )
@@ -353,3 +361,9 @@ def _contradiction(proto: onnx.ModelProto) -> str:
         if declared is not None and dims is not None and len(declared) != len(dims):
             return f"output {value.name!r} is declared with {len(declared)} dims and has {len(dims)}"
     return ""
+
+
+def _inner_growth(before: onnx.ModelProto, after: onnx.ModelProto) -> int:
+    """Return by how many nodes the bodies inside a model became larger: of branches, loops and functions."""
+    old, new = (sum(1 for _ in all_nodes(proto)) - len(proto.graph.node) for proto in (before, after))
+    return new - old

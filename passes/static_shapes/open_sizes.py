@@ -111,7 +111,7 @@ def _loop(node: onnx.NodeProto, scope: Scope, *_: object) -> str:
     return "its number of turns depends on data; a constant count, and a condition that stays true, bounds it"
 
 
-_STANDARD = untried("--standard writes what is known of it with ai.onnx")
+_STANDARD = untried("--to-onnx-ops writes what is known of it with ai.onnx")
 
 _BOUNDS: dict[str, Callable[..., str]] = {
     "Compress": _entries,

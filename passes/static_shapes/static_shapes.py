@@ -99,7 +99,7 @@ class StaticShapes(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"declared the shapes of {count_of(declared, 'value')}, which follow here and which onnx does not infer",
+                f"declared the shapes of {count_of(declared, 'value')}, which onnx does not infer",
             )
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 1
         return list(open_sizes(_main_scope(model) if declared or changed else inferred, opset))

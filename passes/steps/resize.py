@@ -176,7 +176,7 @@ def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.note("its scales are omitted, since sizes are given")
         check_sizes(rw, rw.input(3))
     if coordinates in rw.keep:
-        rw.note(f"{coordinates} is kept (--keep), although the standard removed it with opset 13")
+        rw.note(f"{coordinates} is kept (--keep-resize-mode), although the standard removed it with opset 13")
     elif coordinates == "tf_half_pixel_for_nn":
         if rw.get("mode", "nearest") != "nearest":
             rw.refuse("tf_half_pixel_for_nn is defined for the mode nearest only", code="no-equal")
@@ -209,7 +209,8 @@ def _half_pixel_for_nn(rw: Rewriter, rounding: str, spec: ResizeSpec | None) -> 
                 FIX_DIMS,
                 Advice("stay at opset 12", options={"opset": 12}),
                 Advice(
-                    "keep it with --keep tf_half_pixel_for_nn", options={"keep": ("tf_half_pixel_for_nn",)}
+                    "keep it with --keep-resize-mode tf_half_pixel_for_nn",
+                    options={"keep_resize_mode": ("tf_half_pixel_for_nn",)},
                 ),
             ),
         )

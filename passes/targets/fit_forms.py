@@ -159,7 +159,7 @@ class FitForms(Pass):
                 log.note(
                     self.name,
                     "shape-declared",
-                    f"{name!r} is declared with as many axes as it has, as {_who(self.targets, 'true_shapes')} wants",
+                    f"declared the real number of axes of {name!r}, because {_who(self.targets, 'true_shapes')} needs it",
                     subject=name,
                 )
         return model
@@ -181,8 +181,8 @@ class FitForms(Pass):
             log.note(
                 self.name,
                 "symbols-dropped",
-                f"the shapes of {count_of(dropped, 'inner value')} are not declared any more, as"
-                f" {_who(self.targets, 'no_inner_symbols')} cannot bring them together with the sizes that it is told",
+                f"removed the declared shapes of {count_of(dropped, 'inner value')}, because"
+                f" {_who(self.targets, 'no_inner_symbols')} cannot combine them with the sizes that you give it",
             )
 
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
@@ -193,8 +193,8 @@ class FitForms(Pass):
             log.note(
                 self.name,
                 "listed",
-                f"added {count_of(listed, 'initializer')} to the inputs, as"
-                f" {_who(self.targets, 'initializers_as_inputs')} wants them",
+                f"added {count_of(listed, 'initializer')} to the inputs, because"
+                f" {_who(self.targets, 'initializers_as_inputs')} needs them there",
             )
 
 

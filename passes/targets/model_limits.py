@@ -36,7 +36,9 @@ def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
         f"{first.reason}{more}",
         code="target-lacks",
         where=first.where,
-        hint=Advice(f"fix the dims of {listed(sorted(fixed))} with --fix", options={"fix": Chosen.DIMS})
+        hint=Advice(
+            f"fix the dims of {listed(sorted(fixed))} with --fix-shape", options={"fix_shape": Chosen.DIMS}
+        )
         if fixed
         else "",
     )

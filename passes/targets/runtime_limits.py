@@ -96,8 +96,8 @@ class RuntimeLimits(Pass):
             log.note(
                 self.name,
                 "later-release",
-                f"{target} is newer than {newest}, the newest release of {target.table.title} that is known, and was"
-                " taken to support at least what that does",
+                f"{target} is newer than {newest}, the newest release of {target.table.title} that we"
+                " know; we assume that it supports at least as much",
                 subject=target.name,
                 severity="warning",
             )
@@ -107,8 +107,8 @@ class RuntimeLimits(Pass):
             log.note(
                 self.name,
                 "release-assumed",
-                f"no release of {target.table.title} is named, nor is one installed: taken for {target}; name another as in"
-                f" {target.name}=={target.table.releases[0].since}",
+                f"you named no release of {target.table.title}, and none is installed, so we assume {target}. To name another:"
+                f" --for {target.name}=={target.table.releases[0].since}",
                 subject=target.name,
             )
 
@@ -180,7 +180,7 @@ class RuntimeLimits(Pass):
             does = "does" if sum(not target.row.resize_axes for target in self.targets) == 1 else "do"
             if kept is None:
                 rw.note(
-                    f"scales or sizes are of all axes, as {without} {does} not support the attribute axes"
+                    f"scales or sizes are of all axes, because {without} {does} not support the attribute axes"
                 )
             else:
                 reason = f"keeps the attribute axes, which {without} {does} not support: {kept}"

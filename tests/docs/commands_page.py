@@ -19,8 +19,8 @@ PAGE = ROOT / "docs" / "commands.md"
 
 HEAD = f"""# Commands
 
-What `{PROGRAM} --help` and `{PROGRAM} COMMAND --help` say, on one page; `python -m tests.docs.commands_page` writes it.
-An option that can be given in `{PROGRAM}.toml` has the same name there ([pipelines.md](pipelines.md#options-in-a-file)).
+This page is the output of `{PROGRAM} --help` and of `{PROGRAM} COMMAND --help`. `-h` shows the most important options only.
+In `{PROGRAM}.toml` an option has the same name ([pipelines.md](pipelines.md#options-in-a-file)).
 """
 
 

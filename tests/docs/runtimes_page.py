@@ -80,7 +80,7 @@ target of your own. What was asked for stands in the report, as text, JSON and H
 measured, the options, the versions of the tools, and the command that does the same again. From Python: `migrate(model,
 runtime=["tensorrt==8.6", "./mychip.toml"])`.
 
-The verification runs in ONNX Runtime, whatever `--for` names; `--prove-in` runs the result in others.
+The verification runs in ONNX Runtime, whatever `--for` names; `--run-in` runs the result in others.
 
 In the tables, *Resize* `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them; `scales`
 means scales wherever that is exact; *all axes*, that the attribute `axes` (opset 18 and later) is not supported, so that scales
@@ -117,7 +117,7 @@ OpenCV 4 does not read `nearest_mode`: it picks as `floor` with `asymmetric`, an
 `producer_name` is `pytorch` as `half_pixel`, which is what PyTorch computed, although the file does not say so. From opset 11 on
 it computes what the file says. So `--for opencv` writes `half_pixel` there (`resize_intent`), and all wheels from 4.5 to 5.0
 compute for the result what they compute for the original; the report says how far that is from what the file says. With a
-second `--for` of a runtime that reads the file as it says, `asymmetric` stays and a warning says so; `--without resize_intent`
+second `--for` of a runtime that reads the file as it says, `asymmetric` stays and a warning says so; `--skip-pass resize_intent`
 keeps it too.
 """
 

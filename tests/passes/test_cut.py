@@ -85,7 +85,9 @@ def test_outputs_that_spare_the_rest_from_computing_the_first_part_again_are_nam
     ]
     spared = migrate(model(TWO), outputs="c,a", cut=True)
 
-    assert said[1] == "the rest computes 1 node of the first part again; it does not with --outputs c,a"
+    assert (
+        said[1] == "the rest computes 1 node of the first part again; it does not with --extract-outputs c,a"
+    )
     assert [node.op_type for node in spared.rest.graph.node] == ["Add", "Mul"]
     assert not [note for note in spared.report.notes if "again" in note.message]
 
@@ -133,8 +135,8 @@ def test_two_parts_are_the_whole() -> None:
         ({"outputs": "c", "inputs": "q"}, "no output of the part reads 'q'"),
         ({"outputs": ["a", "a"]}, "'a' is named twice"),
         ({"outputs": "y,z", "cut": True}, "nothing is behind 'y' and 'z'"),
-        ({"cut": True}, "--cut needs to know where"),
-        ({"outputs": "a", "inputs": "x", "cut": True}, "--inputs leaves a part out"),
+        ({"cut": True}, "--split needs to know where"),
+        ({"outputs": "a", "inputs": "x", "cut": True}, "--extract-inputs leaves a part out"),
     ],
 )  # fmt: skip
 def test_what_cuts_nothing_is_refused(options: dict[str, Any], message: str) -> None:
@@ -197,7 +199,7 @@ def test_functions_that_the_part_does_not_call_are_left_out() -> None:
 
 def test_what_a_runtime_does_not_take_is_cut_off() -> None:
     source = model(DETECTOR)
-    with pytest.raises(CannotMigrate, match="--cut writes that"):
+    with pytest.raises(CannotMigrate, match="--split writes that"):
         migrate(source, runtime=LISTED, verify=False)
     migration = migrate(source, runtime=LISTED, cut=True)
 

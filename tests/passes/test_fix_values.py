@@ -57,7 +57,7 @@ def test_what_a_value_is_read_as(given: Any, dtype: str, expected: Any) -> None:
     [
         ("w", "usage", "'w' is not an input and its value"),
         ("ww=1", "no-such-input", "did you mean w?"),
-        ("N=1", "no-such-input", "--fix N=SIZE sets a dim"),
+        ("N=1", "no-such-input", "--fix-shape N=SIZE sets a dim"),
         ("b=yes", "unfit-value", "cannot have the value 'yes'"),
         ("b=1", "unfit-value", "b: bool[1] cannot have the value 1"),
         ("i=true", "unfit-value", "i: int8[] cannot have the value true"),

@@ -48,72 +48,76 @@ __all__ = ["migrate"]
     "--output",
     "output_option",
     type=click.Path(),
-    help="Where to write the result; the same as OUTPUT.",
+    help="The file for the result; the same as OUTPUT.",
 )
-@click.option("--in-place", is_flag=True, help="Replace MODEL by the result.")
+@click.option("--in-place", is_flag=True, help="Replace MODEL with the result.")
 @model_options
 @model_option("timeout")
 @model_option("memory_limit")
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; exit with 1 if the result would differ from MODEL. "
-    "What onnxsim alone would fuse counts with --opset, --for or --simplify only.",
+    help="Write nothing, and exit with 1 if the model would change. A model that only onnxsim would change counts as "
+    "unchanged, unless you pass --opset, --for or --simplify.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Do everything but write; report and exit code are those of a real run."
+    "--dry-run",
+    is_flag=True,
+    help="Do everything but write. The report and the exit code are those of a real run.",
 )
 @click.option(
     "--diff",
     is_flag=True,
-    help='Print how the models differ, node by node, instead of the report; with --json as "diff".',
+    help='Print how the models differ, node by node, instead of the report. With --json it is the field "diff".',
 )
 @click.option(
     "--depfile",
     type=click.Path(),
     metavar="FILE",
-    help="Write a dependency file for make or ninja, which lists the files that OUTPUT was made from.",
+    help="Write a dependency file for make or ninja. It lists the files that OUTPUT was made from.",
 )
 @html_option
 @ci_options
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every changed node and every operator.")
 @click.option(
-    "-q", "--quiet", is_flag=True, help="Print only errors, and a line if the result is unverified."
+    "-v", "--verbose", is_flag=True, help="Print the long report: every changed node, operator, note and run."
+)
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print only errors, and a warning if the result is unverified."
 )
 def migrate(
     model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
     depfile: str | None, html: str | None, junit: str | None, annotations: str, config: str | None, as_json: bool,
     verbose: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
-    """Bring MODEL to an opset and write it to OUTPUT.
+    """Convert MODEL, prove that it computes the same, and write OUTPUT.
 
-    Each is a file or a URL; - is stdin or stdout.
+    MODEL and OUTPUT are files or URLs; - is standard input or output.
 
     \b
-    load → bring every node to the opset → make dims dynamic (--dynamic)
+    load → convert every node to the opset → make dims dynamic (--dynamic)
          → clean up → simplify → verify → save
 
-    Nothing is written unless all of it succeeds: an existing OUTPUT stays as it was.
+    onnx-migrate writes nothing unless every step succeeds: an existing OUTPUT then stays unchanged.
 
     \b
     Exit codes:
-        0  done; an unverified result too, with a line on stderr
-        1  refused or failed, and nothing is written but a --html
-           page that says why; with --check, the model would change;
-           with --best-effort, written, and something is left
+        0  done; if the result is unverified, a line on stderr says so
+        1  the model cannot be converted, or a step failed; nothing is
+           written but the --html page. With --check: the model would
+           change. With --best-effort: written, but not all is converted
         2  wrong usage
-        3  the numbers differ, or the result does not load; with
-           --verify=require also if it is unverified; with --prove-in
+        3  the numbers differ, or the result does not load. With
+           --verify=require also if it is unverified, and with --run-in
            also if it does not run right in that runtime
-        4  not a readable ONNX model, or not a valid one
-        5  standard output could not be written whole; files are
+        4  the file is not an ONNX model, or not a valid one
+        5  files are written, but printing to standard output failed
     """
     options = configured(options, model)
     call = Call(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
-        cut=bool(options["cut"]),
+        split=bool(options["split"]),
     )  # fmt: skip
     external: bool = options["save_as_external_data"]
     target = call.target
@@ -121,8 +125,8 @@ def migrate(
         raise click.UsageError(
             "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
         )
-    if target == STREAM and call.cut:
-        raise click.UsageError("--cut writes two models, but stdout takes one; name a file as OUTPUT")
+    if target == STREAM and call.split:
+        raise click.UsageError("--split writes two models, but stdout takes one; name a file as OUTPUT")
     given = arguments(options)
     from onnx_migrate.cli.output.failure import print_remarks
     from onnx_migrate.errors import MigrateError
@@ -275,7 +279,7 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
     with reporting(kept):
         if call.as_json:
             checked: dict[str, Any] = {"would_change": done.changes} if call.check else {}
-            rest = {"rest": call.rest} if call.cut else {}
+            rest = {"rest": call.rest} if call.split else {}
             checked |= {"diff": [json_of(entry) for entry in done.differences]} if call.diff else {}
             text = json.dumps({**report.as_dict(), "output": call.target, **rest, **checked}, indent=2)
             click.echo(text, err=piped)
@@ -287,6 +291,11 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
             from rich.console import Console
 
             from onnx_migrate.report.text import print_report
+
+            if call.check:
+                click.echo(
+                    "the model would change" if done.changes else "the model would not change", err=piped
+                )
 
             print_report(report, Console(stderr=piped), target=call.target or "", everything=call.verbose)
         sys.stdout.flush()

@@ -148,8 +148,8 @@ def true_version(
             log.note(
                 pass_name,
                 "other-version",
-                f"{Where(scope.path, node_name(node), node.op_type)} is valid by version {version} of the operator"
-                f" and not by opset {opset}, which the model imports; it was migrated from version {version}",
+                f"{Where(scope.path, node_name(node), node.op_type)} has the form of version {version} of its"
+                f" operator, which opset {opset} of the model does not allow; we converted it from version {version}",
                 subject=node_name(node),
                 severity="warning",
             )

@@ -39,7 +39,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                     code="unknown-symbol",
                     hint=Advice(
                         f"--fix-value {name}={given} fixes the value of this input",
-                        options={"fix": None, "fix_values": f"{name}={given}"},
+                        options={"fix_shape": None, "fix_values": f"{name}={given}"},
                     )
                     if name in ports
                     else f"the names are {', '.join(sorted(known))}"
@@ -64,8 +64,8 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                     f"axis {axis} of {port} has the length {old} and cannot become {size}",
                     code="other-size",
                     hint=Advice(
-                        f"make it dynamic first, with --dynamic {name}:{axis}=N, and then fix the result with --fix N={size}",
-                        options={"fix": None, "dynamic": f"{name}:{axis}=N"},
+                        f"make it dynamic first, with --dynamic {name}:{axis}=N; then fix the result with --fix-shape N={size}",
+                        options={"fix_shape": None, "dynamic": f"{name}:{axis}=N"},
                     ),
                 )
             if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:

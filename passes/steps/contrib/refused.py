@@ -28,7 +28,8 @@ not_written(
     hint=(
         Advice("quantise the model without LSTM (op_types_to_quantize of quantize_dynamic)"),
         Advice(
-            "write it as LSTM of dequantised weights with --quantized float", options={"quantized": "float"}
+            "write it as LSTM of dequantised weights with --quantized-form float",
+            options={"quantized_form": "float"},
         ),
     ),
 )

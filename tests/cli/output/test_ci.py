@@ -150,14 +150,14 @@ def test_a_batch_of_a_list_prints_one_object(
         (("batch", "small.onnx", "--check", "--json", "--json-lines", "-"), "choose one"),
         (("batch", "small.onnx", "--check", "--junit", "small.onnx"), "is not a JUnit report"),
         (("small.onnx", "out.onnx", "--junit", "out.onnx"), "are the same file"),
-        (("small.onnx", "out.onnx", "--input-shape", "x:1"), "--fix INPUT:SIZES sets a shape"),
+        (("small.onnx", "out.onnx", "--input-shape", "x:1"), "--fix-shape INPUT:SIZES sets a shape"),
         (("small.onnx", "out.onnx", "--fp16"), "--precision fp16"),
-        (("small.onnx", "out.onnx", "--override-input-shape", "x:1"), "--fix INPUT:SIZES"),
+        (("small.onnx", "out.onnx", "--override-input-shape", "x:1"), "--fix-shape INPUT:SIZES"),
         (("small.onnx", "out.onnx", "--no-large-tensor"), "--no-simplify"),
-        (("small.onnx", "out.onnx", "--fold-constants"), "is done anyway"),
+        (("small.onnx", "out.onnx", "--fold-constants"), "happens automatically"),
         (("small.onnx", "out.onnx", "--op-block-list", "Softmax"), "--keep-fp32"),
         (("small.onnx", "out.onnx", "--test-input-shape", "x:1"), "--input-data"),
-        (("batch", "small.onnx", "--rename", "x"), "nothing is renamed"),
+        (("batch", "small.onnx", "--rename", "x"), "onnx-migrate renames nothing"),
     ],
 )
 def test_wrong_usage_is_told(
@@ -191,6 +191,6 @@ def test_a_single_migration_has_them_too(
 
 
 def test_several_passes_are_left_out_at_once(cli: Run) -> None:
-    done = cli("small.onnx", "out.onnx", "--json", "--without", "cleanup,declared_shapes", *QUICK)
+    done = cli("small.onnx", "out.onnx", "--json", "--skip-pass", "cleanup,declared_shapes", *QUICK)
     assert not {"cleanup", "declared_shapes"} & set(json.loads(done.out)["passes"])
-    assert cli("small.onnx", "out.onnx", "--without", "cleanup,nothing", *QUICK).code == 2
+    assert cli("small.onnx", "out.onnx", "--skip-pass", "cleanup,nothing", *QUICK).code == 2

@@ -112,7 +112,8 @@ def test_all_open_dims_are_asked_for_at_once() -> None:
     assert "axis 0 of 'x', called N; axis 0 of 'i', called M" in caught.value.with_hint
     assert (
         caught.value.hint
-        == "give --fix N=SIZE --fix M=SIZE, of at least 1 as 0 stands for an open dim, or --input-data with inputs of these sizes"
+        == "give --fix-shape N=SIZE --fix-shape M=SIZE, of at least 1 as 0 stands for an open dim,"
+        " or --input-data with inputs of these sizes"
     )
 
 
