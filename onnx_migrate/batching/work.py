@@ -45,15 +45,22 @@ def run_job(job: Job) -> Outcome:
 
     The result is written whole or not at all. If `job.known` records that the same content with the same options led
     to the file that exists, the model is not migrated again. A result with remarks has no record, so that --resume writes it
-    again and tidies up; nor has one of which a best effort left something, so that its report names that again.
+    again and tidies up; nor has one of which a best effort left something, so that its report names that again, nor one whose
+    verification took too long, so that another run may give it more time.
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:
         with stoppable(None, max(timeout - job.spent, _LEAST)), transfers_within(timeout):
             ended = _outcome(job)
     except MigrateError as error:  # the time is over
-        ended = refused(job, error)
+        ended = refused(job, _of_both_attempts(error, timeout) if job.spent else error)
     return replace(ended, seconds=time.perf_counter() - start)
+
+
+def _of_both_attempts(error: MigrateError, timeout: float) -> MigrateError:
+    """Return the error of a second attempt whose time was over; the limit is that of both attempts together."""
+    reason = f"the model was not done after {timeout:g} s, in two attempts, and nothing was written"
+    return MigrateError(reason, code=error.code, hint="--timeout allows more seconds")
 
 
 def _outcome(job: Job) -> Outcome:
@@ -65,7 +72,8 @@ def _outcome(job: Job) -> Outcome:
         ended = refused(job, _told(error))
         tried = ended.kind == INVALID and not job.arguments.get("strict")
         return _tried(job, ended) if tried else ended
-    return replace(ended, record=None if remarks or ended.left else ended.record, remarks=tuple(remarks))
+    again = remarks or ended.left or ended.late
+    return replace(ended, record=None if again else ended.record, remarks=tuple(remarks))
 
 
 def _told(error: Exception) -> MigrateError:

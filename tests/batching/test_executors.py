@@ -119,7 +119,8 @@ class Recorder(Executor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.calls.append((fn, *args))
         future: Future[Any] = Future()
-        future.set_result(Outcome("elsewhere", None, MIGRATED))
+        there = args[0].source
+        future.set_result(Outcome(there, None, MIGRATED, reason=f"{there} is truncated"))
         return future
 
 
@@ -133,7 +134,7 @@ def test_other_executors_get_absolute_paths_and_outcomes_keep_the_given_ones() -
     assert (sent.source, sent.output) == (os.path.abspath("in.onnx"), os.path.abspath("out.onnx"))
     assert sent.arguments["input_data"] == os.path.abspath("x.npz")
     assert outcome is not None
-    assert (outcome.source, outcome.output) == ("in.onnx", "out.onnx")
+    assert (outcome.source, outcome.output, outcome.reason) == ("in.onnx", "out.onnx", "in.onnx is truncated")
 
 
 def test_a_model_in_memory_is_migrated_in_this_process() -> None:

@@ -84,8 +84,8 @@ __all__ = ["migrate"]
 )
 def migrate(
     model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
-    depfile: str | None, html: str | None, junit: str | None, annotations: str, config: str | None, as_json: bool,
-    verbose: bool, quiet: bool, **options: Any,
+    depfile: str | None, html: str | None, junit: str | None, annotations: str, allow_unverified: bool, config: str | None,
+    as_json: bool, verbose: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Bring MODEL to an opset and write it to OUTPUT.
 
@@ -105,7 +105,9 @@ def migrate(
            with --best-effort, written, and something is left
         2  wrong usage
         3  the numbers differ, or the result does not load; with
-           --verify=require also if it is unverified; with --prove-in
+           --verify=require also if it is unverified, and written if
+           it is so with --check, --junit or --annotations, unless
+           --allow-unverified is given; with --prove-in
            also if it does not run right in that runtime
         4  not a readable ONNX model, or not a valid one
         5  standard output could not be written whole; files are
@@ -141,7 +143,7 @@ def migrate(
     ):
         try:
             sides = _side_files(call, given)
-            told = followers(call.junit, annotations, check=check)
+            told = followers(call.junit, annotations, check=check, allow_unverified=allow_unverified)
             page = call.html
             done = _run(call, given, sides, progress, external=external)
         except MigrateError as error:
@@ -150,9 +152,12 @@ def migrate(
             return max(code, _follow(told, call, error))
         finally:
             print_remarks(remarks, call.model)
-    failed = _follow(told, call, done)
+    failed, verdict = _follow(told, call, done), done.report.verification
+    unverified = verdict is not None and verdict.kind.value == "unverified"
     _tell(call, done, f"the model is written to {target}" if call.files else "")
-    return 1 if failed or done.changes or done.report.left else 0
+    if failed or done.changes or done.report.left:
+        return 1
+    return 3 if unverified and (check or told) and not allow_unverified else 0
 
 
 @dataclass(frozen=True)
