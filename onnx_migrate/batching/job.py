@@ -47,7 +47,8 @@ class Job:
     `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
     `isolated` the native stages run in child processes of their own. `spent` is how many seconds of the model's time an attempt
     before took. `known` is the journal's record of the output, if
-    there is one. `flags` complete the command line that does the same again.
+    there is one. `flags` complete the command line that does the same again. `viewed` asks for a report
+    with what a page draws of the result.
     """
 
     source: str
@@ -59,6 +60,7 @@ class Job:
     spent: float = 0.0
     known: Mapping[str, Any] | None = None
     flags: tuple[str, ...] = ()
+    viewed: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ _WINDOW = 1000
 class Watcher:
     """Callbacks on the progress of a batch, which do nothing; a base class to override."""
 
+    views = False
+    """Whether the reports of outcomes hold what a page draws of the results."""
+
     def placed(self, outputs: Iterable[str]) -> None:
         """Called once, before `planned`, with where the results are written; what it raises ends the batch."""
 
@@ -181,6 +184,8 @@ def run_jobs(
     if executor is None and any(policy_of(job.arguments.get("verify", True)) != "off" for job in planned):
         require_onnxruntime("the verification", "or leave it out: --verify=off")
     watcher = watcher or Watcher()
+    if watcher.views:
+        planned = [replace(job, viewed=True) for job in planned]
     summary = Summary(models=len(planned), allow_unverified=allow_unverified)
     start = time.perf_counter()
     watcher.placed(job.output for job in planned if job.output is not None)

@@ -135,9 +135,8 @@ def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
     flags = [*job.flags]
     flags += ["--save-as-external-data"] if job.external else []
     flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
-    return Outcome.of(
-        job.source, job.output, kind, migration.report.saved(None if job.in_place else job.output, *flags)
-    )
+    report = migration.report.saved(None if job.in_place else job.output, *flags)
+    return Outcome.of(job.source, job.output, kind, migration.viewed(report) if job.viewed else report)
 
 
 def _run(job: Job) -> Outcome:

@@ -12,7 +12,7 @@ from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.ci import ci_options, followers, writes_annotations
-from onnx_migrate.cli.output.html import html_option
+from onnx_migrate.cli.output.html import html_option, open_at_end
 from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.output.streams import STREAM, with_listed
 from onnx_migrate.cli.standard_streams import reporting
@@ -124,6 +124,7 @@ def batch(**options: Any) -> int:
         raise click.UsageError("--format and JSON both print to standard output; choose one")
     if options["as_json"] and options["json_lines"] == STREAM:
         raise click.UsageError("--json and --json-lines - both print to standard output; choose one")
+    open_at_end(options["html"], options["open_page"])
     options["sources"] = with_listed(options["sources"])
     arguments(options)  # options that contradict each other are reported before any work
     gc.enable()

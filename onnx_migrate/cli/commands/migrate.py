@@ -17,7 +17,7 @@ from onnx_migrate.cli.options.config import config_flags, config_option, configu
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.ci import Follower, ci_options, finish_all, followers
 from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
-from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
+from onnx_migrate.cli.output.html import html_option, model_page, open_at_end, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, published
@@ -85,7 +85,7 @@ __all__ = ["migrate"]
 def migrate(
     model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
     depfile: str | None, html: str | None, junit: str | None, annotations: str, allow_unverified: bool, config: str | None,
-    as_json: bool, verbose: bool, quiet: bool, **options: Any,
+    open_page: bool, as_json: bool, verbose: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Bring MODEL to an opset and write it to OUTPUT.
 
@@ -117,6 +117,7 @@ def migrate(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
         cut=bool(options["cut"]),
     )  # fmt: skip
+    open_at_end(html, open_page)
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:
@@ -251,7 +252,7 @@ def _run(
             if depfile:
                 contents[depfile] = [rules(call.models, made_from)]
             if page:
-                contents[page] = model_page(report, output=call.target)
+                contents[page] = model_page(migration.viewed(report), output=call.target)
             return published(contents)
 
         if call.target == STREAM:

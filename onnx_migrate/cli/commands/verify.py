@@ -10,7 +10,7 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
-from onnx_migrate.cli.output.html import comparison_page, html_option, page_at
+from onnx_migrate.cli.output.html import comparison_page, html_option, open_at_end, page_at
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import published
 from onnx_migrate.cli.process_limits import limited
@@ -66,7 +66,8 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def verify(
-    original: str, other: str, names: tuple[str, ...], html: str | None, as_json: bool, quiet: bool, **options: Any
+    original: str, other: str, names: tuple[str, ...], html: str | None, open_page: bool, as_json: bool, quiet: bool,
+    **options: Any,
 ) -> int:  # fmt: skip
     """Run two models on the same inputs and compare every output.
 
@@ -87,6 +88,7 @@ def verify(
     from onnx_migrate.comparison import compare
     from onnx_migrate.errors import MigrateError
 
+    open_at_end(html, open_page)
     options["memory_limit"] = bytes_of(options["memory_limit"])
     options["names"] = _pairs(names)
     try:

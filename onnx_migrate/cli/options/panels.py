@@ -82,8 +82,8 @@ _GROUPS = (
         "Where the results go",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
-            "--html", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json", "--verbose",
-            "--quiet",
+            "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json",
+            "--verbose", "--quiet",
         ),
         {
             "migrate": "model.onnx out.onnx --html report.html",

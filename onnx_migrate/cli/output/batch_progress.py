@@ -60,6 +60,7 @@ class BatchProgress(Watcher):
         self._quiet, self._annotated, self._form = quiet, annotated, form
         self._lines = lines
         self._console = Console(stderr=True)
+        self.views = html is not None
         self._followers = [*([] if html is None else [BatchPage(html)]), *more]
         self._running = RunningModels(timeout)
         self._entries: list[Ended] = []
