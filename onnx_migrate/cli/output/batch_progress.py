@@ -19,6 +19,7 @@ from onnx_migrate.cli.output.batch_summary import (
     next_steps,
     print_table,
     slowest,
+    verification_text,
 )
 from onnx_migrate.cli.output.ci import Follower, finish_all
 from onnx_migrate.cli.output.failure import line
@@ -150,9 +151,8 @@ class BatchProgress(Watcher):
             console.print(markup_of(text), highlight=False, soft_wrap=True)
         if self._form == "table":
             print_table(console, summary, self._entries, running=len(self._running))
-        texts = [_pace(summary), slowest(self._entries), *next_steps(summary, out_dir=out_dir)]
-        if summary.verification or summary.loadable or summary.left:
-            texts.insert(1, summary.text)
+        texts = [_pace(summary), verification_text(summary), slowest(self._entries)]
+        texts += next_steps(summary, out_dir=out_dir)
         for text in filter(None, texts):
             console.print(markup_of(text), highlight=False, soft_wrap=True)
 

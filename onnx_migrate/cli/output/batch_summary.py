@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,16 @@ from rich.console import Console
 from rich.text import Text
 
 from onnx_migrate.batching import Outcome, Summary
-from onnx_migrate.batching.job import FAILED, INVALID, MIGRATED, REFUSED, TIMED_OUT, UNVERIFIED
+from onnx_migrate.batching.job import (
+    FAILED,
+    INVALID,
+    MIGRATED,
+    NOT_VERIFIED,
+    REFUSED,
+    TIMED_OUT,
+    UNVERIFIED,
+    VERIFIED,
+)
 from onnx_migrate.messages import count_and_verb, count_of, first_of, listed, printable
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure
@@ -28,6 +38,7 @@ __all__ = [
     "next_steps",
     "print_table",
     "slowest",
+    "verification_text",
 ]
 
 FORMATS = ("table", "markdown", "csv")
@@ -53,7 +64,8 @@ _HEADER = ("model", "status", "verified", "opset", "nodes changed", "seconds", "
 _WIDTH = len("would be migrated")
 """Characters of the column that has the statuses."""
 
-_QUOTED = re.compile(r"'[^']*'")
+_VARYING = re.compile(r"'[^']*'|\d[\d,.]*")
+"""Names and numbers, in which messages of the same kind differ."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Grouped:
-    """Models of one status whose reasons differ in names only; `reason` is that of the first model."""
+    """Models of one status whose reasons differ in names and numbers only; `reason` is that of the first model."""
 
     state: str
     reason: str
@@ -104,7 +116,9 @@ def grouped(entries: Iterable[Ended]) -> list[Grouped]:
     """Group models by status and reason: the largest groups of a status first, and each group sorted by name."""
     groups: dict[tuple[str, str], list[Ended]] = {}
     for entry in sorted(entries, key=lambda entry: entry.model):
-        key = _QUOTED.sub("'…'", entry.reason.replace(entry.model, "…"))
+        key = _VARYING.sub(
+            "…", entry.reason.replace(entry.model, "…").replace(os.path.basename(entry.model), "…")
+        )
         groups.setdefault((entry.state, key), []).append(entry)
     found = [
         Grouped(state, members[0].reason, tuple(entry.model for entry in members))
@@ -130,6 +144,15 @@ def print_table(console: Console, summary: Summary, entries: Sequence[Ended], *,
     for count, text in ((running, "stopped"), (summary.models - summary.ended - running, "not started")):
         if count and not summary.complete:
             console.print(Text.assemble(f"{count:>6}  ", Text(text, style="red")))
+
+
+def verification_text(summary: Summary) -> str:
+    """Return how many results are verified, and what else counts of them, as in "57 results verified, 2 unverified"."""
+    counts = [(summary.verification[kind], kind) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
+    counts.append((summary.loadable, "invalid although ONNX Runtime loads them"))
+    counts.append((summary.left, "not taken in whole (--best-effort)"))
+    told = [f"{count:,} {text}" for count, text in counts if count]
+    return f"results: {', '.join(told)}" if told else ""
 
 
 def slowest(entries: Sequence[Ended]) -> str:

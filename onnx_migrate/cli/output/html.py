@@ -118,7 +118,7 @@ def write_failure_page(path: str, error: MigrateError, model: str) -> None:
 class BatchPage:
     """Collects the page of a batch; the parts of the models are kept in a temporary file until the end.
 
-    Models are listed by name, not in the order in which they ended.
+    Models without a proved result come first, the worst at the top, and models of one status are listed by name.
     """
 
     def __init__(self, path: str) -> None:
@@ -144,10 +144,12 @@ class BatchPage:
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         """Write the page. Raises SaveError."""
+        from onnx_migrate.batching.job import MIGRATED, STATES, UNCHANGED
         from onnx_migrate.messages import collected_remarks
         from onnx_migrate.report.html.render import batch_page
 
-        entries = [self._rows[name] for name in sorted(self._rows)]
+        rank = {**{state: number for number, state in enumerate(STATES)}, MIGRATED: 0, UNCHANGED: 0}
+        entries = sorted(self._rows.values(), key=lambda entry: (-rank[entry[0].state], entry[0].model))
         with self._parts:
             parts = (self._read(start, size) for _, start, size in entries)
             page = batch_page([row for row, _, _ in entries], parts, totals)

@@ -71,16 +71,32 @@ def test_unverified_is_a_success_only_where_that_is_allowed(
 
 
 def test_equal_messages_are_one_group_whatever_the_names_in_them() -> None:
-    outcomes = (refused("b.onnx", "n1"), refused("a.onnx", "n2"), UNSURE, GOOD)
+    outcomes = (refused("d/b.onnx", "n1"), refused("a.onnx", "n2"), UNSURE, GOOD)
     groups = grouped(map(Ended.of, outcomes))
 
     assert [(group.state, group.models) for group in groups] == [
         ("migrated", ("good.onnx",)),
         ("unverified", ("odd.onnx",)),
-        ("refused", ("a.onnx", "b.onnx")),
+        ("refused", ("a.onnx", "d/b.onnx")),
     ]
     assert groups[2].reason == "no-equal: node 'n2' has no equal"
     assert groups[1].reason == "no inputs fit"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "groups"),
+    [
+        ("it ends at byte 12 of 1,024", "it ends at byte 7 of 99", 1),
+        ("data lies in one.onnx.data", "data lies in other.onnx.data", 1),
+        ("Conv fails", "Relu fails", 2),
+    ],
+)
+def test_numbers_and_names_of_files_make_no_group(one: str, other: str, groups: int) -> None:
+    outcomes = (
+        Outcome("d/one.onnx", None, "failed", "x", one),
+        Outcome("d/other.onnx", None, "failed", "x", other),
+    )
+    assert len(grouped(map(Ended.of, outcomes))) == groups
 
 
 def test_the_table_has_a_line_for_each_reason_and_what_did_not_end() -> None:

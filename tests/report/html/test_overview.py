@@ -19,7 +19,6 @@ from tests.report.html.pages import needs_browser, opened
 from tests.support.browser import Browser
 
 
-
 def view_of(*nodes: ViewedNode) -> ResultView:
     return ResultView((), 0, (BodyView("graph", nodes),))
 
