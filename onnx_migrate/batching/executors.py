@@ -27,6 +27,10 @@ _FIRST = 0.75
 """The part of its time that a model has in a shared worker. The rest is for a second attempt, which a crash needs too."""
 
 
+_START = 5.0
+"""Seconds that a new worker may take to start and import: a job has to reach its own deadline, which says how far it came."""
+
+
 class Submitter:
     """Submits jobs by a function that returns a future, and says how they ended.
 
@@ -149,7 +153,7 @@ def _seconds(job: Job, timeout: float) -> float:
     """Return when the worker of a job is ended: a second attempt ends by itself, with the time to look at its result."""
     if not job.isolated:
         return timeout * _FIRST
-    return Deadline(max(timeout - job.spent, 1e-3)).grace_left()
+    return Deadline(timeout, spent=job.spent).grace_left() + _START
 
 
 def _memory_share(processes: int) -> int | None:

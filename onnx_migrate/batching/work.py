@@ -50,17 +50,12 @@ def run_job(job: Job) -> Outcome:
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:
-        with stoppable(None, max(timeout - job.spent, _LEAST)), transfers_within(timeout):
+        spent = min(job.spent, timeout - _LEAST)
+        with stoppable(None, timeout, spent=spent), transfers_within(timeout):
             ended = _outcome(job)
     except MigrateError as error:  # the time is over
-        ended = refused(job, _of_both_attempts(error, timeout) if job.spent else error)
+        ended = refused(job, error)
     return replace(ended, seconds=time.perf_counter() - start)
-
-
-def _of_both_attempts(error: MigrateError, timeout: float) -> MigrateError:
-    """Return the error of a second attempt whose time was over; the limit is that of both attempts together."""
-    reason = f"the model was not done after {timeout:g} s, in two attempts, and nothing was written"
-    return MigrateError(reason, code=error.code, hint="--timeout allows more seconds")
 
 
 def _outcome(job: Job) -> Outcome:

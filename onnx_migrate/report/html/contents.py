@@ -31,6 +31,7 @@ from onnx_migrate.verdicts import (
 __all__ = [
     "Row",
     "anchor",
+    "axis_text",
     "bars",
     "facts",
     "feed_text",
@@ -165,6 +166,12 @@ def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
     rows = list(histogram.rows()) if histogram else []
     most = max((number for _, number in rows), default=1)
     return [(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows]
+
+
+def axis_text(shown: Sequence[tuple[int, str]]) -> str:
+    """Return what the bars of a histogram count, from the first to the last."""
+    names = [text.rpartition(":")[0] for _, text in shown]
+    return f"elements by difference: {' … '.join(dict.fromkeys((names[0], names[-1])))}" if names else ""
 
 
 def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]]:

@@ -251,6 +251,7 @@ def test_a_histogram_is_a_row_of_bars() -> None:
     assert '<div class="dim">at [0, 1] 1 became 1.05</div>' in page
     assert 'aria-label="elements by difference: equal: 2; 1e-03 to 1e-02: 4; 1e-02 to 1e-01: 1"' in page
     assert '<i title="equal: 2" style="height: 50%"></i>' in page
+    assert ">elements by difference: equal … 1e-02 to 1e-01<" in page
     assert bars(None) == []
 
 
