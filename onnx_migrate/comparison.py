@@ -23,7 +23,7 @@ from onnx_migrate.model.interface import (
 )
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
-from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
+from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
@@ -251,7 +251,8 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     kind = narrowest(other.proto)
     ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, _DRAWS)
     if not isinstance(ending, Returned):
-        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+        late = isinstance(ending, TimedOut)
+        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)
     found: Closeness = ending.value
     if found.reason:
         return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)

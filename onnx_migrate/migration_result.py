@@ -76,6 +76,17 @@ class Migration(Generic[M]):
         """Return whether the result equals the original, weights included; they are read only where moved."""
         return self.report.same or files.equal(self.original, self._model)
 
+    def viewed(self, report: Report) -> Report:
+        """Return a report of this migration with what a page draws of the result: the changed nodes in it, and its graph."""
+        return report.viewed(self._model)
+
+    def html(self) -> str:
+        """Return the report as a page that needs no other file, with the graph of the result.
+
+        Raises UsageError without jinja2 ("onnx-migrate[html]").
+        """
+        return self.viewed(self.report).html()
+
     def differences(self) -> list[DiffEntry]:
         """Return how the result differs from the original, node by node, as `--diff` shows it; for lines see `diff_lines`."""
         from onnx_migrate.report.diff import diff_entries
