@@ -37,8 +37,15 @@ def adapters_section(ordered: Iterable[StepT], way: Callable[[StepT], str]) -> s
         first = own[0]
         names = ", ".join(f"{operator_of(step)} {way(step)}" for step in own)
         file = inspect.getfile(inspect.unwrap(first.adapt)).rpartition("/")[2] if first.adapt else ""
-        parts.append(f"### {first.code}\n\n{names}; {first.exactness.value}; {file}\n\n{first.doc}\n")
+        parts.append(
+            f"### {first.code}\n\n{names}; {first.exactness.value}; {file}\n\n{_escaped(first.doc)}\n"
+        )
     return "\n".join(parts)
+
+
+def _escaped(text: str) -> str:
+    """Return text without Markdown's references: `a[i][j]` is no link to `j`."""
+    return text.replace("][", "]\\[")
 
 
 def kind_cell(step: StepT, homes: dict[object, str]) -> str:
