@@ -12,9 +12,9 @@ PAGE = ROOT / "docs" / "options.md"
 
 HEAD = """# Options
 
-These are the keywords of `onnx_migrate.migrate`, with their types, defaults and names on the command line.
-`batch` and `Session.migrate` accept them too.
-[Commands](commands.md) describes the command line, and [the library](library.md) shows examples.
+These are the keywords of `onnx_migrate.migrate`, with their types, defaults and names on the command line. `batch` and
+`Session.migrate` accept them too. [Commands](commands.md) describes the command line, and [the library](library.md)
+shows examples.
 """
 
 

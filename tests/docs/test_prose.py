@@ -57,7 +57,10 @@ def test_a_fragment_needs_no_verb() -> None:
 
 
 def test_sentences_keep_their_lines() -> None:
-    source = "# Title\n\nThe first sentence is here. The\nsecond one ends here.\n\n- An item is a text.\n\n```sh\nwhat is code\n```\n"
+    source = (
+        "# Title\n\nThe first sentence is here. The\nsecond one ends here.\n\n"
+        "- An item is a text.\n\n```sh\nwhat is code\n```\n"
+    )
 
     assert [(sentence.line, sentence.text) for sentence in sentences(markdown(source))] == [
         (3, "The first sentence is here."),

@@ -24,10 +24,9 @@ LONGEST = 25
 
 _START = r"(?:^|[.;:,(] |\b(?:and|but|or|so|because|since|that) )"
 _NOUNLESS = re.compile(
-    _START + r"(?:what|whatever|whoever|of what|that which|those which|where that)\b"
-    r"(?! about | happens| does | do | to | you | we | if )"
-    r"|^Where (?!to\b)|; where\b",
-    re.IGNORECASE,
+    rf"(?i:{_START}" + r"(?:what|whatever|whoever|of what|that which|those which|where that)\b"
+    r"(?! about | happens| does | do | to | you | we | if ))"
+    r"|^Where (?!to\b)|; where\b"
 )
 _OF_WHICH = re.compile(r"\b(?:of|from|by|behind|with|beside|above|below|that) which\b", re.IGNORECASE)
 _QUESTION = re.compile(r"\?\W*$")
@@ -91,7 +90,7 @@ def _any_word() -> re.Pattern[str]:
 def _passive() -> re.Pattern[str]:
     participles = "|".join(_table()["passive"]["participles"])
     return re.compile(
-        rf"\b(?:is|are|was|were|be|been|being)(?: \w+ly| not| also)? (?:{participles})\b", re.IGNORECASE
+        rf"\b(?:is|are|was|were|be|been|being)(?: \w+ly| not| also){{0,2}} (?:{participles})\b", re.IGNORECASE
     )
 
 

@@ -11,7 +11,7 @@ __all__ = ["Block", "Sentence", "sentences"]
 FEWEST = 4
 """Words in the shortest text that counts as a sentence."""
 
-_END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[A-Z`*\"'(\[])|(?<=[.!?])\s+(?=onnx)")
+_END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[A-Z0-9`*\"'(\[])|(?<=[.!?])\s+(?=onnx)")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|No|approx)\.$")
 
 
