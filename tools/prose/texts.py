@@ -61,11 +61,12 @@ def markdown(source: str) -> Iterator[Block]:
         fence = line.lstrip().startswith("```")
         code ^= fence
         html = (html or line.startswith("<")) and bool(line.strip())
-        outside = fence or code or html or line.startswith(("#", "    ", "|", "<!--", ":::"))
+        table = line.lstrip().startswith("|")
+        outside = fence or code or html or table or line.startswith(("#", "    ", "<!--", ":::"))
         if lines and (outside or not line.strip() or _ITEM.match(line)):
             yield Block(first, "\n".join(lines))
             lines = []
-        if line.startswith("|") and not code:
+        if table and not code:
             yield from (Block(number, cell, fragment=True) for cell in re.split(r"(?<!\\)\|", line))
         elif not outside and line.strip():
             first = number if not lines else first
@@ -112,7 +113,7 @@ def _help(tree: ast.AST) -> Iterator[Block]:
         if _is_command(parent):
             yield from _paragraphs(text.lineno, str(text.value))
     for text in _help_strings(tree):
-        yield from _paragraphs(text.lineno, str(text.value))
+        yield from _paragraphs(text.lineno, str(text.value), fragment=True)
 
 
 def _messages(tree: ast.AST) -> Iterator[Block]:
