@@ -38,20 +38,26 @@ def test_every_file_has_the_version() -> None:
 def test_the_conda_recipe_needs_what_the_package_with_all_needs() -> None:
     run = re.findall(r"(?ms)^  run:\n(.*?)^\w", RECIPE)[0]
     recipe = {
-        re.sub(r"[ -]", "", line.replace("    - ", "", 1)) for line in run.splitlines() if line.startswith("    - ")
+        re.sub(r"[ -]", "", line.replace("    - ", "", 1))
+        for line in run.splitlines()
+        if line.startswith("    - ")
     }
     config = setup()
     package = requirements(config["options"]["install_requires"]) | requirements(
         config["options.extras_require"]["all"]
     )
 
-    assert {name for name in recipe if not name.startswith("python>")} == {name.replace("-", "") for name in package}
+    assert {name for name in recipe if not name.startswith("python>")} == {
+        name.replace("-", "") for name in package
+    }
 
 
 def test_ci_runs_every_python_of_the_classifiers() -> None:
     classifiers = setup()["metadata"]["classifiers"]
     versions = re.findall(r"Python :: (3\.\d+)", classifiers)
-    (matrix,) = re.findall(r"python: (\[.*\])", (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    (matrix,) = re.findall(
+        r"python: (\[.*\])", (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )
 
     assert re.findall(r"3\.\d+", matrix) == versions
 

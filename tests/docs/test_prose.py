@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tools.prose.__main__ import TEXTS, ceilings, judged, shares
+from tools.prose.__main__ import TEXTS, Share, ceilings, judged, lowered, shares
 from tools.prose.rules import findings
 from tools.prose.sentences import Block, Sentence, sentences
 from tools.prose.texts import blocks_of, kinds_of, markdown
@@ -112,3 +112,10 @@ def test_each_kind_has_a_ceiling_and_the_readme_has_no_finding() -> None:
     assert shares(found)["readme"].faulty == 0
     assert ceilings()["readme"] == 0
     assert set(ceilings()) >= {kind for name in TEXTS for kind in kinds_of(name)}
+
+
+def test_a_ceiling_is_lowered_and_never_raised() -> None:
+    text = '[percent]\nreadme = 0.0\ndocs = 5.0\n"error texts" = 2.0\n'
+    found = {"readme": Share(1, 10), "docs": Share(1, 30), "error texts": Share(3, 10)}
+
+    assert lowered(text, found) == '[percent]\nreadme = 0.0\ndocs = 3.4\n"error texts" = 2.0\n'

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,9 +20,11 @@ from tools.prose.rules import Finding, findings
 from tools.prose.sentences import Sentence, sentences
 from tools.prose.texts import blocks_of, kinds_of
 
-__all__ = ["Judged", "Share", "ceilings", "judged", "main", "shares"]
+__all__ = ["Judged", "Share", "ceilings", "judged", "lowered", "main", "shares"]
 
 ROOT = Path(__file__).resolve().parents[2]
+
+CEILINGS = Path(__file__).with_name("ceilings.toml")
 
 TEXTS = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
@@ -78,8 +82,18 @@ def shares(found: Iterable[Judged]) -> dict[str, Share]:
 
 def ceilings() -> dict[str, float]:
     """Return the largest share of each kind, in percent."""
-    table = tomllib.loads(Path(__file__).with_name("ceilings.toml").read_text(encoding="utf-8"))
-    return dict(table["percent"])
+    return dict(tomllib.loads(CEILINGS.read_text(encoding="utf-8"))["percent"])
+
+
+def lowered(text: str, found: dict[str, Share]) -> str:
+    """Return the text of the file of ceilings with each number lowered to the share of today; none rises."""
+
+    def line(match: re.Match[str]) -> str:
+        share = found.get(match["kind"].strip('"'))
+        today = math.ceil(10 * share.percent) / 10 if share else math.inf
+        return f"{match['kind']} = {min(today, float(match['limit']))}"
+
+    return re.sub(r'(?m)^(?P<kind>[a-z"][a-z" ]*) = (?P<limit>[\d.]+)$', line, text)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -88,6 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m tools.prose", description=sys.modules["tools.prose"].__doc__
     )
     parser.add_argument("--list", action="store_true", help="print each finding with its file and line")
+    parser.add_argument("--lower", action="store_true", help="lower each ceiling to the share of today")
     parser.add_argument("--kind", help="check only this kind of text")
     parser.add_argument("paths", nargs="*", type=Path, help="files and folders; by default the whole project")
     options = parser.parse_args(arguments)
@@ -98,6 +113,9 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     if options.list:
         _print_findings(found)
+    if options.lower and not options.paths and not options.kind:
+        text = lowered(CEILINGS.read_text(encoding="utf-8"), shares(found))
+        CEILINGS.write_text(text, encoding="utf-8")
     return _print_shares(shares(found), ceilings(), enforced=not options.paths and not options.kind)
 
 
