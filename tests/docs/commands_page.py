@@ -19,8 +19,8 @@ PAGE = ROOT / "docs" / "commands.md"
 
 HEAD = f"""# Commands
 
-This page shows the help of `{PROGRAM}` and of each of its commands. `{PROGRAM} COMMAND --help` prints the same, and `-h` the options
-that most people need. You can
+This page shows the help of `{PROGRAM}` and of each of its commands. `{PROGRAM} COMMAND --help` prints the same, and `-h` the
+options that most people need. You can
 set an option in `{PROGRAM}.toml` by its name ([options in a file](pipelines.md#options-in-a-file)).
 """
 
