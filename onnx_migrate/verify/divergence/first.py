@@ -16,7 +16,7 @@ from onnx_migrate.verify.equivalence.counterparts import Counterparts
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
-from onnx_migrate.verify.model_traits import without_draws
+from onnx_migrate.verify.model_traits import with_attribute_data, without_draws
 from onnx_migrate.verify.settings import Settings
 
 from .agreement import Agreement
@@ -137,7 +137,11 @@ def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Ma
     """
     mark("original: running")
     search = FeedSearch(
-        open_model(original, UNOPTIMIZED), original.model, other.model, settings.seed, Extent(thorough=True)
+        open_model(original, UNOPTIMIZED),
+        with_attribute_data(original),
+        other.model,
+        settings.seed,
+        Extent(thorough=True),
     )
     if settings.feeds is None:
         search.generate()
