@@ -68,7 +68,7 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
 def _problem(agreement: Agreement, region: Region) -> str:
     """Return by how much the end of a region differs, and whether nodes behind it are known to agree."""
     error = agreement.error(region.original[-1], region.other[-1])
-    by = f"by up to {error:.2g} of its largest value" if error <= 1e3 else "in NaN, infinity or size"
+    by = f"by up to {error * 100:.2g} % of its largest value" if error <= 1e3 else "in NaN, infinity or size"
     before = (
         f"; {listed([*map(repr, region.agreed[:_SHOWN])])} {'agree' if len(region.agreed) > 1 else 'agrees'}"
     )
