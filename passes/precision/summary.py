@@ -40,7 +40,7 @@ def _beyond_the_ceiling(change: PrecisionChange, target: int) -> str:
     """Say that the user's limit is above the highest one of the type, as the end of a sentence; "" if it is not."""
     if change.tolerance is None or change.tolerance <= CEILING[target]:
         return ""
-    return f"; without --precision-tolerance it is at most {100 * CEILING[target]:.0f} %, beyond which a fault looks like rounding"
+    return f"; without --precision-tolerance it is at most {100 * CEILING[target]:.0f} %, as a fault looks like rounding beyond"
 
 
 def _report_inputs(kind: str, found: Found, log: ChangeLog) -> None:
