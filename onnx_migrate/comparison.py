@@ -10,6 +10,7 @@ from typing import TypeVar
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.declared import formerly
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel, require_onnxruntime
 from onnx_migrate.messages import first_of
@@ -22,8 +23,8 @@ from onnx_migrate.model.interface import (
 )
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
-from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
-from onnx_migrate.process.progress import ProgressListener, Reporter
+from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppable
+from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
@@ -43,6 +44,8 @@ T = TypeVar("T")
 
 _PRECISIONS = ("float", "float16", "bfloat16")
 
+_NARROW: dict[int, str] = {onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16"}
+
 _DRAWS = 2
 """How many times inputs are drawn for models of different precision."""
 
@@ -50,6 +53,7 @@ _SHOWN = 5
 """How many weights a note names."""
 
 
+@formerly(prove_in="run_in")
 def compare(
     original: files.Source,
     other: files.Source,
@@ -65,7 +69,7 @@ def compare(
     memory_limit: int | None = None,
     isolated: bool = True,
     ort_library: Libraries = (),
-    prove_in: str | Sequence[str] = (),
+    run_in: str | Sequence[str] = (),
     progress: ProgressListener | None = None,
     cancel: CancelToken | None = None,
 ) -> Verdict:
@@ -75,7 +79,7 @@ def compare(
     ONNX Runtime runs both without optimisations. With `cast` their floating-point types may differ: every value of a narrow
     type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
     (docs/precision.md). `names` maps names of inputs and outputs of `original` to those of `other`. Where the numbers differ,
-    `Verdict.first_difference` is the first value that does, with its nodes. `prove_in` names further runtimes to run both in, of
+    `Verdict.first_difference` is the first value that does, with its nodes. `run_in` names further runtimes to run both in, of
     which one where `other` does not run right makes them differ. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
@@ -85,7 +89,7 @@ def compare(
     """
     require_onnxruntime("a comparison", "both models are run in it")
     with stoppable(cancel, timeout), transfers_within(timeout):
-        asked, libraries = asked_for(prove_in), libraries_of(ort_library)
+        asked, libraries = asked_for(run_in), libraries_of(ort_library)
         one, two = _valid(original), _valid(other)
         models = one, _with_names(two, names or {}, one)
         segment, result = Segment(*models, models[1], exact), models[1]
@@ -93,9 +97,12 @@ def compare(
         if cast:
             interfaces = [_without_precision(interface) for interface in interfaces]
         difference = interfaces[0].difference(interfaces[1])
+        advice = () if cast else tuple(_on_precision(*models))
         if difference:
-            return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}")
-        reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
+            return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}", notes=advice)
+        reporter = Reporter(
+            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
+        )
         reporter.stage("verify")
         settings = Settings(
             input_data,
@@ -116,6 +123,8 @@ def compare(
             verdict = replace(verdict, kind=Kind.DIFFERS, reason="; ".join([*narrower, agree]))
         if verdict.kind is Kind.VERIFIED:
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
+        if verdict.kind is Kind.DIFFERS:
+            verdict = replace(verdict, notes=(*verdict.notes, *advice))
         if not asked:
             return verdict
         reporter.stage("prove")
@@ -214,9 +223,16 @@ def _as_mapped(one: Interface, other: Interface) -> str:
     if any(ours.kind != theirs.kind for ours, theirs in pairs):
         return ""
     options = " ".join(
-        f"--map {ours.name}={theirs.name}" for ours, theirs in pairs if ours.name != theirs.name
+        f"--match-name {ours.name}={theirs.name}" for ours, theirs in pairs if ours.name != theirs.name
     )
     return f"; {options} compares them in their order" if options else ""
+
+
+def _on_precision(one: Model, other: Model) -> Iterator[str]:
+    """Yield what compares two models of which one alone computes in float16 or bfloat16."""
+    narrow = [model for model in (one, other) if is_narrow(model.proto)]
+    if len(narrow) == 1:
+        yield f"only one of the models computes in {_NARROW[narrowest(narrow[0].proto)]}: --cast allows the error of its rounding"
 
 
 def _without_precision(interface: Interface) -> Interface:
@@ -235,7 +251,8 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     kind = narrowest(other.proto)
     ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, _DRAWS)
     if not isinstance(ending, Returned):
-        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+        late = isinstance(ending, TimedOut)
+        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)
     found: Closeness = ending.value
     if found.reason:
         return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
@@ -276,5 +293,5 @@ def _checked(model: Model, check: Callable[[Model], T]) -> T:
     except InvalidModel as error:
         place = f"{error.where}: " if error.where else ""
         raise InvalidModel(
-            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.hint
+            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.advice
         ) from error

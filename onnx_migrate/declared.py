@@ -11,7 +11,17 @@ from inspect import Parameter, cleandoc, signature
 from textwrap import indent
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-__all__ = ["Declared", "KeywordsOf", "check_names", "declared", "option", "parameters_of"]
+__all__ = [
+    "Declared",
+    "KeywordsOf",
+    "OfSource",
+    "check_names",
+    "current_names",
+    "declared",
+    "formerly",
+    "option",
+    "parameters_of",
+]
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -28,7 +38,8 @@ class Declared:
 
     `flags` are its names there, none for one that the command line does not have; `panel` is the part of the help that shows it,
     and `click` what click.option is told, with types and completions by name, so that the library does not import click. `off`
-    is the value that a second flag, --no-NAME, stands for. `reported` says whether a result depends on it.
+    is the value that a second flag, --no-NAME, stands for. `reported` says whether a result depends on it. `former` are earlier
+    names of the option: keywords, flags and configuration files may still use them.
     """
 
     name: str
@@ -39,6 +50,7 @@ class Declared:
     panel: str
     off: str
     reported: bool
+    former: tuple[str, ...]
     click: Mapping[str, Any]
 
     @property
@@ -51,10 +63,16 @@ class Declared:
         """The name by which a command gets the value of its flag."""
         return f"no_{self.name}" if self.negated else self.name
 
+    @property
+    def former_flags(self) -> tuple[str, ...]:
+        """The flags of its former names."""
+        return tuple(f"--{name.replace('_', '-')}" for name in self.former)
+
 
 def option(
-    default: T, /, *flags: str, text: str, panel: str = "", off: str = "", reported: bool = True, **click: Any
-) -> T:
+    default: T, /, *flags: str, text: str, panel: str = "", off: str = "", reported: bool = True,
+    former: tuple[str, ...] = (), **click: Any,
+) -> T:  # fmt: skip
     """Declare an option as a field of a dataclass; see `Declared`."""
     told = {
         "text": cleandoc(text),
@@ -62,6 +80,7 @@ def option(
         "panel": panel,
         "off": off,
         "reported": reported,
+        "former": former,
         "click": click,
     }
     found: T = field(default=default, metadata=told)
@@ -74,10 +93,11 @@ def declared(of: type) -> tuple[Declared, ...]:
     return tuple(Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
 
 
-class _OfSource(Protocol[S_contra, P, R_co]):
+class OfSource(Protocol[S_contra, P, R_co]):
     """A function of a source and of options as keywords."""
 
-    def __call__(self, source: S_contra, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def __call__(self, source: S_contra, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function."""
 
 
 class KeywordsOf(Generic[P]):
@@ -93,7 +113,7 @@ class KeywordsOf(Generic[P]):
     def __call__(self, function: Callable[[V], R]) -> Callable[P, R]: ...
 
     @overload
-    def __call__(self, function: Callable[[S, V], R]) -> _OfSource[S, P, R]: ...
+    def __call__(self, function: Callable[[S, V], R]) -> OfSource[S, P, R]: ...
 
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
         """Return the function with keywords, which raises TypeError for one that is not declared."""
@@ -108,6 +128,7 @@ class KeywordsOf(Generic[P]):
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> R:
+            options = current_names(self._options, options)
             check_names(function.__name__, options, shown.parameters)
             bound = shown.bind(*args, **options)
             chosen = {name: bound.arguments.pop(name) for name in options if name in own}
@@ -118,6 +139,34 @@ class KeywordsOf(Generic[P]):
         call.__doc__ = re.sub(r"( +)options: .*", lambda place: indent("\n".join(lines), place[1]), told)
         call.__signature__ = shown  # type: ignore[attr-defined]
         return call
+
+
+def current_names(of: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options under their current names. Raises TypeError for an option that has both names."""
+    former = {name: item.name for item in declared(of) for name in item.former}
+    renamed = dict[str, Any]()
+    for name, value in options.items():
+        current = former.get(name, name)
+        if current != name and current in options:
+            raise TypeError(f"{name!r} is the former name of {current!r}: pass only one of them")
+        renamed[current] = value
+    return renamed
+
+
+def formerly(**former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return the decorator of a function that still takes keywords under these former names: `former="current"`."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **keywords: P.kwargs) -> R:
+            for name, current in former.items():
+                if name in keywords:
+                    keywords[current] = keywords.pop(name)
+            return function(*args, **keywords)
+
+        return call
+
+    return decorate
 
 
 def check_names(function: str, given: Iterable[str], known: Collection[str]) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "markup_of",
     "printable",
     "remark",
+    "share_text",
     "shortened",
     "size_text",
 ]
@@ -71,6 +72,13 @@ def size_text(size: int) -> str:
     if size < 10**6:
         return f"{size:,} B"
     return f"{size / 10**6:,.1f} MB" if size < 10**9 else f"{size / 10**9:,.1f} GB"
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent, with two digits; a share below 0.01 % as a number, as in "2e-07"."""
+    if share < 1e-4:
+        return f"{share:.1g}"
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 _LONGEST = 1000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.declared import KeywordsOf, option
+from onnx_migrate.declared import KeywordsOf, declared, option
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass
@@ -44,9 +44,17 @@ Precision = Literal["fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"]
 Policy = Literal["require", "auto", "off"]
 """Whether a result must be verified, may be unverified, or is not verified at all."""
 
-REACH, DIMS, VERIFICATION = "What to reach", "Dynamic and fixed dims", "Verification"
-REWRITING, RUNNING = "How the model is rewritten", "How it runs"
+REACH, DIMS, PARTS = "Opset, runtime and precision", "Shapes and fixed inputs", "Parts of a model"
+OPERATORS, REWRITING = "How operators are written", "Simplification and passes"
+VERIFICATION, RUNNING = "Verification", "Limits and configuration"
 """The panels of `--help` that show these options."""
+
+
+_KEEPING_OPSET = (
+    "ir_version", "dynamic", "dynamic_batch", "fix_shape", "fix_values", "precision", "int32", "to_onnx_ops",
+    "extract_outputs", "extract_inputs",
+)  # fmt: skip
+"""Options that keep the model's opset unless the caller names one: who asks for a batch did not ask for another opset."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,120 +69,120 @@ class Options:
     opset: Opset | None = option(
         None, "--opset", "--target-opset", panel=REACH, cls="joined", type="opset", multiple=True, default=("17+",),
         show_default=True, metavar="N",
-        help="The ai.onnx opset to reach: a number, or latest; 17+ is 17, or the model's own opset if that is higher. "
-        "A model of a newer opset is brought down to a number. "
-        "The domain ai.onnx.ml, or one of your own (--adapters), stays as it is unless --opset ai.onnx.ml=N is given too, or "
-        "alone.",
-        text="""the ai.onnx opset to reach; "17+", the default, is 17, or the model's own where that is newer; "latest" is the
-        newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3", says one for each of
-        ai.onnx, ai.onnx.ml and custom domains (`adapters`); what it does not name stays. With `ir_version` the default is
-        that the opset stays.""",
+        help="The ai.onnx opset of the result: a number, keep, or latest. 17+ means 17, or the model's own opset if that is "
+        "newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, unless "
+        "you give --opset too. For other domains write ai.onnx.ml=N, or com.example=N with --adapters.",
+        text="""the ai.onnx opset of the result. "17+" means 17, or the model's own opset if that is newer. "keep" keeps the
+        model's opset, and "latest" is the newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3",
+        gives one for each of ai.onnx, ai.onnx.ml and custom domains (`adapters`). Other domains keep theirs. The default is
+        "17+". It is "keep" if you ask for something else, such as `dynamic_batch`, `fix_shape`, `precision` or `ir_version`.""",
     )
     runtime: str | Sequence[str] | Targets | None = option(
         None, "--for", panel=REACH, multiple=True, metavar="RUNTIME==VERSION", shell_complete="runtimes",
-        help="Make a model that this release of a runtime takes: onnxruntime==1.14, tensorrt==8.6, opencv==4.8. Repeat it "
-        "for several at once. Without ==VERSION: the installed release. A file of your own, ./mychip.toml, is a target too. "
-        "See docs/runtimes.md.",
-        text="""what the result has to run in: "tensorrt==8.6", "onnxruntime" for the installed release, the path of a file of
-        your own ("./mychip.toml"), or several of these. The opset is the newest that all of them take, unless `opset` names
-        another that they take; IR version, forms and operators become those that all of them take (docs/runtimes.md).""",
+        help="Make a model that this release of a runtime can run: onnxruntime==1.14, tensorrt==8.6, opencv==4.8. Without "
+        "==VERSION the installed release counts. Repeat it for several at once. You can also name a file of your own, such as "
+        "./mychip.toml. See docs/runtimes.md.",
+        text="""the runtimes that must run the result, such as "tensorrt==8.6" or "onnxruntime" for the installed release. The
+        path of a file of your own ("./mychip.toml") and several of these work too. The opset is the newest that all of them
+        support, unless `opset` names another. onnx-migrate also adapts IR version, forms and operators (docs/runtimes.md).""",
     )
     best_effort: bool = option(
         False, "--best-effort", panel=REACH, is_flag=True,
-        help="Where the runtime of --for does not take all of the model, or --standard cannot write all of it, write what can be "
-        "done, list the rest, and exit with 1.",
-        text="""where a `runtime` does not take all of the model, or `standard` cannot write all of it, return what can be
-        done; a warning of code `not-fitted` names each thing that is left.""",
+        help="With --for or --to-onnx-ops: convert everything that can be converted, list the rest, and exit with 1.",
+        text="""with `runtime` or `to_onnx_ops`, return a result in which some nodes could not be converted; a warning of code
+        `not-fitted` names each of them.""",
     )
     lower: Lower = option(
         True, "--no-lower", panel=REACH, is_flag=True,
-        help="Refuse a model of a newer opset instead of bringing it down.",
-        text="""bring a model that is newer than `opset` down to it; with "nearest" to the nearest opset that it can reach,
-        with False refuse it (code `downgrade`).""",
+        help="Stop with an error if the model's opset is newer than --opset, instead of converting it to the older opset.",
+        text="""convert a model that is newer than `opset` to that older opset. "nearest" accepts the nearest opset that the
+        model can reach; False makes it an error (code `downgrade`).""",
     )
-    standard: bool | str | Sequence[str] = option(
-        False, "--standard", panel=REACH, multiple=True, is_flag=False, flag_value="all", metavar="[=DOMAIN]",
-        help="Write operators of ONNX Runtime's own (com.microsoft) with those of ai.onnx, and so those of every domain that "
-        "is known, or of the DOMAIN after =. For a runtime of --for that lacks such an operator this is done anyway. See "
-        "docs/standard.md.",
-        text="""write operators of other domains with those of ai.onnx: True for all domains that are known, "com.microsoft" or
-        several names for these alone. For a `runtime` that lacks such an operator this is done anyway (docs/standard.md).""",
+    to_onnx_ops: bool | str | Sequence[str] = option(
+        False, "--to-onnx-ops", former=("standard",), panel=OPERATORS, multiple=True, is_flag=False, flag_value="all",
+        metavar="[=DOMAIN]",
+        help="Replace operators of com.microsoft and other known domains by standard ONNX operators. =DOMAIN limits it to one "
+        "domain. With --for this happens automatically if the runtime lacks such an operator. See docs/standard.md.",
+        text="""replace operators of other domains by standard ONNX operators: True for all known domains, "com.microsoft" or
+        several names for these alone. With `runtime` this happens automatically if the runtime lacks such an operator
+        (docs/standard.md).""",
     )
-    outputs: str | Sequence[str] = option(
-        (), "--outputs", panel=REACH, multiple=True, metavar="A,B",
-        help="Take the part of the model that computes these values, which become its outputs. Repeat it for more. "
-        "See docs/pipelines.md.",
-        text="""values of the main graph, which become the outputs: the rest of the model is left out; "a,b" or several
-        names (docs/pipelines.md).""",
+    extract_outputs: str | Sequence[str] = option(
+        (), "--extract-outputs", former=("outputs",), panel=PARTS, multiple=True, metavar="A,B",
+        help="Keep only the part of the model that computes these tensors. They become the outputs. Repeat it for more. See "
+        "docs/pipelines.md.",
+        text="""tensors of the main graph that become the outputs: "a,b" or several names. The result is the part of the
+        model that computes them (docs/pipelines.md).""",
     )
-    inputs: str | Sequence[str] = option(
-        (), "--inputs", panel=REACH, multiple=True, metavar="X,Y",
-        help="Take the part of the model behind these values, which become its inputs. Repeat it for more.",
-        text="""values of the main graph, which become inputs: what computes them is left out. Inputs of the model that are
-        needed besides stay.""",
+    extract_inputs: str | Sequence[str] = option(
+        (), "--extract-inputs", former=("inputs",), panel=PARTS, multiple=True, metavar="X,Y",
+        help="Keep only the part of the model after these tensors. They become the inputs. Repeat it for more.",
+        text="""tensors of the main graph that become inputs. The result is the part of the model after them; it keeps those
+        inputs of the model that it still reads.""",
     )
-    cut: bool = option(
-        False, "--cut", panel=REACH, is_flag=True,
-        help="Write what is behind the outputs as a second model, OUTPUT's name with .rest.onnx, which is not migrated. "
-        "With --for and without --outputs: cut before the first node that the runtime does not take.",
-        text="""make what is behind the `outputs` a second model, `Migration.rest`, which is not migrated. With a `runtime` and
-        without `outputs`, the model is cut before the first node that the runtime does not take.""",
+    split: bool = option(
+        False, "--split", former=("cut",), panel=PARTS, is_flag=True,
+        help="Save the rest of the model, unconverted, as OUTPUT.rest.onnx. --extract-outputs says where the first part ends. "
+        "With --for it ends before the first node that the runtime does not support.",
+        text="""keep the rest of the model, unconverted, as `Migration.rest`. `extract_outputs` says where the first part ends.
+        With `runtime` it ends before the first node that the runtime does not support.""",
     )
-    quantized: Literal["qdq", "float"] | None = option(
-        None, "--quantized", panel=REWRITING, type=("qdq", "float"),
-        help="Write quantised operators (QLinearConv, MatMulInteger, QGemm) as float operators between QuantizeLinear and "
-        "DequantizeLinear (qdq), or without these, with dequantised weights (float), which changes the model's numbers.",
-        text="""write quantised operators (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and those of com.microsoft) as
-        float operators between QuantizeLinear and DequantizeLinear, "qdq"; or "float", without these and with dequantised
-        weights: the model's numbers change, and the result is compared with the model after this rewriting.""",
+    quantized_form: Literal["qdq", "float"] | None = option(
+        None, "--quantized-form", former=("quantized",), panel=OPERATORS, type=("qdq", "float"),
+        help="Rewrite quantised operators such as QLinearConv, MatMulInteger and QGemm. With qdq they become float operators "
+        "between QuantizeLinear and DequantizeLinear. With float they become float operators with float weights, which changes "
+        "the numbers.",
+        text="""rewrite quantised operators (QLinearConv, MatMulInteger, and those of com.microsoft, for example).
+        "qdq" writes float operators between QuantizeLinear and DequantizeLinear. "float" writes float operators with float
+        weights. That changes the model's numbers, and the result is compared with the model after this rewriting.""",
     )
     dynamic: DynamicAxes | None = option(
         None, "--dynamic", panel=DIMS, multiple=True, metavar="INPUT:DIMS",
-        help="Make dims of an input dynamic: x:N (its first axis), x:N,3,H,W (all), x:...,H,W (the last), x:0=N,2=H (by "
-        "axis), or JSON as torch.onnx's dynamic_axes. A number keeps an axis, ? makes up a name. Repeat it for more inputs; "
-        "the dims of outputs follow.",
-        text="""axes to make dynamic, as torch.onnx takes `dynamic_axes`, or whole shapes, {"x": ["N", 3, "H", "W"]} or
-        "x:N,3,H,W", or several such texts.""",
+        help="Make dimensions of an input dynamic: x:N (first axis), x:N,3,H,W (all axes), x:...,H,W (last axes), or x:0=N,2=H. "
+        "A number keeps an axis fixed; ? makes up a name. Repeat it for more inputs. JSON like torch.onnx's dynamic_axes works "
+        "too. See docs/dynamic.md.",
+        text="""dimensions to make dynamic: a mapping like `dynamic_axes` of torch.onnx, whole shapes,
+        {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W", or several such texts.""",
     )
     dynamic_batch: bool | str = option(
         False, "--dynamic-batch", panel=DIMS, is_flag=False, flag_value="N", metavar="[=NAME]",
-        help="Make the batch axis of every input dynamic, named N or the NAME after =.",
-        text="make the batch axis of every input dynamic; a text is the symbol, else it is N.",
+        help="Make the batch axis of every input dynamic. Its name is N, or the NAME after =.",
+        text="make the batch axis of every input dynamic; a text is its name, else it is N.",
     )
-    fix: FixedDims | None = option(
-        None, "--fix", panel=DIMS, multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
-        help="Set dynamic dims to numbers, by name as in N=1, or by input as in x:1,3,224,224. Repeat it for more.",
-        text='sizes for dynamic dims: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.',
+    fix_shape: FixedDims | None = option(
+        None, "--fix-shape", former=("fix",), panel=DIMS, multiple=True, metavar="NAME=SIZE|INPUT:SIZES",
+        help="Give dynamic dimensions fixed sizes, by name (N=1) or by input (x:1,3,224,224). Repeat it for more.",
+        text='fixed sizes for dynamic dimensions: {"N": 1, "x": [1, 3, 224, 224]}, "N=1", "x:1,3,224,224", or several texts.',
     )
     fix_values: FixedValues | None = option(
         None, "--fix-value", panel=DIMS, multiple=True, metavar="INPUT=VALUE",
-        help="Make an input a constant, as in sr=16000, use_cache_branch=false, sizes=[1,2] or mask=mask.npy; the result has "
-        "this input no more. Repeat it for more. See docs/static.md.",
-        text="""values of inputs, which become constants and are inputs no more: {"sr": 16000, "use_cache_branch": False,
-        "mask": array}, "sr=16000", or several texts (docs/static.md).""",
+        help="Replace an input by a constant: sr=16000, use_cache_branch=false, sizes=[1,2] or mask=mask.npy. The input is "
+        "removed. Repeat it for more. See docs/static.md.",
+        text="""values of inputs, which become constants: {"sr": 16000, "use_cache_branch": False, "mask": array},
+        "sr=16000", or several texts. These inputs are removed (docs/static.md).""",
     )
     static: bool = option(
         False, "--static", panel=DIMS, is_flag=True,
-        help="Give every value a fixed shape: open dims of inputs need a size (--fix, or --input-data), shape arithmetic is "
-        "folded, and a node whose output has a size that depends on data is refused by name. See docs/static.md.",
-        text="""give every value a fixed shape: `fix` or `input_data` has a size for each open dim, shape arithmetic is folded,
-        and nodes whose outputs have sizes that depend on data are refused, code `open-size` (docs/static.md).""",
+        help="Give every tensor a fixed shape. Give a size for each dynamic dimension with --fix-shape or --input-data. Shape "
+        "computations become constants. Nodes whose output size depends on the data are an error. See docs/static.md.",
+        text="""give every tensor a fixed shape. `fix_shape` or `input_data` gives a size for each dynamic dimension, and shape
+        computations become constants. Nodes whose output size depends on the data are an error, code `open-size`
+        (docs/static.md).""",
     )
     simplify: bool | Literal["auto", "require", "no"] = option(
         True, "--simplify", panel=REWRITING, type=("auto", "require", "no"), default="auto", show_default=True, off="no",
-        help="Simplify with onnxsim. If that fails, auto saves the model without it and warns; require makes it an "
+        help="Simplify with onnxsim. If that fails, auto saves the unsimplified model and prints a warning; require makes it an "
         "error.",
-        text="""run onnxsim. If it fails, the result is the unsimplified model and the report says so; with
-        "require" the migration fails instead. For a `runtime`, constants are folded and no nodes fused.""",
+        text="""simplify with onnxsim. If that fails, the result is the unsimplified model and the report says so; with
+        "require" the migration fails instead. With `runtime`, constants are folded and no nodes are fused.""",
     )
     verify: bool | Policy = option(
         "auto", "--verify", panel=VERIFICATION, type=("require", "auto", "off"), default="auto", show_default=True, off="off",
-        help="Run the original and the result and compare every output; write nothing if they differ. Where that cannot be "
-        "done, auto writes the result without simplification and says that it is unverified; require makes it an error.",
-        text="""run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the
-        result at other sizes too. Where that cannot be done, "auto" returns an unverified result, which is not
-        simplified, and the report says why; with "require" the migration fails. "off" compares nothing. True is
-        "auto", False is "off".""",
+        help="Run the original and the result, and compare every output. Nothing is written if they differ. If they cannot be "
+        "compared, auto writes the unsimplified result and reports it as unverified; require makes it an error.",
+        text="""run the original and the result on the same inputs and compare all outputs; with `dynamic`, run the result at
+        other sizes too. If they cannot be compared, "auto" returns an unverified result, which is not simplified, and the
+        report says why; with "require" the migration fails. "off" compares nothing. True is "auto", False is "off".""",
     )
     precision: Precision | None = option(
         None, "--precision", panel=REACH, type=("fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"),
@@ -205,161 +213,159 @@ class Options:
     )
     int32: bool | Literal["io", "require"] = option(
         False, "--int32", panel=REACH, is_flag=False, flag_value="yes", type=("yes", "io", "require"), metavar="[=io|require]",
-        help="Compute in int32 what is int64, where ranges prove that nothing overflows; what may overflow is named and left. "
-        "With =io inputs and outputs become int32 too; with =require what may overflow is an error. See docs/static.md.",
-        text="""compute in int32 what is int64, where ranges prove that nothing overflows; "io" for inputs and outputs too, and
-        "require" refuses what may overflow, code `int32-overflow` (docs/static.md).""",
+        help="Use int32 instead of int64 where it cannot overflow. The rest stays int64 and is listed. =io converts the inputs "
+        "and outputs too. =require makes a possible overflow an error. See docs/static.md.",
+        text="""use int32 instead of int64 where it cannot overflow; the rest stays int64 and is listed. "io" converts inputs and
+        outputs too. "require" makes a possible overflow an error, code `int32-overflow` (docs/static.md).""",
     )
     resize_form: ResizeForm | None = option(
-        None, "--resize-form", panel=REWRITING, type=("auto", "scales", "sizes"),
-        help="Write each Resize with scales or with sizes, where that computes the same. auto, the default unless --for "
-        "sets another, writes sizes where a model with scales would not load.",
-        text="""write each Resize with "scales" or with "sizes" wherever that is exact; "auto", the default
-        unless a `runtime` wants another, writes sizes where onnx infers another length from the scales than runtimes
-        compute, so that the model would not load.""",
+        None, "--resize-form", panel=OPERATORS, type=("auto", "scales", "sizes"),
+        help="Write each Resize with scales or with sizes if the result is the same. The default, auto, writes sizes where a "
+        "model with scales would not load. With --for the default can differ.",
+        text="""write each Resize with "scales" or with "sizes" wherever that is exact. "auto" is the default, unless a `runtime`
+        sets another. It writes sizes where onnx infers another length from the scales than runtimes compute, because such a
+        model does not load.""",
     )
     resize_intent: bool = option(
-        False, "--resize-intent", panel=REWRITING, is_flag=True,
-        help="Let each Resize compute what the PyTorch model computed, where the exporter could not express it up to "
-        "opset 10, and undo errors of onnx's version converter. This changes the model's numbers.",
-        text="""rewrite each Resize to compute what the exporting framework did, where the file is known to say
-        something else. The model's numbers change: the part before is compared with the original, and the result
-        with the model after this rewriting.""",
+        False, "--resize-intent", panel=OPERATORS, is_flag=True,
+        help="Make each Resize compute what the PyTorch model computed. Up to opset 10 the exporter could not write that. This "
+        "also undoes errors of onnx's version converter. It changes the model's numbers. See docs/resize.md.",
+        text="""make each Resize compute what the exporting framework did, if the file is known to say something else. This
+        changes the model's numbers: the part before is compared with the original, and the result with the model after this
+        rewriting.""",
     )
-    strict: bool = option(
-        False, "--strict", panel=REWRITING, is_flag=True,
-        help="Refuse a model that is not valid by the standard, also where ONNX Runtime loads it; by default such a model is "
-        "mended as ONNX Runtime reads it, and the report says how.",
-        text="""refuse a model that is not valid by the standard, also where ONNX Runtime loads it; else it is mended as that
-        reads it, with notes of the code `mended`.""",
+    require_valid: bool = option(
+        False, "--require-valid", former=("strict",), panel=REWRITING, is_flag=True,
+        help="Stop with an error if the model is not valid ONNX. By default onnx-migrate repairs a model that ONNX Runtime "
+        "loads, to match what ONNX Runtime does, and the report says how.",
+        text="""make a model that is not valid ONNX an error, even if ONNX Runtime loads it. By default onnx-migrate repairs
+        such a model to match what ONNX Runtime does, with notes of the code `mended`.""",
     )
     control_flow: bool = option(
-        True, "--no-control-flow", panel=REWRITING, is_flag=True,
-        help="Write If, Loop, Scan, sequences and optionals with plain nodes: the branch of a condition that follows from "
-        "constants and fixed dims (--fix), or both branches and Where; the rounds of a Loop whose number is known. What "
-        "depends on data is refused. See docs/control-flow.md.",
-        text="""with False, write If, Loop, Scan, sequences and optionals with plain nodes, or refuse what depends on data
-        (docs/control-flow.md). For a `runtime` whose table says so this is done anyway.""",
+        True, "--no-control-flow", panel=OPERATORS, is_flag=True,
+        help="Replace If, Loop, Scan, sequences and optionals by plain nodes. If: pick the branch, or compute both and select. "
+        "Loop: unroll it if the number of rounds is known. Otherwise it is an error. See docs/control-flow.md.",
+        text="""with False, replace If, Loop, Scan, sequences and optionals by plain nodes; a node that depends on the data is
+        an error (docs/control-flow.md). With a `runtime` whose table says so, this happens automatically.""",
     )
     unroll_rnn: bool = option(
-        False, "--unroll-rnn", panel=REWRITING, is_flag=True,
-        help="Write LSTM, GRU and RNN of known sequence lengths as MatMuls and activations of each step.",
-        text="write LSTM, GRU and RNN of known sequence lengths as MatMuls and activations of each step.",
+        False, "--unroll-rnn", panel=OPERATORS, is_flag=True,
+        help="Replace LSTM, GRU and RNN of fixed sequence length by the MatMuls and activations of each time step.",
+        text="replace LSTM, GRU and RNN of fixed sequence length by the MatMuls and activations of each time step.",
     )
     unroll_limit: int = option(
-        2000, "--unroll-limit", panel=REWRITING, type="count", default=2000, show_default=True, metavar="NODES",
-        help="Refuse to write more nodes than this for one node, of a Loop or LSTM that is unrolled.",
-        text="the most nodes that are written for one node, of a Loop or LSTM that is unrolled.",
+        2000, "--unroll-limit", panel=OPERATORS, type="count", default=2000, show_default=True, metavar="NODES",
+        help="The most nodes that unrolling one Loop or LSTM may write. More is an error.",
+        text="the most nodes that unrolling one Loop or LSTM may write.",
     )
     branch_limit: int = option(
-        10_000_000, "--branch-limit", panel=REWRITING, type="count", default=10_000_000, show_default=True,
+        10_000_000, "--branch-limit", panel=OPERATORS, type="count", default=10_000_000, show_default=True,
         metavar="MULTIPLICATIONS",
-        help="Refuse to compute both branches of an If that take more multiplications than this.",
-        text="the most multiplications that both branches of an If may take, where both are computed.",
+        help="The most multiplications that both branches of an If may take if both are computed. More is an error.",
+        text="the most multiplications that both branches of an If may take if both are computed.",
     )
-    keep: Collection[str] = option(
-        (), "--keep", panel=REWRITING, multiple=True, type=("tf_half_pixel_for_nn",),
-        help="Keep this value of coordinate_transformation_mode, which ONNX removed in opset 13 and ONNX Runtime still "
-        "supports.",
-        text='attribute values that the standard has removed and ONNX Runtime still accepts: "tf_half_pixel_for_nn".',
+    keep_resize_mode: Collection[str] = option(
+        (), "--keep-resize-mode", former=("keep",), panel=OPERATORS, multiple=True, type=("tf_half_pixel_for_nn",),
+        help="Keep this coordinate_transformation_mode of Resize. ONNX removed it in opset 13; ONNX Runtime still supports it.",
+        text='modes of Resize that ONNX has removed and ONNX Runtime still supports: "tf_half_pixel_for_nn".',
     )
     keep_initializers_as_inputs: bool = option(
         False, "--keep-initializers-as-inputs", panel=REWRITING, is_flag=True,
-        help="Do not remove initializers from the list of inputs, so that callers can override them.",
-        text="leave initializers in the graph's inputs, where callers can override them.",
+        help="Keep initializers in the list of inputs, so that callers can override them.",
+        text="keep initializers in the list of inputs, so that callers can override them.",
     )
     ir_version: int | None = option(
         None, "--ir-version", panel=REACH, type=int, metavar="N",
-        help="Give the result this IR version; what a lower one does not have is written in another form, or refused. "
-        "Without --opset the opset stays. Where the header alone has to change, the rest is copied: nothing is simplified or "
-        "run.",
-        text="""the IR version of the result. What a lower one than the model's does not have is written in another
-        form, or refused (docs/ir-versions.md). Where nothing else is asked for, no other pass runs.""",
+        help="The IR version of the result. The opset stays, unless you give --opset too. If only the header has to change, "
+        "the graph is copied unchanged. See docs/ir-versions.md.",
+        text="""the IR version of the result. Features that a lower IR version lacks are written in another form, or are an error
+        (docs/ir-versions.md). If you ask for nothing else, no other pass runs.""",
     )
     keep_ir: bool = option(
         False, "--keep-ir", panel=REACH, is_flag=True,
-        help="Leave the IR version of a model whose opset is lowered as it is; by default it is lowered too.",
-        text="leave the IR version as it is where the opset is lowered; else it is lowered with it.",
+        help="Keep the IR version if the opset is lowered. By default it is lowered too.",
+        text="keep the IR version if the opset is lowered; by default it is lowered too.",
     )
     drop_training: bool = option(
         False, "--drop-training", panel=REACH, is_flag=True,
-        help="Remove training information, which IR versions below 7 do not have, for such an --ir-version.",
-        text="remove training information, which IR versions below 7 do not have, for such an `ir_version`.",
+        help="Remove training information, which IR versions below 7 lack. Use it with --ir-version.",
+        text="remove training information, which IR versions below 7 lack; use it with `ir_version`.",
     )
     passes: Sequence[Pass | Callable[..., Any] | str] = option(
         (), "--pass", panel=REWRITING, multiple=True, metavar="NAME",
         help="Run your own pass before simplify: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
-        "onnx_graphsurgeon.Graph.",
+        "onnx_graphsurgeon.Graph, or the name of an installed pass.",
         text="""more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
         "module:function", or passes.""",
     )
     adapters: Sequence[str] = option(
         (), "--adapters", panel=REWRITING, multiple=True, metavar="MODULE",
-        help="Import this module, which registers steps for operators of a custom domain, so that --opset can name it, as in "
-        "--opset com.example=2. Installed packages need no such option. See docs/library.md.",
-        text="""modules to import that register steps for operators of custom domains (`onnx_migrate.plugins`), besides those
-        that are imported already and those of installed packages; `opset` may then name these domains.""",
+        help="Import this module, which registers conversions of a custom domain; --opset com.example=2 then works. Installed "
+        "packages need no such option. See docs/library.md.",
+        text="""modules to import that register conversions of custom domains (`onnx_migrate.plugins`). Installed packages need no
+        such option. `opset` may then name these domains.""",
     )
-    without: str | Sequence[str] = option(
-        (), "--without", panel=REWRITING, multiple=True, metavar="NAME", shell_complete="pass_names",
-        help="Leave this pass out, or several with commas between; onnx-migrate passes lists them.",
-        text="names of passes to leave out.",
+    skip_pass: str | Sequence[str] = option(
+        (), "--skip-pass", former=("without",), panel=REWRITING, multiple=True, metavar="NAME", shell_complete="pass_names",
+        help="Skip this pass, or several with commas between. onnx-migrate passes lists them.",
+        text="names of passes to skip.",
     )
     pipeline: Pipeline | None = option(
-        None, text="""passes to run instead of the default ones. Options of the default pipeline, as `opset` and `dynamic`,
+        None, text="""passes to run instead of the default ones. Options of the default pipeline, such as `opset` and `dynamic`,
         then have no effect.""",
     )
     input_data: InputData | None = option(
         None, "--input-data", panel=VERIFICATION, type="path", metavar="PATH",
         help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
-        text="""inputs to verify on: arrays by input name, {"x": array}, a list of such dicts, the path of an .npz by input
-        name, or a folder of input_*.pb.""",
+        text="""inputs to verify on: arrays by input name, {"x": array}, or a list of such dicts. The path of an .npz by input
+        name, or of a folder of input_*.pb, works too.""",
     )
     rtol: float | None = option(
         None, "--rtol", panel=VERIFICATION, type="tolerance", metavar="FLOAT",
-        help="Largest relative difference allowed; by default derived from the element type.",
-        text="largest relative difference allowed.",
+        help="The largest relative difference allowed. The default depends on the element type.",
+        text="the largest relative difference allowed.",
     )
     atol: float | None = option(
         None, "--atol", panel=VERIFICATION, type="tolerance", metavar="FLOAT",
-        help="Largest absolute difference allowed; by default derived from the values.",
-        text="largest absolute difference allowed.",
+        help="The largest absolute difference allowed. The default depends on the values.",
+        text="the largest absolute difference allowed.",
     )
     seed: int = option(
-        0, "--seed", panel=VERIFICATION, type=int, default=0, show_default=True, help="Seed of the random inputs.",
-        text="of the random inputs.",
+        0, "--seed", panel=VERIFICATION, type=int, default=0, show_default=True, help="The seed of the random inputs.",
+        text="the seed of the random inputs.",
     )
     timeout: float = option(
         600.0, "--timeout", panel=RUNNING, type="positive", default=600, show_default=True, metavar="SECONDS",
-        help="Time limit of the model: all stages share it, from loading to the verification. A file from or to a URL has as "
-        "much again, and more as long as it makes a megabyte a second; a download of which hardly anything comes for 30 s ends.",
-        text="""seconds that the call may take, which all its stages share (docs/library.md, "What a timeout covers"). A file from
-        or to a URL has as much again, and more as long as it makes a megabyte a second.""",
+        help="The time limit for loading, converting and verifying the model. A download has the same limit of its own. "
+        "Downloads faster than 1 MB/s are not cut off; a download that stalls for 30 s is.",
+        text="""the seconds that the call may take, for all its stages (docs/library.md, "What a timeout covers"). A file from
+        or to a URL has the same limit of its own. Downloads faster than 1 MB/s are not cut off.""",
     )
     memory_limit: int | None = option(
         None, "--memory-limit", panel=RUNNING, type="positive", metavar="GB",
-        help="Memory limit of the simplifier, of the verification, and, from 1 GB on, of this process; by default three "
+        help="The memory limit of the simplifier, of the verification and, from 1 GB on, of this process. The default is three "
         "quarters of the machine's memory.",
-        text="bytes of memory that each of them may take; three quarters of the machine's by default.",
+        text="the bytes of memory that each of them may use; three quarters of the machine's memory by default.",
     )
     isolated: bool = option(
         True, text="run native code in child processes, so that a crash does not end this process.", reported=False,
     )
     ort_library: Libraries = option(
         (), "--ort-library", panel=VERIFICATION, multiple=True, type="path", metavar="FILE",
-        help="Load this shared library with the kernels of custom operators into ONNX Runtime, in the process that runs the "
-        "models, so that models with such operators are verified. Repeat it for more.",
-        text="""shared libraries with kernels of custom operators, which ONNX Runtime loads (RegisterCustomOps) in the
-        process that runs the models, so that they can be verified. They are native code, which that process runs.""",
+        help="Load this shared library of custom operators into ONNX Runtime, so that models with such operators can be "
+        "verified. Repeat it for more.",
+        text="""shared libraries of custom operators, which ONNX Runtime loads (RegisterCustomOps) in the process that runs the
+        models, so that they can be verified. They are native code, which that process runs.""",
     )
-    prove_in: str | Sequence[str] = option(
-        (), "--prove-in", panel=VERIFICATION, multiple=True, metavar="RUNTIME", shell_complete="evaluators",
-        help="Run the original and the result in this runtime too, and fail if the result does not run there or computes "
-        "worse than the original: openvino, opencv, tract, mnn, ncnn, onnxruntime-web, rknn, onnxruntime. @FOLDER says in "
-        "which virtual environment it is: onnxruntime==1.9@FOLDER. Repeat it for more. See docs/proving.md.",
-        text="""runtimes to run the original and the result in too, where they are installed: "tract", or
-        "onnxruntime==1.9@FOLDER", or several (docs/proving.md). The result must run in each, and be right, or be as
-        far off as the original is there.""",
+    run_in: str | Sequence[str] = option(
+        (), "--run-in", former=("prove_in",), panel=VERIFICATION, multiple=True, metavar="RUNTIME",
+        shell_complete="evaluators",
+        help="Run the original and the result in this runtime too: openvino, opencv, tract, mnn, ncnn, onnxruntime-web, rknn or "
+        "onnxruntime. It is an error if the result does not run there, or is worse than the original. Write @FOLDER for a "
+        "virtual environment: onnxruntime==1.9@FOLDER. Repeat it for more. See docs/proving.md.",
+        text="""further runtimes that run the original and the result, if they are installed: "tract", or
+        "onnxruntime==1.9@FOLDER", or several (docs/proving.md). The result must run in each. It must be right there, or as
+        far from right as the original is.""",
     )
     progress: ProgressListener | None = option(
         None,
@@ -381,6 +387,14 @@ class Options:
         from onnx_migrate.standard.targets import resolve
 
         return None if self.runtime is None else resolve(self.runtime)
+
+    @property
+    def keeps_opset(self) -> bool:
+        """Whether each model keeps its opset: the caller named no opset and no runtime, and asks for another change."""
+        defaults = {item.name: item.default for item in declared(Options)}
+        asked = (name for name in _KEEPING_OPSET if getattr(self, name) != defaults[name])
+        # With `static` a newer opset helps: onnx infers no shapes of some outputs in their older versions, as of Dropout-7.
+        return self.opset is None and self.runtime is None and not self.static and any(asked)
 
     @property
     def limits(self) -> Limits:
@@ -422,7 +436,7 @@ def policy_of(verify: bool | str) -> Policy:
 
 
 def pipeline_of(options: Options) -> Pipeline:
-    """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `without`. Raises UsageError."""
+    """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `skip_pass`. Raises UsageError."""
     from onnx_migrate.engine.pass_infra import default_passes
     from onnx_migrate.engine.pipeline import Pipeline
 
@@ -432,7 +446,7 @@ def pipeline_of(options: Options) -> Pipeline:
     last = next((item.name for item in pipeline if item.for_targets or item.optional), None)
     for item in options.passes:
         pipeline = pipeline.add(item, before=last)
-    given = [options.without] if isinstance(options.without, str) else options.without
+    given = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass
     return pipeline.without(*(name.strip() for names in given for name in names.split(",")))
 
 

@@ -46,11 +46,11 @@ def split_for(model: Model, options: Options) -> Split:
     proto.CopyFrom(model.proto)
     sort_model(proto)
     graph = proto.graph
-    options = replace(options, cut=False, simplify=False)
+    options = replace(options, split=False, simplify=False)
     behind: set[int] = set()
     outputs: tuple[str, ...] = ()
     while True:
-        options = replace(options, outputs=outputs)
+        options = replace(options, extract_outputs=outputs)
         try:
             pipeline_of(options).run(model, ChangeLog())
         except CannotMigrate as error:

@@ -38,6 +38,7 @@ class Cleanup(Pass):
     """Remove nodes, initializers and imports that nothing uses, repeated node names and invalid value_info."""
 
     name: ClassVar[str] = "cleanup"
+    title: ClassVar[str] = "removing unused nodes and weights"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.UNIQUE_NODE_NAMES})
 
@@ -140,7 +141,7 @@ class Cleanup(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"removed {dropped} entries of value_info of {path} that are repeated, have no type, or name no inner value",
+                f"removed {count_of(dropped, 'declared shape')} of {path}: repeated, without a type, or of no inner value",
                 subject=path,
             )
 

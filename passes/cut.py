@@ -66,6 +66,7 @@ class Cut(ObligedPass):
     """
 
     name: ClassVar[str] = "cut"
+    title: ClassVar[str] = "cutting the model"
     outputs: str | tuple[str, ...] = ()
     inputs: str | tuple[str, ...] = ()
     rest: bool = False
@@ -97,14 +98,14 @@ class Cut(ObligedPass):
                     self.name,
                     "cut",
                     f"the rest computes {count_of(both, 'node')} of the first part again; it does not with"
-                    f" --outputs {','.join((*outputs, *more))}",
+                    f" --extract-outputs {','.join((*outputs, *more))}",
                     subject="rest",
                 )
         if model.proto.training_info:
             log.note(
                 self.name,
                 "cut",
-                "training information was left out, as it is of the whole model",
+                "training information was removed, because it describes the whole model",
                 severity="warning",
             )
         return PassResult(first, Part(rest))

@@ -41,6 +41,7 @@ class DeclaredShapes(Pass):
     """
 
     name: ClassVar[str] = "declared_shapes"
+    title: ClassVar[str] = "checking declared shapes"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
@@ -98,7 +99,7 @@ class DeclaredShapes(Pass):
             log.note(
                 self.name,
                 "value-info",
-                f"removed {len(idle)} recorded shapes of inner values, which contradict the graph",
+                f"removed {len(idle)} declared shapes of inner values that contradict the graph",
             )
         return model
 

@@ -42,8 +42,10 @@ def default_pipeline(options: Options) -> list[Pass]:
         from .fixed_values import FixValues
 
         passes.append(FixValues(values=options.fix_values))
-    if options.fix is not None or options.static:
-        passes.append(FixDims(fix=options.fix or {}, all_dims=options.static, input_data=options.input_data))
+    if options.fix_shape is not None or options.static:
+        passes.append(
+            FixDims(fix=options.fix_shape or {}, all_dims=options.static, input_data=options.input_data)
+        )
     dynamic = options.dynamic is not None or bool(options.dynamic_batch)
     if not dynamic:
         passes += _known_branches(options)
@@ -95,24 +97,25 @@ def _known_branches(options: Options) -> list[Pass]:
 
 def _cut(options: Options) -> list[Pass]:
     """Return the pass that leaves a part of the model, if one is asked for."""
-    if options.cut and not options.outputs:
+    if options.split and not options.extract_outputs:
         raise UsageError(
-            "--cut needs to know where: nothing says which part is cut off",
-            hint="name the last values of the first part with --outputs, or a runtime with --for",
+            "--split needs to know where: nothing says which part is cut off",
+            hint="name the last values of the first part with --extract-outputs, or a runtime with --for",
         )
-    if options.cut and options.inputs:
+    if options.split and options.extract_inputs:
         raise UsageError(
-            "--cut writes what is before its outputs and what is behind them, and --inputs leaves a part out",
+            "--split writes what is before its outputs and what is behind them, and --extract-inputs leaves a part out",
             hint="leave one of the two out",
         )
-    if not (options.outputs or options.inputs):
+    if not (options.extract_outputs or options.extract_inputs):
         return []
     from .cut import Cut
 
     outputs, inputs = (
-        asked if isinstance(asked, str) else tuple(asked) for asked in (options.outputs, options.inputs)
+        asked if isinstance(asked, str) else tuple(asked)
+        for asked in (options.extract_outputs, options.extract_inputs)
     )
-    return [Cut(outputs=outputs, inputs=inputs, rest=options.cut)]
+    return [Cut(outputs=outputs, inputs=inputs, rest=options.split)]
 
 
 def _is_simplified(simplify: bool | str) -> bool:
@@ -132,15 +135,15 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
         options.opset,
         options.runtime,
         options.dynamic,
-        options.fix,
+        options.fix_shape,
         options.fix_values,
-        options.quantized,
+        options.quantized_form,
         options.precision,
     )
     wanted = (
         options.dynamic_batch,
         options.static,
-        options.standard,
+        options.to_onnx_ops,
         options.int32,
         options.resize_intent,
         not options.control_flow,
@@ -295,7 +298,7 @@ def _exporter_intent(options: Options) -> Pass:
 
 def _standard(options: Options) -> list[Pass]:
     """Return the pass that writes operators of other domains, if that is asked for."""
-    asked = options.standard
+    asked = options.to_onnx_ops
     if not asked:
         return []
     names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
@@ -307,14 +310,19 @@ def _standard(options: Options) -> list[Pass]:
 
 def _quantized(options: Options) -> list[Pass]:
     """Return the passes that write quantised operators as pairs, or as floats."""
-    if options.quantized is None:
+    if options.quantized_form is None:
         return []
-    if options.quantized not in ("qdq", "float"):
-        raise UsageError(f"quantized={options.quantized!r} is not known", hint='it is "qdq" or "float"')
+    if options.quantized_form not in ("qdq", "float"):
+        raise UsageError(
+            f"quantized_form={options.quantized_form!r} is not known", hint='it is "qdq" or "float"'
+        )
     from .dequantized import Dequantized
     from .quantized_as_pairs import QuantizedAsPairs
 
-    return [QuantizedAsPairs(**beside(options)), *([Dequantized()] if options.quantized == "float" else [])]
+    return [
+        QuantizedAsPairs(**beside(options)),
+        *([Dequantized()] if options.quantized_form == "float" else []),
+    ]
 
 
 def _rewrites_for(options: Options) -> list[Pass]:

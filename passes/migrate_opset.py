@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
 from onnx_migrate.engine.steps.lift import Lift
@@ -54,6 +55,7 @@ class MigrateOpset(Pass):
     """
 
     name: ClassVar[str] = "migrate_opset"
+    title: ClassVar[str] = "raising the opset"
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
@@ -68,12 +70,15 @@ class MigrateOpset(Pass):
     """Whether the IR version stays; else it becomes at least that with which the opset was released."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
+    noted: bool = False
+    """Whether a note says that the model keeps its opset, as its user did not name one."""
 
-    def hint_for(self, error: MigrateError, retry: Retry) -> str:
-        """Return the hint of an error; of a result that does not load, with the newest opset at which it does."""
+    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
+        """Return the advice on an error; on a result that does not load, with the newest opset at which it does."""
         opset = self._newest_loadable(retry) if error.code == "does-not-load" else None
-        newest = "" if opset is None else f"opset {opset} is the newest at which it loads"
-        return "; ".join(filter(None, (newest, error.hint)))
+        if opset is None:
+            return error.advice
+        return (Advice(f"opset {opset} is the newest at which it loads", tried=True), *error.advice)
 
     def _newest_loadable(self, retry: Retry) -> int | None:
         """Return the newest opset below the result's at which it loads as the original does; None if none is found in time."""
@@ -97,6 +102,8 @@ class MigrateOpset(Pass):
         self._check_options()
         self._one_import_each(model.proto, log)
         newest = newest_onnx_opset(model.proto) or None
+        if self.noted and newest is not None:
+            log.note(self.name, "opset-kept", f"the model keeps its opset, {newest}; --opset N changes it")
         target = self._target(newest, model, log)
         last = self._last(target, newest, model.proto)
         for opset in range(target, last):
@@ -144,7 +151,7 @@ class MigrateOpset(Pass):
             log.note(
                 self.name,
                 "overridable",
-                "some initializers are listed as inputs and others are not, so those stay listed: callers can override them",
+                "some initializers are also inputs and stay so, because callers can override them",
             )
         elif self.unlist and ir_version >= 4:
             gone = unlist_initializers(proto.graph)
@@ -194,8 +201,8 @@ class MigrateOpset(Pass):
                     log.note(
                         self.name,
                         "ambiguous-opset",
-                        f"{text}, by which {node_label(unlike)!r} ({unlike.op_type}) differs; the last one, {found[-1]},"
-                        " was taken, as ONNX Runtime does",
+                        f"{text}, and {node_label(unlike)!r} ({unlike.op_type}) differs between them; like ONNX Runtime, we use"
+                        f" the last one, {found[-1]}",
                         subject=node_label(unlike),
                         severity="warning",
                     )
@@ -233,7 +240,12 @@ class MigrateOpset(Pass):
             raise CannotMigrate(
                 f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",
                 code="downgrade",
-                hint=f"leave --no-lower out, or ask for {target}+ to keep newer models as they are",
+                hint=(
+                    Advice("leave --no-lower out", options={"lower": True}),
+                    Advice(
+                        f"ask for {target}+ to keep newer models as they are", options={"opset": f"{target}+"}
+                    ),
+                ),
             )
         return target
 

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["beside", "lowerings", "migrations"]
 
 
+_DEFAULT = 17
+_KEPT = (1, True)
+"""Opset 1 or any newer one: every model keeps its own."""
+
+
 def migrations(options: Options) -> list[Pass]:
     """Return the passes that bring the nodes to the opsets asked for."""
     opsets, custom = _target_opsets(options), _custom(options)
@@ -30,8 +35,9 @@ def migrations(options: Options) -> list[Pass]:
                 opset=opset,
                 newer=_newer(options, at_least),
                 unlist=not options.keep_initializers_as_inputs,
-                keep=frozenset(options.keep),
+                keep=frozenset(options.keep_resize_mode),
                 targets=_bounding(options),
+                noted=options.keeps_opset and options.ir_version is None,
             )
         )
     if ML in opsets:
@@ -47,9 +53,11 @@ def migrations(options: Options) -> list[Pass]:
 
 
 def beside(options: Options) -> dict[str, int]:
-    """Return the ai.onnx opset for bodies that import none, where one is asked for."""
+    """Return the ai.onnx opset for bodies that import none, if one is asked for; the default one if models keep theirs."""
     opsets = _target_opsets(options)
-    return {"beside": opsets["ai.onnx"][0]} if "ai.onnx" in opsets else {}
+    if "ai.onnx" not in opsets:
+        return {}
+    return {"beside": _DEFAULT if opsets["ai.onnx"] == _KEPT else opsets["ai.onnx"][0]}
 
 
 def _custom(options: Options) -> dict[str, CustomOpset]:
@@ -118,8 +126,7 @@ def _target_opsets(options: Options) -> dict[str, tuple[int, bool]]:
     """Return the opset to reach by domain, and whether a newer one of the model's own is kept."""
     targets = options.targets
     if targets is None:
-        # Where only the IR version is asked for, each model stays at its own opset.
-        default = "17+" if options.ir_version is None else "1+"
+        default = "keep" if options.keeps_opset else f"{_DEFAULT}+"
         return _read_opsets(default if options.opset is None else options.opset)
     given = {} if options.opset is None else _read_opsets(options.opset)
     if "ai.onnx" in given:
@@ -170,17 +177,19 @@ def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
 
 
 def _opset(given: int | str, domain: str) -> tuple[int, bool]:
-    """Return the opset that is written as a number, as "17+" or as "latest", and whether a newer one is kept."""
+    """Return the opset that is written as a number, as "17+", "keep" or "latest", and whether a newer one is kept."""
     if not is_onnx(domain) and domain != ML:
         from .domains import check_opset
 
         check_opset(domain)
     if given == "latest":
         return newest_opset(domain), False
+    if given == "keep":
+        return _KEPT
     number = str(given).removesuffix("+")
     try:
         return int(number), number != str(given)
     except ValueError:
         raise UsageError(
-            f"{given!r} is not an opset", hint="give a number, 17+ for 17 or newer, or latest"
+            f"{given!r} is not an opset", hint="give a number, 17+ for 17 or newer, keep, or latest"
         ) from None

@@ -187,7 +187,7 @@ def test_inputs_and_outputs_of_other_names_are_mapped() -> None:
 
     assert (
         refused.reason
-        == "the inputs were x and became pixel_values; --map x=pixel_values compares them in their order"
+        == "the inputs were x and became pixel_values; --match-name x=pixel_values compares them in their order"
     )
     assert compare(model(), other, names={"x": "pixel_values"}, isolated=False).verified
     with pytest.raises(UsageError, match="no input or output 'pixel'"):
@@ -200,3 +200,26 @@ def test_an_inner_value_of_a_mapped_name_is_another() -> None:
     )
 
     assert compare(model(), other, names={"x": "p"}, isolated=False).verified
+
+
+HALF = """<ir_version: 8, opset_import: ["": 17]> g (float16[2] x) => (float16[2] y) { y = Relu(x) }"""
+INSIDE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {
+    w = Constant <value = float16[1] {16947}> () h = Cast <to = 10> (x) r = Mul (h, w) y = Cast <to = 1> (r) }"""
+TIMES = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) <float[1] w = {3.1}> { y = Mul(x, w) }"""
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "advised"),
+    [
+        (HALF.replace("float16", "float"), HALF, True),
+        (TIMES, INSIDE, True),
+        (INSIDE, TIMES, True),
+        (HALF, HALF.replace("Relu", "Exp"), False),
+    ],
+)
+def test_models_of_other_precision_are_told_of_cast(one: str, two: str, advised: bool) -> None:
+    models = [onnx.parser.parse_model(text) for text in (one, two)]
+    found = compare(*models)
+    note = "only one of the models computes in float16: --cast allows the error of its rounding"
+    assert (found.kind is Kind.DIFFERS, note in found.notes) == (True, advised)
+    assert note not in compare(*models, cast=True).notes

@@ -16,14 +16,17 @@ from onnx_migrate.batching.executors import Submitter, submitting
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
-from onnx_migrate.declared import check_names, declared
+from onnx_migrate.declared import check_names, current_names, declared
 from onnx_migrate.errors import Cancelled, UsageError, require_onnxruntime
 from onnx_migrate.files import check_target
 from onnx_migrate.options import Options, policy_of
 from onnx_migrate.process import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 
-__all__ = ["Watcher", "batch", "run_jobs"]
+__all__ = ["MODEL_SECONDS", "Watcher", "batch", "run_jobs"]
+
+MODEL_SECONDS = 120.0
+"""Seconds that a model may take by default, both attempts together: a model that hangs must not hold up a nightly run."""
 
 _TICK = 0.2
 """Seconds between two checks of which jobs have begun."""
@@ -35,6 +38,9 @@ _WINDOW = 1000
 class Watcher:
     """Callbacks on the progress of a batch, which do nothing; a base class to override."""
 
+    views = False
+    """Whether the reports of outcomes hold what a page draws of the results."""
+
     def placed(self, outputs: Iterable[str]) -> None:
         """Called once, before `planned`, with where the results are written; what it raises ends the batch."""
 
@@ -43,6 +49,9 @@ class Watcher:
 
     def started(self, job: Job) -> None:
         """Called when a worker begins a model."""
+
+    def waiting(self) -> None:
+        """Called several times a second while models run."""
 
     def ended(self, outcome: Outcome) -> None:
         """Called when a model has ended, in whatever way."""
@@ -59,8 +68,9 @@ def batch(
     jobs: int | None = None,
     fail_fast: bool = False,
     resume: bool = False,
+    allow_unverified: bool = False,
     external: bool = False,
-    timeout: float = 600.0,
+    timeout: float = MODEL_SECONDS,
     memory_limit: int | None = None,
     watcher: Watcher | None = None,
     cancel: CancelToken | None = None,
@@ -75,9 +85,10 @@ def batch(
         executor: any `concurrent.futures.Executor` whose workers have this package and see the same files; by
             default processes of this machine, which are replaced when a model brings one down.
         jobs: how many such processes; as many as there are processors by default.
-        fail_fast: stop at the first model that is not migrated.
+        fail_fast: stop at the first model that is not migrated, or whose result is unverified.
         resume: skip a model if the journal says that the same content was migrated with the same options by the same
             versions, and its result still has the bytes that were written. Not possible where `out_dir` is a URL.
+        allow_unverified: let an unverified result count as a success in `Summary.ok`.
         external: write the weights of every result to a file beside it.
         timeout: seconds that a model may take. One that takes three quarters of them, or crashes its process, is tried once
             more in the time that is left, with each native stage in a child process of its own.
@@ -92,6 +103,7 @@ def batch(
     Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, TypeError for an argument that
     `migrate` does not have, and whatever `watcher` raises; the workers are ended first.
     """
+    arguments = current_names(Options, arguments)
     check_names("batch", arguments, [item.name for item in declared(Options)])
     folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
@@ -106,7 +118,11 @@ def batch(
     arguments |= {"timeout": timeout, "memory_limit": memory_limit}
     planned = []
     for source, target in pairs:
-        own = {**arguments, "external": external, **(arguments_of(source) if arguments_of else {})}
+        own = {
+            **arguments,
+            "external": external,
+            **(current_names(Options, arguments_of(source)) if arguments_of else {}),
+        }
         beside, flags = bool(own.pop("external")), tuple(own.pop("flags", ()))
         known = journal.records.get(os.path.relpath(target, folder)) if journal else None
         planned.append(Job(source, target, own, beside, known=known, flags=flags))
@@ -124,8 +140,8 @@ def batch(
 
     try:
         return run_jobs(
-            planned, executor=executor, jobs=jobs, fail_fast=fail_fast, timeout=timeout, memory_limit=memory_limit,
-            watcher=watcher, cancel=cancel, keep=keep,
+            planned, executor=executor, jobs=jobs, fail_fast=fail_fast, allow_unverified=allow_unverified, timeout=timeout,
+            memory_limit=memory_limit, watcher=watcher, cancel=cancel, keep=keep,
         )  # fmt: skip
     finally:
         if journal:
@@ -152,7 +168,8 @@ def run_jobs(
     executor: Executor | None = None,
     jobs: int | None = None,
     fail_fast: bool = False,
-    timeout: float = 600.0,
+    allow_unverified: bool = False,
+    timeout: float = MODEL_SECONDS,
     memory_limit: int | None = None,
     watcher: Watcher | None = None,
     cancel: CancelToken | None = None,
@@ -172,7 +189,9 @@ def run_jobs(
     if executor is None and any(policy_of(job.arguments.get("verify", True)) != "off" for job in planned):
         require_onnxruntime("the verification", "or leave it out: --verify=off")
     watcher = watcher or Watcher()
-    summary = Summary(models=len(planned))
+    if watcher.views:
+        planned = [replace(job, viewed=True) for job in planned]
+    summary = Summary(models=len(planned), allow_unverified=allow_unverified)
     start = time.perf_counter()
     watcher.placed(job.output for job in planned if job.output is not None)
     watcher.planned(len(planned))
@@ -186,7 +205,7 @@ def run_jobs(
                 summary.add(outcome)
                 summary.seconds = time.perf_counter() - start
                 watcher.ended(outcome)
-                if fail_fast and not outcome.done:
+                if fail_fast and not outcome.succeeded(allow_unverified=allow_unverified):
                     return summary
         summary.complete = True
         return summary
@@ -209,6 +228,7 @@ def _outcomes(
                 job = waiting.popleft()
                 pending[submit(job)] = job
             wait(pending, _TICK, FIRST_COMPLETED)
+            watcher.waiting()
             done = []
             for future in pending:
                 if future.done():  # also if it was cancelled before it began, which `wait` does not report

@@ -20,7 +20,7 @@ from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
 from onnx_migrate.cli.commands.verify import verify
-from onnx_migrate.cli.options.panels import format_help_text, in_panels, keep_help
+from onnx_migrate.cli.options.panels import format_help_text, in_panels, keep_help, long_help
 from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
 from onnx_migrate.cli.stop_signals import PROGRAM, code_of_stop, end_on_signals, stop_on_signals
 from onnx_migrate.messages import printable
@@ -39,6 +39,30 @@ _OTHER_NAMES = {
 """What other tools call the commands."""
 
 
+_SHORT = f"""Usage: {PROGRAM} MODEL OUTPUT [OPTIONS]
+       {PROGRAM} COMMAND [OPTIONS] ...
+
+Convert an ONNX model to another opset, form or precision, and prove that it
+still computes the same.
+
+Example:
+  {PROGRAM} model.onnx out.onnx --opset 17
+
+Commands:
+"""
+"""What -h says before the commands."""
+
+
+def _print_commands(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    """Print what -h says: the two forms of a call, and a line for each command."""
+    if not asked or context.resilient_parsing:
+        return
+    rows = [f"  {name:8} {command.get_short_help_str(68)}" for name, command in app.commands.items()]
+    end = f"\n\n{PROGRAM} COMMAND -h shows the most important options, --help all of them.\nWithout a COMMAND, migrate runs."
+    click.echo(_SHORT + "\n".join(rows) + end)
+    context.exit()
+
+
 class _DefaultsToMigrate(click.RichGroup):
     """A group with a default command: `onnx-migrate a.onnx b.onnx` is `onnx-migrate migrate a.onnx b.onnx`."""
 
@@ -47,6 +71,16 @@ class _DefaultsToMigrate(click.RichGroup):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         keep_help(self)
+        self.params.append(
+            click.Option(
+                ["-h", "short_help"], is_flag=True, is_eager=True, expose_value=False, callback=_print_commands,
+                help="List the commands, and exit.",
+            )
+        )  # fmt: skip
+
+    def get_help_option(self, ctx: Any) -> click.Option | None:
+        """Return the option `--help`."""
+        return long_help(super().get_help_option(ctx))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--help", "-h", "--version", "-V"}
@@ -89,35 +123,35 @@ class _DefaultsToMigrate(click.RichGroup):
 @click.group(
     cls=_DefaultsToMigrate,
     context_settings={
-        "help_option_names": ["-h", "--help"],
+        "help_option_names": ["--help"],
         "max_content_width": 110,
         "token_normalize_func": lambda token: token.replace("_", "-"),  # --target_opset is --target-opset
     },
 )
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 def app() -> None:
-    """Bring an ONNX model of any age to the opset you need, and prove that it still computes the same.
+    """Convert an ONNX model to another opset, form or precision, and prove that it still computes the same.
 
     \b
-    Bring a model to opset 17, simplify and verify it:
-        onnx-migrate model.onnx migrated.onnx
+    To opset 17, simplified and verified:
+        onnx-migrate model.onnx out.onnx
     To opset 21, with dynamic batch, height and width:
-        onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W
-    Replace the model, and print the report as JSON:
-        onnx-migrate model.onnx --in-place --json
+        onnx-migrate model.onnx out.onnx --opset 21 --dynamic x:N,3,H,W
+    For a runtime:
+        onnx-migrate model.onnx out.onnx --for tensorrt==8.6
     All models of a folder, two at a time:
-        onnx-migrate batch models --out-dir migrated --jobs 2
+        onnx-migrate batch models --out-dir out --jobs 2
 
-    Without the name of a command, migrate is run: onnx-migrate migrate --help lists its options.
+    Without a COMMAND, migrate runs. onnx-migrate migrate -h shows its most important options, and --help all of them.
 
     \b
     Exit codes:
         0  done
-        1  refused or failed; nothing is written
+        1  the model cannot be converted, or a step failed; nothing is written
         2  wrong usage
         3  the numbers differ; nothing is written
-        4  not a readable ONNX model, or not a valid one
-        5  standard output could not be written whole; files are
+        4  the file is not an ONNX model, or not a valid one
+        5  files are written, but printing to standard output failed
     """
 
 

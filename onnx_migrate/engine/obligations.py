@@ -101,8 +101,8 @@ class OtherNumbers(Obligation):
 
     @property
     def sentence(self) -> str:
-        """Say that the numbers changed, and who changed them."""
-        return f"{self.by} changed what the model computes, {self.why}"
+        """Say that the numbers changed, and why."""
+        return f"the model computes other numbers now, {self.why}"
 
     def feeds_after(self, feeds: Any, before: Model, after: Model) -> Any:
         """Return the user's inputs in the element types of the model after the pass."""
@@ -122,7 +122,7 @@ class OtherNumbers(Obligation):
         if statement.kind is not Kind.VERIFIED and verdict.verified and (self.limited or self.unmeasured):
             verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=str(statement))
         model = f"the model after {self.by}"
-        stand_in = f"{model} stood in for the original in the comparison of the passes behind it"
+        stand_in = f"the passes behind {self.by} were compared with {model}"
         return replace(
             verdict,
             statements=(statement, *verdict.statements),

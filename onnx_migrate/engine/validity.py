@@ -125,7 +125,10 @@ def note_tolerated(model: Model, log: ChangeLog) -> None:
     """Note what onnx.checker refuses of a model and runtimes run all the same."""
     for subject, reason in tolerated(model.proto, _reader(model)):
         log.note(
-            "load", "tolerated", f"{reason}; onnx.checker refuses that, and runtimes run it", subject=subject
+            "load",
+            "tolerated",
+            f"{reason}; onnx.checker reports an error, but runtimes run the model",
+            subject=subject,
         )
 
 

@@ -18,7 +18,7 @@ _MOST_ALIKE = 20
 _CANNOT = ("onnx-migrate cannot mend", "onnx-migrate cannot fix")
 """How a remedy begins that says that no command helps."""
 
-_FIX_ALONE = r"onnx-migrate \{model\} out\.onnx --fix NAME=SIZE"
+_FIX_ALONE = r"onnx-migrate \{model\} out\.onnx --fix-shape NAME=SIZE"
 """The command that only gives numbers to open dims."""
 
 _CUSTOM = "onnx-migrate cannot write it with other operators. Export the model without it, or give the runtime its plugin."
@@ -126,9 +126,9 @@ def _remedy(mend: Mend, facts: Facts) -> Remedy:
     command, text = filled_text(mend.command, facts), filled_text(mend.text, facts)
     if "open_dims" in facts or "fixed" in facts:
         command = re.sub(
-            r" ?--fix NAME=SIZE", f" {facts['open_dims']}" if "open_dims" in facts else "", command
+            r" ?--fix-shape NAME=SIZE", f" {facts['open_dims']}" if "open_dims" in facts else "", command
         )
-        text = re.sub(r" ?Leave --fix out if no dim is (?:open|dynamic)\.", "", text)
+        text = re.sub(r" ?Leave --fix-shape out if no dim is (?:open|dynamic)\.", "", text)
     if "target_example" in facts and "{target}" in mend.command:
         name = facts["target"].partition("==")[0]
         text += f" Name your release in place of {facts['target']}: onnx-migrate explain {name} lists them."

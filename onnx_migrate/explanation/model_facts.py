@@ -15,7 +15,7 @@ from onnx_migrate.model.graphs import fed_inputs, weight_tensors
 __all__ = ["model_facts"]
 
 _IMAGE, _SEQUENCE = 320, 128
-"""Elements along an axis of an image, and along any other axis but the first, in examples of `--fix`."""
+"""Elements along an axis of an image, and along any other axis but the first, in examples of `--fix-shape`."""
 
 _FLOATS = frozenset((TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE))
 
@@ -53,7 +53,11 @@ def _dim_facts(graph: onnx.GraphProto) -> dict[str, str]:
                 dim.dim_param: size for dim, size in zip(dims, sizes, strict=True) if dim.dim_param
             }
     options = [*(shlex.quote(f"{name}={size}") for name, size in named_dims.items()), *whole_inputs]
-    return {"open_dims": " ".join(f"--fix {option}" for option in options)} if options else {"fixed": "yes"}
+    return (
+        {"open_dims": " ".join(f"--fix-shape {option}" for option in options)}
+        if options
+        else {"fixed": "yes"}
+    )
 
 
 def _guess(axis: int, rank: int) -> int:

@@ -45,7 +45,7 @@ _QUANTIZED = re.compile(
     r"(?:QLinear\w+|QGemm|QAttention|QEmbedLayerNormalization|ConvInteger|MatMulInteger(?:ToFloat)?|MatMulNBits"
     r"|DynamicQuantizeMatMul|GatherBlockQuantized)"
 )
-"""Operators that `--quantized qdq` replaces by float operators between DequantizeLinear and QuantizeLinear."""
+"""Operators that `--quantized-form qdq` replaces by float operators between DequantizeLinear and QuantizeLinear."""
 
 _MICROSOFT = "com.microsoft"
 

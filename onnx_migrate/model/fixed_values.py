@@ -35,7 +35,7 @@ def arrays_of(request: FixedValues, proto: onnx.ModelProto) -> dict[str, np.ndar
             raise UsageError(
                 f"{name!r} is a dim, and no input with a value",
                 code="no-such-input",
-                hint=f"--fix {name}=SIZE sets a dim; the inputs are {', '.join(ports)}",
+                hint=f"--fix-shape {name}=SIZE sets a dim; the inputs are {', '.join(ports)}",
             )
         port = port_named(name, ports, inputs=True)
         if name in found:

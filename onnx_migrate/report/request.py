@@ -50,7 +50,7 @@ class Request:
         given = {item.name: getattr(asked, item.name) for item in _DECLARED.values()}
         if isinstance(asked.verify, bool):
             given["verify"] = "auto" if asked.verify else "off"
-        if asked.ir_version is None and asked.opset == "17+":
+        if asked.opset == "17+" and not replace(asked, opset=None).keeps_opset:
             given["opset"] = None
         if asked.targets is not None:
             given["runtime"] = asked.targets.requests
@@ -155,7 +155,7 @@ def _words(
         value = repr(value / 2**30)
     if name == "opset" and isinstance(value, dict):
         value = ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
-    if name == "fix" and isinstance(value, dict):
+    if name == "fix_shape" and isinstance(value, dict):
         value = [
             f"{key}={size}" if isinstance(size, int) else f"{key}:{','.join(_sizes(size))}"
             for key, size in value.items()
@@ -173,7 +173,7 @@ def _words(
 
 
 def _sizes(sizes: Any) -> Iterable[str]:
-    """Return the sizes of an input's axes as `--fix` takes them: of all, or of some by their number."""
+    """Return the sizes of an input's axes as `--fix-shape` takes them: of all, or of some by their number."""
     by_axis = isinstance(sizes, Mapping) or None in sizes
     given = sizes.items() if isinstance(sizes, Mapping) else enumerate(sizes)
     return [f"{axis}={size}" if by_axis else str(size) for axis, size in given if size is not None]

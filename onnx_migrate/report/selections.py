@@ -8,8 +8,10 @@ from typing import Any, TypedDict
 import onnx
 
 from onnx_migrate._version import __version__
+from onnx_migrate.declared import declared
 from onnx_migrate.model.dims.plan import DynamicDim
 from onnx_migrate.model.interface import Port
+from onnx_migrate.options import Options
 from onnx_migrate.report.changed_nodes import node_after, node_before, shown_constants, shown_helpers
 from onnx_migrate.report.data import ModelSummary, ReportData
 from onnx_migrate.report.diff_nodes import DiffEntry
@@ -35,7 +37,8 @@ class Tool(TypedDict):
 
 
 class AskedFor(TypedDict):
-    """What was asked for. `options` are those that differ from the defaults, `command` is what does the same again."""
+    """What was asked for. `options` are those that differ from the defaults, also under
+    their former names. `command` is what does the same again."""
 
     targets: tuple[Target, ...]
     options: Mapping[str, Any]
@@ -57,8 +60,17 @@ def _asked_for(report: ReportData | Failure) -> AskedFor | None:
     if request is None:
         return None
     targets = tuple(request.targets or ())
+    former = {
+        name: request.options[item.name]
+        for item in declared(Options)
+        for name in item.former
+        if item.name in request.options
+    }
     return AskedFor(
-        targets=targets, options=request.options, versions=tool_versions(), command=report.command
+        targets=targets,
+        options={**request.options, **former},
+        versions=tool_versions(),
+        command=report.command,
     )
 
 
@@ -80,14 +92,14 @@ selects(PrecisionChange, "* kept_bytes operators reasons lines")
 selects(
     Failure,
     """schema_version model outcome
-    error=.{code kind reason hint scope=where.scope node=where.node operator=where.operator from_version=where.from_version
-    to_version=where.to_version} request before=done.before changes=done.changes notes=done.notes seconds=done.seconds
-    blocked=done.node verification first_difference proved_in""",
+    error=.{code kind reason hint hint_tried scope=where.scope node=where.node operator=where.operator
+    from_version=where.from_version to_version=where.to_version} request before=done.before changes=done.changes
+    notes=done.notes seconds=done.seconds blocked=done.node verification first_difference proved_in""",
     schema_version=version, request=_asked_for,
 )  # fmt: skip
 selects(
     ModelSummary,
-    "opset ir_version opset_imports nodes weight_bytes inputs outputs",
+    "opset ir_version opset_imports nodes weight_bytes parameters inputs outputs",
     opset_imports=_imports,
 )
 selects(Port, "name type=kind shape")

@@ -52,24 +52,36 @@ class Simplified:
 class Simplification:
     """The main graph before and after: nodes by operator, what was done to them, and what differs where that is nothing.
 
-    `done` has how many nodes of an operator were folded, fused, merged, removed, written as others, or added.
+    `done` has how many nodes of an operator were folded, fused, merged, removed, written as others, or added. `inner` is by how
+    many nodes bodies of branches, loops and functions became larger.
     """
 
     before: dict[str, int]
     after: dict[str, int]
     details: str = ""
     done: tuple[Simplified, ...] = ()
+    inner: int = 0
 
     @classmethod
-    def of(cls, before: onnx.GraphProto, after: onnx.GraphProto) -> Simplification:
+    def of(cls, before: onnx.GraphProto, after: onnx.GraphProto, inner: int = 0) -> Simplification:
         """Compare a graph with what became of it."""
         old, new = _operators(before), _operators(after)
         done = _done(before, after)
-        return cls(old, new, "" if done or old != new else _details(before, after), done)
+        same = not done and not inner and old == new
+        return cls(old, new, _details(before, after) if same else "", done, inner)
 
     def __str__(self) -> str:
+        inside = "branches, loops and functions"
+        if not self.inner:
+            return self._main_graph
+        inner = f"{inside} have {count_of(abs(self.inner), 'node')} {'fewer' if self.inner < 0 else 'more'}"
+        return f"{self._main_graph}; {inner}" if self.done or self.before != self.after else inner
+
+    @property
+    def _main_graph(self) -> str:
+        """The changes of the main graph in words."""
         if self.details:
-            return f"no node was added or removed; {self.details}"
+            return f"simplification added and removed no node: {self.details}"
         if self.done:
             return ", ".join(_words(self.done))
         rows = [
@@ -245,7 +257,7 @@ def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
         parts.append(f"{count_of(len(weights - kept), 'weight')} removed")
     if kept - weights:
         parts.append(f"{count_of(len(kept - weights), 'weight')} added")
-    return ", ".join(parts) or "the order of nodes changed"
+    return ", ".join(parts) or "it changed the order of nodes"
 
 
 def _bytes(node: onnx.NodeProto, *, named: bool = True) -> bytes:

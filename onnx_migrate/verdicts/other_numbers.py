@@ -60,9 +60,9 @@ def within_limits(
         deviations += [Deviation(distance.output, _share(distance), limit) for limit in limits]
     worst = max(deviations, key=lambda deviation: deviation.excess)
     if worst.excess <= 1:
-        return Statement(subject, f"within the limit that you asked for: {worst}")
+        return Statement(subject, f"within the limit: {worst}")
     kind = Kind.DIFFERS if math.isinf(worst.share) else Kind.UNVERIFIED
-    return Statement(subject, f"beyond the limit that you asked for: {worst}", kind)
+    return Statement(subject, f"beyond the limit: {worst}", kind)
 
 
 def statement_on(subject: str, distance: Distance | None, floats: Collection[str]) -> Statement:
@@ -71,7 +71,8 @@ def statement_on(subject: str, distance: Distance | None, floats: Collection[str
         text = "other numbers, as you asked; how far they are from the original's was not measured"
         return Statement(subject, text, Kind.UNVERIFIED)
     counted = distance.output not in floats and not distance.reshaped
-    deviation = Deviation(distance.output, _share(distance), counted=counted)
+    share = distance.differing if counted and distance.differing else _share(distance)
+    deviation = Deviation(distance.output, share, counted=counted)
     return Statement(subject, f"other numbers, as you asked: {deviation}")
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from onnx_migrate.messages import share_text
 from onnx_migrate.verdicts.comparison import Comparison, RoundedOutput
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof
 
@@ -17,6 +18,7 @@ __all__ = [
     "FirstDifference",
     "Kind",
     "LoadFailure",
+    "SizeCondition",
     "Statement",
     "Trial",
     "Verdict",
@@ -37,8 +39,8 @@ class Distance:
 
     `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
     `reshaped` is whether it has another shape, so that no difference could be computed. `largest` is infinite for integers,
-    booleans and texts that are not equal. `original_scale` is the largest magnitude in the original, and `problem` says how NaN
-    and infinities differ, "" if they do not.
+    booleans and texts that are not equal. `original_scale` is the largest magnitude in the original, `problem` says how NaN and
+    infinities differ, "" if they do not. `differing` is the share of the elements that differ, 0 where nobody counted them.
     """
 
     output: str
@@ -47,17 +49,23 @@ class Distance:
     reshaped: bool = False
     original_scale: float = 0.0
     problem: str = ""
+    differing: float = 0.0
 
     def __str__(self) -> str:
+        name = f"output {self.output!r}"
         if self.problem:
-            return f"output {self.output!r} has {self.problem} on the verifier's inputs"
+            return f"{name} has {self.problem}"
         if self.reshaped:
-            return f"output {self.output!r} has another shape on the verifier's inputs"
+            return f"{name} has another shape"
         if not self.largest:
-            return "the outputs are the same on the verifier's inputs"
+            return "the outputs are the same on the inputs that were tried"
         if math.isinf(self.largest):  # of integers, booleans and texts no difference is measured
-            return f"elements of output {self.output!r} differ on the verifier's inputs"
-        return f"output {self.output!r} differs by up to {self.largest:.3g} of {self.scale:.3g} on the verifier's inputs"
+            elements = f"{share_text(self.differing)} of the elements" if self.differing else "elements"
+            return f"{elements} of {name} change"
+        scale = self.original_scale or self.scale
+        if not scale:
+            return f"{name} differs by up to {self.largest:.3g}"
+        return f"{name} differs by up to {share_text(self.largest / scale)} of its largest value"
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class LoadFailure:
 
 @dataclass(frozen=True)
 class Statement:
-    """One of the claims of a verdict on a result with other numbers, as in "float16: within the limit that you asked for".
+    """One of the claims of a verdict on a result with other numbers, as in "float16: within the limit".
 
     `subject` is the conversion, or the other numbers that the user asked for. `kind` is whether `text` was shown.
     """
@@ -113,7 +121,8 @@ class Verdict:
     runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
     about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time. `load`
     says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
-    could be compared: the original did not run, or the time was over. `distance` is how far the model that the verifier
+    could be compared: the original did not run, or the time was over. `timed_out` is whether the time limit ended the comparison,
+    or would have ended it. `distance` is how far the model that the verifier
     was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
     stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
     what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
@@ -135,6 +144,7 @@ class Verdict:
     own_rounding: bool = False
     load: LoadFailure | None = None
     comparable: bool = True
+    timed_out: bool = False
     distance: Distance | None = None
     compared_with: str = ""
     proved_in: tuple[RuntimeProof, ...] = ()
@@ -177,9 +187,23 @@ class Verdict:
         words = {
             "bit-identical": "bit-identical",
             "within-rounding": f"within rounding{shown}",
-            "within-tolerance": f"within the limit that you asked for{shown}",
+            "within-tolerance": f"within {self._limit}{shown}",
         }
         return words.get(replace(self, statements=()).grade, "")
+
+    @property
+    def _limit(self) -> str:
+        """The limit of what differs: the caller's, or for models of different precision that of the narrow type."""
+        types = dict.fromkeys(output.type for output in self.rounded if output.type)
+        return f"the error of {' and '.join(types)} rounding" if types else "the limit that you gave"
+
+    @property
+    def short(self) -> str:
+        """The verdict in a few words; where it has statements, each of them up to its figures."""
+        if self.kind is not Kind.VERIFIED or not self.statements:
+            return self.summary
+        claims = [f"{item.subject} {item.text.partition(':')[0]}" for item in self.statements]
+        return f"{self.kind.value}: {', '.join(claims)}"
 
     @property
     def summary(self) -> str:
@@ -227,8 +251,19 @@ class Blocker:
 
 
 @dataclass(frozen=True)
+class SizeCondition:
+    """A condition on the sizes of a symbol, as the end of "H must be ...": "a multiple of 16". `note` says it with the runs."""
+
+    symbol: str
+    text: str
+    note: str
+
+
+@dataclass(frozen=True)
 class DynamicProof:
     """Whether the dims are free; if not, the `reason`, and the `blocker` where one was found. `trials` are the runs.
+
+    `conditions` hold where not every size of a symbol runs.
 
     `determined` is False where the model could not be run to the end, as for lack of time; then `holds` is False too.
     """
@@ -240,6 +275,7 @@ class DynamicProof:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     determined: bool = True
+    conditions: tuple[SizeCondition, ...] = ()
 
 
 @dataclass(frozen=True)

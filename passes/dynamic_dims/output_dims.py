@@ -131,7 +131,7 @@ def note_symbols(result: RepairResult, outputs: OutputDims, log: ChangeLog, pass
         for symbol in symbols or ():
             computed.setdefault(symbol, []).append((name, axis))
     nowhere = "no output axis, as far as shape inference shows" if open_axes else "no output axis"
-    for symbol, (changing, nodes) in result.symbol_use.items():
+    for symbol in result.symbols:
         equal = _axes_of(symbol, graph.output)
         others = [
             text
@@ -143,8 +143,7 @@ def note_symbols(result: RepairResult, outputs: OutputDims, log: ChangeLog, pass
         log.note(
             pass_name,
             "flow",
-            f"{symbol}: {', '.join(_axes_of(symbol, graph.input))} → {', '.join([*equal, *others]) or nowhere};"
-            f" the outputs of {changing} of {nodes} nodes change with it",
+            f"{symbol}: {', '.join(_axes_of(symbol, graph.input))} → {', '.join([*equal, *others]) or nowhere}",
             subject=symbol,
         )
 

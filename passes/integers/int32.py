@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
@@ -77,6 +78,7 @@ class Int32(Pass):
     """
 
     name: ClassVar[str] = "int32"
+    title: ClassVar[str] = "replacing int64 by int32"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     interface: ClassVar[bool] = False
     """Whether inputs and outputs become int32 too."""
@@ -136,7 +138,10 @@ class Int32(Pass):
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
             where=step.where,
-            hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
+            hint=(
+                Advice("give --int32 to keep what may overflow", options={"int32": True}),
+                Advice("give --int32=io where callers give int32", options={"int32": "io"}),
+            ),
         )
 
     def _report_written(self, written: Narrowed, log: ChangeLog) -> None:
@@ -154,7 +159,7 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "kept-int64",
-                f"{count_and_verb(len(steps), 'node', 'keep')} int64, as {reason}: {names}",
+                f"{count_and_verb(len(steps), 'node', 'keep')} int64, because {reason}: {names}",
                 subject=node_label(steps[0].node),
                 severity="warning",
                 once=True,
@@ -178,7 +183,7 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "assumed-indices",
-                f"indices are taken to lie within their axis, as the original fails elsewhere:"
+                f"we assume that indices lie within their axis, because the original fails otherwise:"
                 f" {count_of(len(ranges.assumed), 'value')}, {_names(ranges.assumed)}",
                 once=True,
             )
@@ -193,15 +198,15 @@ class Int32(Pass):
             log.note(
                 self.name,
                 "assumed-wrapping",
-                f"{count_of(len(wrapping), 'value')} may be beyond int32 on the way to a number that is not: sums and"
-                f" products were taken to wrap around there, as ONNX Runtime's do: {_names(wrapping)}",
+                f"{count_of(len(wrapping), 'value')} may exceed int32, although the numbers computed from them do not."
+                f" We assume that sums and products wrap around, like those of ONNX Runtime: {_names(wrapping)}",
                 once=True,
             )
         if self.ports:
             log.note(
                 self.name,
                 "assumed-int32",
-                "inputs of int64 were taken to have numbers of int32 alone, as asked for",
+                "we assume that int64 inputs hold only numbers of int32, as you asked",
                 once=True,
             )
 
@@ -212,11 +217,12 @@ class Int32Ports(ObligedPass, Int32):
     """Give inputs and outputs of int64 the type int32, behind `int32`, which has left Casts there."""
 
     name: ClassVar[str] = "int32_ports"
+    title: ClassVar[str] = "replacing int64 by int32 at inputs and outputs"
     interface: ClassVar[bool] = True
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Edit `model` in place. Raises as `Int32.run`."""
-        why = f"to inputs and outputs of int32, {AS_ASKED}"
+        why = f"with inputs and outputs of int32, {AS_ASKED}"
         return PassResult(Int32.run(self, model, log), OtherNumbers(self.name, "int32", why, new_types=True))
 
 

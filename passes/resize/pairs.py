@@ -73,7 +73,9 @@ def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
     roi = _unread_roi(rw)
     rw.set_input(2, scales)
     rw.set_input(1, roi)
-    rw.note("asymmetric coordinates are written out, because the default is half_pixel from opset 11 on")
+    rw.note(
+        "its coordinates stay asymmetric: the attribute says so now, because from opset 11 on the default is half_pixel"
+    )
 
 
 def split_by_constants(rw: Rewriter, origin: ResizeOrigin, scales: Floats) -> None:

@@ -54,6 +54,7 @@ class ResizeIntent(ObligedPass):
     """
 
     name: ClassVar[str] = "resize_intent"
+    title: ClassVar[str] = "repairing Resize nodes from PyTorch"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"
@@ -66,7 +67,7 @@ class ResizeIntent(ObligedPass):
         """Return for whom the numbers change, as the end of a sentence."""
         if not self.like:
             return AS_ASKED
-        return f"to what {self.like} computes for the original, whatever the file says (--without {self.name} leaves it)"
+        return f"those that {self.like} computes for the original, not the file (--skip-pass {self.name} keeps the file's)"
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""
@@ -105,6 +106,7 @@ class IntentNote(Pass):
     """
 
     name: ClassVar[str] = "intent_note"
+    title: ClassVar[str] = "checking Resize nodes from PyTorch"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"
@@ -121,16 +123,12 @@ class IntentNote(Pass):
         label = node_label(found[0])
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         message = (
-            f"{label!r}{more}: PyTorch's linear interpolation is half_pixel, which its exporter could not write up to"
-            " opset 10. The file says asymmetric, and that is what the result computes"
+            f"{label!r}{more}: the PyTorch model computed half_pixel, but its exporter wrote asymmetric. The result computes"
+            " asymmetric, as the file says"
         )
         if self.like and not older:
-            message += f"; {self.like} computes half_pixel for the original, and asymmetric for the result"
-        message += (
-            "; --resize-intent writes half_pixel, at opset 11 or newer"
-            if older
-            else "; --resize-intent writes half_pixel"
-        )
+            message += f". {self.like} computes half_pixel for the original, and asymmetric for the result"
+        message += f". --resize-intent writes half_pixel{', with --opset 11 or newer' * older}"
         severity = "warning" if self.like and not older else "info"
         log.note(self.name, "exporter-intent", message, subject=label, severity=severity)
         note = log.notes[-1]
@@ -160,7 +158,7 @@ class IntentNote(Pass):
 
 def _add_distance(log: ChangeLog, note: Note, distance: Distance) -> None:
     """Add to the note how far the model that resize_intent makes is from the original."""
-    message = f"{note.message}. With --resize-intent, {distance}"
+    message = f"{note.message}. Then {distance}"
     log.notes[log.notes.index(note)] = replace(note, message=message)
 
 

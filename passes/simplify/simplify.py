@@ -11,13 +11,20 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate import files, process
+from onnx_migrate.advice import Advice, advice_of
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_package
 from onnx_migrate.facts.onnx_inference import cannot_propagate
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
-from onnx_migrate.model.graphs import initializer_names, initializer_types, nested_bodies, producers
+from onnx_migrate.model.graphs import (
+    all_nodes,
+    initializer_names,
+    initializer_types,
+    nested_bodies,
+    producers,
+)
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.model.model import Model
 from onnx_migrate.process.deadline import optional_seconds
@@ -31,7 +38,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from ..cleanup import Cleanup
 from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
-from .values_needed import Choice, divide
+from .values_needed import LEAVE_OUT, Choice, divide
 from .widened_weights import hide_casts, put_casts_back
 
 __all__ = ["Simplify", "mend_declarations"]
@@ -56,6 +63,7 @@ class Simplify(Pass):
     """
 
     name: ClassVar[str] = "simplify"
+    title: ClassVar[str] = "simplifying with onnxsim"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.VALID_NODES, ModelProperty.DYNAMIC_DIMS}
     )
@@ -101,7 +109,9 @@ class Simplify(Pass):
         if result.proto == model.proto:  # what onnxsim wrote otherwise was put back
             result = model
         else:
-            done = Simplification.of(model.proto.graph, result.proto.graph)
+            done = Simplification.of(
+                model.proto.graph, result.proto.graph, _inner_growth(model.proto, result.proto)
+            )
             log.record_fact("", "", done)
             log.note(self.name, "simplified", str(done))
         log.notes += dict.fromkeys(noted.notes)
@@ -139,9 +149,7 @@ class Simplify(Pass):
         obstacle = None if reason else why_not_run(proto, self.limits.memory)
         reason = obstacle.reason if obstacle else reason
         if reason:
-            raise PassError(
-                f"onnxsim was not started: {reason}", code="not-simplified", hint="leave simplify out"
-            )
+            raise PassError(f"onnxsim was not started: {reason}", code="not-simplified", hint=LEAVE_OUT)
 
     def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
         """Return what onnxsim makes of a model, from which `hidden` bytes of weights were taken. Raises PassError."""
@@ -168,16 +176,15 @@ class Simplify(Pass):
             raise PassError(
                 f"onnxsim failed: {ending}",
                 code="not-simplified",
-                hint="; ".join(
-                    filter(None, (what_helps(ending), "without simplify the migration does not need onnxsim"))
-                ),
+                hint=(*advice_of(what_helps(ending), tried=False), LEAVE_OUT),
             )
         grown = ending.value + hidden
         if grown > allowed:
             raise PassError(
-                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes, and {allowed:,} are allowed",
+                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes, and {allowed:,} are allowed: the"
+                " constants that it folds are larger than the nodes that compute them",
                 code="not-simplified",
-                hint="the constants that it folds are larger than the nodes that compute them; leave simplify out",
+                hint=LEAVE_OUT,
             )
         return files.load(result)
 
@@ -188,7 +195,7 @@ class Simplify(Pass):
             log.note(
                 self.name,
                 "not-folded",
-                f"nodes that compute with weight {first!r}{more} were not folded: onnxsim is given at most"
+                f"nodes that compute with weight {first!r}{more} were not folded: we give onnxsim at most"
                 f" {self.values_limit:,} bytes of weights, as it needs five times their memory",
                 subject=first,
             )
@@ -236,7 +243,7 @@ def _refuse_overridable(proto: onnx.ModelProto) -> None:
         raise PassError(
             f"onnxsim would fold initializer {name!r}, which is also an input, so that callers can override it",
             code="not-simplified",
-            hint="remove it from the inputs, or leave simplify out",
+            hint=(LEAVE_OUT, Advice("remove it from the inputs")),
         )
 
 
@@ -339,7 +346,7 @@ def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, ste
         raise PassError(
             f"the simplified model contradicts itself: {wrong}",
             code="not-simplified",
-            hint="a branch that was folded had hidden it; correct the declaration, or leave simplify out",
+            hint=(LEAVE_OUT, Advice("a branch that was folded had hidden it: correct the declaration")),
         )
 
 
@@ -354,3 +361,9 @@ def _contradiction(proto: onnx.ModelProto) -> str:
         if declared is not None and dims is not None and len(declared) != len(dims):
             return f"output {value.name!r} is declared with {len(declared)} dims and has {len(dims)}"
     return ""
+
+
+def _inner_growth(before: onnx.ModelProto, after: onnx.ModelProto) -> int:
+    """Return by how many nodes the bodies inside a model became larger: of branches, loops and functions."""
+    old, new = (sum(1 for _ in all_nodes(proto)) - len(proto.graph.node) for proto in (before, after))
+    return new - old

@@ -9,6 +9,7 @@ from typing import ClassVar
 import onnx
 from onnx import defs
 
+from onnx_migrate.advice import FIX_DIMS, Hint
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
@@ -71,7 +72,7 @@ class _Form:
     write: Write
     operators: frozenset[str] | None
     refused: bool = False
-    hint: str = "fix the dims of the model's inputs with --fix"
+    hint: Hint = FIX_DIMS
     """What helps where it is refused."""
 
     def concerns(self, node: onnx.NodeProto) -> bool:
@@ -125,6 +126,7 @@ class FitForms(Pass):
     """
 
     name: ClassVar[str] = "fit_forms"
+    title: ClassVar[str] = "writing nodes in the form of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     for_targets: ClassVar[bool] = True
     targets: Targets
@@ -157,7 +159,7 @@ class FitForms(Pass):
                 log.note(
                     self.name,
                     "shape-declared",
-                    f"{name!r} is declared with as many axes as it has, as {_who(self.targets, 'true_shapes')} wants",
+                    f"declared the real number of axes of {name!r}, because {_who(self.targets, 'true_shapes')} needs it",
                     subject=name,
                 )
         return model
@@ -179,8 +181,8 @@ class FitForms(Pass):
             log.note(
                 self.name,
                 "symbols-dropped",
-                f"the shapes of {count_of(dropped, 'inner value')} are not declared any more, as"
-                f" {_who(self.targets, 'no_inner_symbols')} cannot bring them together with the sizes that it is told",
+                f"removed the declared shapes of {count_of(dropped, 'inner value')}, because"
+                f" {_who(self.targets, 'no_inner_symbols')} cannot combine them with the sizes that you give it",
             )
 
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
@@ -191,8 +193,8 @@ class FitForms(Pass):
             log.note(
                 self.name,
                 "listed",
-                f"added {count_of(listed, 'initializer')} to the inputs, as"
-                f" {_who(self.targets, 'initializers_as_inputs')} wants them",
+                f"added {count_of(listed, 'initializer')} to the inputs, because"
+                f" {_who(self.targets, 'initializers_as_inputs')} needs them there",
             )
 
 
@@ -242,7 +244,7 @@ class _Visitor(StepVisitor):
         """Raise the error."""
         raise error
 
-    def _refuse(self, reason: str, where: Where, *, code: str, hint: str = _Form.hint) -> None:
+    def _refuse(self, reason: str, where: Where, *, code: str, hint: Hint = _Form.hint) -> None:
         error = CannotMigrate(reason, code=code, where=where, hint=hint)
         leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
 

@@ -109,7 +109,7 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
         log.note(
             pass_name,
             "operator-bound",
-            f"opset {bound} is the newest for {targets} here, because {target} takes {operator} up to version {version}",
+            f"opset {bound} is the newest for {targets} here, because {target} supports {operator} up to version {version}",
             subject=operator,
         )
     return bound

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -43,6 +44,7 @@ class RuntimeLimits(Pass):
     """
 
     name: ClassVar[str] = "runtime_limits"
+    title: ClassVar[str] = "checking the limits of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     for_targets: ClassVar[bool] = True
     targets: Targets
@@ -94,8 +96,8 @@ class RuntimeLimits(Pass):
             log.note(
                 self.name,
                 "later-release",
-                f"{target} is newer than {newest}, the newest release of {target.table.title} that is known, and was"
-                " taken to support at least what that does",
+                f"{target} is newer than {newest}, the newest release of {target.table.title} that we"
+                " know; we assume that it supports at least as much",
                 subject=target.name,
                 severity="warning",
             )
@@ -105,8 +107,8 @@ class RuntimeLimits(Pass):
             log.note(
                 self.name,
                 "release-assumed",
-                f"no release of {target.table.title} is named, nor is one installed: taken for {target}; name another as in"
-                f" {target.name}=={target.table.releases[0].since}",
+                f"you named no release of {target.table.title}, and none is installed, so we assume {target}. To name another:"
+                f" --for {target.name}=={target.table.releases[0].since}",
                 subject=target.name,
             )
 
@@ -119,7 +121,7 @@ class RuntimeLimits(Pass):
                 f"{target} loads IR versions up to {newest}, and the model has {before}: {error.reason}",
                 code="runtime-ir",
                 where=error.where,
-                hint=error.hint,
+                hint=error.advice,
             )
             leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
             return
@@ -134,7 +136,9 @@ class RuntimeLimits(Pass):
                 f"the model could not be brought below opset {opset}, and {target} takes models only up to opset"
                 f" {target.opset}",
                 code="runtime-opset",
-                hint="make a model for each runtime" if len(self.targets) > 1 else "leave --no-lower out",
+                hint="make a model for each runtime"
+                if len(self.targets) > 1
+                else Advice("leave --no-lower out", options={"lower": True}),
             )
             leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
             return
@@ -176,7 +180,7 @@ class RuntimeLimits(Pass):
             does = "does" if sum(not target.row.resize_axes for target in self.targets) == 1 else "do"
             if kept is None:
                 rw.note(
-                    f"scales or sizes are of all axes, as {without} {does} not support the attribute axes"
+                    f"scales or sizes are of all axes, because {without} {does} not support the attribute axes"
                 )
             else:
                 reason = f"keeps the attribute axes, which {without} {does} not support: {kept}"

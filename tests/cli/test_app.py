@@ -31,11 +31,17 @@ def test_help_shows_commands_exit_codes_and_an_example(process: Run) -> None:
     ended = process("--help")
 
     assert (ended.code, ended.err) == (0, "")
-    assert "onnx-migrate model.onnx migrated.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
+    assert "onnx-migrate model.onnx out.onnx --opset 21 --dynamic x:N,3,H,W" in ended.out
     for command in ("migrate", "batch", "inspect", "verify", "explain", "passes"):
         assert command in ended.out
     for code, meaning in enumerate(
-        ("done", "refused or failed", "wrong usage", "the numbers differ", "not a readable")
+        (
+            "done",
+            "the model cannot be converted",
+            "wrong usage",
+            "the numbers differ",
+            "the file is not an ONNX model",
+        )
     ):
         assert f"{code}  {meaning}" in ended.out
 

@@ -19,8 +19,9 @@ PAGE = ROOT / "docs" / "commands.md"
 
 HEAD = f"""# Commands
 
-What `{PROGRAM} --help` and `{PROGRAM} COMMAND --help` say, on one page; `python -m tests.docs.commands_page` writes it.
-An option that can be given in `{PROGRAM}.toml` has the same name there ([pipelines.md](pipelines.md#options-in-a-file)).
+This page shows the help of `{PROGRAM}` and of each of its commands. `{PROGRAM} COMMAND --help` prints the same, and `-h` the
+options that most people need. You can
+set an option in `{PROGRAM}.toml` by its name ([options in a file](pipelines.md#options-in-a-file)).
 """
 
 
@@ -46,7 +47,7 @@ def _command(path: str, command: click.Command) -> Iterator[str]:
         yield f"{marked}\n" if not block else f"```\n{block}\n```\n"
     for group, options in groups_of(command):
         example = group.examples.get(str(command.name))
-        yield f"**{group.title}**{f', as in `{PROGRAM} {example}`' if example else ''}\n"
+        yield f"**{group.title}**{f', for example `{PROGRAM} {example}`' if example else ''}\n"
         yield "\n".join(map(_option, options)) + "\n"
 
 

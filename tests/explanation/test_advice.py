@@ -73,7 +73,7 @@ QLINEAR = """g (float[1,2,5,5] x) => (float[1,1,5,5] y)
 )
 def test_a_missing_quantised_kernel_is_replaced_by_pairs(operator: str, version: int) -> None:
     advised = advice(kernel(operator, version))
-    assert advised[0] == "--quantized qdq"
+    assert advised[0] == "--quantized-form qdq"
     assert not any("fp32" in item or "--opset" in item or "cannot mend" in item for item in advised)
 
 
@@ -81,7 +81,7 @@ def test_the_pairs_are_tried_on_the_model(make: Make) -> None:
     found = verdict(kernel("QLinearConv", 10, "conv"), make(QLINEAR, 13, 7))
     assert (found.raises, found.mends) == (True, True)
     assert [where.node for where in found.places] == ["conv"]
-    assert found.outlook.endswith("--quantized qdq rewrites 1 of 1 node of QLinearConv")
+    assert found.outlook.endswith("--quantized-form qdq rewrites 1 of 1 node of QLinearConv")
 
 
 def test_pairs_that_change_nothing_are_no_remedy(make: Make) -> None:
@@ -116,7 +116,7 @@ def test_no_older_opset_is_advised_where_the_operator_cannot(operator: str, vers
 
 
 def test_an_operator_of_onnx_runtime_is_written_with_the_standard() -> None:
-    assert advice(kernel("BiasGelu", 1))[0] == "--standard"
+    assert advice(kernel("BiasGelu", 1))[0] == "--to-onnx-ops"
     assert "cannot mend" in advice(kernel("EPContext", 1))[0]
 
 
@@ -157,9 +157,9 @@ DYNAMIC = "Dynamic shape is not supported for now, for input:x"
 @pytest.mark.parametrize(
     ("inputs", "advised"),
     [
-        ("float[N,3,H,W] x", "--fix N=1 --fix H=320 --fix W=320"),
-        ("float[N,T] x, float[N,4] z", "--fix N=1 --fix T=128"),
-        ("float[?,4] x", "--fix x:1,4"),
+        ("float[N,3,H,W] x", "--fix-shape N=1 --fix-shape H=320 --fix-shape W=320"),
+        ("float[N,T] x, float[N,4] z", "--fix-shape N=1 --fix-shape T=128"),
+        ("float[?,4] x", "--fix-shape x:1,4"),
     ],
 )
 def test_commands_name_the_open_dims_of_the_model(make: Make, inputs: str, advised: str) -> None:
@@ -172,7 +172,7 @@ def test_a_model_of_fixed_dims_is_not_advised_to_fix_them(make: Make) -> None:
     assert advised.startswith("Every dim of this model's inputs is a number already")
     found = advice("IIfConditionalOutputLayer inputs must have the same shape", make(GELU.format("float")))
     assert found[0].endswith("--no-control-flow")
-    assert "Leave --fix out" not in " ".join(found)
+    assert "Leave --fix-shape out" not in " ".join(found)
 
 
 def test_the_nodes_that_the_text_names_are_named_alone(make: Make) -> None:

@@ -85,7 +85,9 @@ def test_outputs_that_spare_the_rest_from_computing_the_first_part_again_are_nam
     ]
     spared = migrate(model(TWO), outputs="c,a", cut=True)
 
-    assert said[1] == "the rest computes 1 node of the first part again; it does not with --outputs c,a"
+    assert (
+        said[1] == "the rest computes 1 node of the first part again; it does not with --extract-outputs c,a"
+    )
     assert [node.op_type for node in spared.rest.graph.node] == ["Add", "Mul"]
     assert not [note for note in spared.report.notes if "again" in note.message]
 
@@ -98,7 +100,9 @@ def test_values_that_branches_read_are_cut_too() -> None:
     b = np.full(4, 3, np.float32)
     found = run(behind, {"b": b, "x": -np.ones(4, np.float32), "p": np.array(True)})
     np.testing.assert_array_equal(found["y"], -b)
-    with pytest.raises(UsageError, match=r"'i' is no value of the main graph: .* \(name an output of 'y'"):
+    with pytest.raises(
+        UsageError, match=r"'i' is no value of the main graph: .*\nHint: name an output of 'y'"
+    ):
         migrate(source, outputs="i", verify=False)
 
 
@@ -123,16 +127,16 @@ def test_two_parts_are_the_whole() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"outputs": "aa"}, r"the model has no value 'aa' \(did you mean a\?\)"),
-        ({"outputs": "relu"}, r"'relu' is a node, and no value \(its output is 'a'\)"),
+        ({"outputs": "aa"}, r"the model has no value 'aa'\nHint: did you mean a\?"),
+        ({"outputs": "relu"}, r"'relu' is a node, and no value\nHint: its output is 'a'"),
         ({"outputs": "w"}, "'w' is a constant of the model"),
         ({"outputs": "x"}, "the output 'x' is an input of the model, so that nothing computes it"),
         ({"outputs": "b", "inputs": "b"}, "the output 'b' is an input of the part"),
         ({"outputs": "c", "inputs": "q"}, "no output of the part reads 'q'"),
         ({"outputs": ["a", "a"]}, "'a' is named twice"),
         ({"outputs": "y,z", "cut": True}, "nothing is behind 'y' and 'z'"),
-        ({"cut": True}, "--cut needs to know where"),
-        ({"outputs": "a", "inputs": "x", "cut": True}, "--inputs leaves a part out"),
+        ({"cut": True}, "--split needs to know where"),
+        ({"outputs": "a", "inputs": "x", "cut": True}, "--extract-inputs leaves a part out"),
     ],
 )  # fmt: skip
 def test_what_cuts_nothing_is_refused(options: dict[str, Any], message: str) -> None:
@@ -195,7 +199,7 @@ def test_functions_that_the_part_does_not_call_are_left_out() -> None:
 
 def test_what_a_runtime_does_not_take_is_cut_off() -> None:
     source = model(DETECTOR)
-    with pytest.raises(CannotMigrate, match="--cut writes that"):
+    with pytest.raises(CannotMigrate, match="--split writes that"):
         migrate(source, runtime=LISTED, verify=False)
     migration = migrate(source, runtime=LISTED, cut=True)
 

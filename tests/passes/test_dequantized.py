@@ -1,4 +1,4 @@
-"""`--quantized float`: integer operators as float ones."""
+"""`--quantized-form float`: integer operators as float ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--quantized qdq`: integer operators as float ones between QuantizeLinear and DequantizeLinear."""
+"""`--quantized-form qdq`: integer operators as float ones between QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 

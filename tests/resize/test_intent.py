@@ -173,8 +173,9 @@ def test_the_distance_on_the_recorded_inputs(source: int, opset: int, inputs: Pa
     report = migrate(path, opset=opset, simplify=False, input_data=inputs, **HERE).report
 
     (note,) = told(report)
-    assert "With --resize-intent, output 'y' differs by up to 2.25 of 3.79" in note.message
-    assert ("at opset 11 or newer" in note.message) == (opset < 11)
+    assert "--resize-intent writes half_pixel" in note.message
+    assert note.message.endswith(". Then output 'y' differs by up to 37 % of its largest value")
+    assert ("with --opset 11 or newer" in note.message) == (opset < 11)
     assert note.severity == "info"
     assert report.verification is not None
     assert report.verification.grade == "bit-identical"
@@ -198,7 +199,7 @@ def test_the_distance_is_that_of_what_the_option_writes() -> None:
 
 def test_without_verification_the_note_has_no_figure() -> None:
     (note,) = told(migrate(SMALLEST, opset=17, simplify=False, verify=False).report)
-    assert note.message.endswith("; --resize-intent writes half_pixel")
+    assert note.message.endswith(". --resize-intent writes half_pixel")
 
 
 def test_all_nodes_of_a_model_are_one_note() -> None:

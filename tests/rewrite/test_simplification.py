@@ -74,19 +74,19 @@ def test_the_same_operators_with_other_inputs_are_named() -> None:
     after = BEFORE.replace("Mul(a, v)", "Mul(a, w)").replace(", float[1] v = {3.}", "")
 
     assert text(after) == (
-        "no node was added or removed; inputs, outputs or attributes changed at Mul 'two', 1 weight removed"
+        "simplification added and removed no node: inputs, outputs or attributes changed at Mul 'two', 1 weight removed"
     )
 
 
 def test_names_and_order_are_named() -> None:
     unnamed = BEFORE.replace("[two] ", "").replace("[three] ", "")
 
-    assert text(BEFORE, unnamed) == "no node was added or removed; 2 nodes without a name got one"
+    assert text(BEFORE, unnamed) == "simplification added and removed no node: 2 nodes without a name got one"
     swapped = (
         f"""{HEAD} g (float[2] x) => (float[2] y, float[2] z) {{ [one] y = Relu(x)  [two] z = Abs(x) }}"""
     )
     other = swapped.replace("[one] y = Relu(x)  [two] z = Abs(x)", "[two] z = Abs(x)  [one] y = Relu(x)")
-    assert text(swapped, other) == "no node was added or removed; the order of nodes changed"
+    assert text(swapped, other) == "simplification added and removed no node: it changed the order of nodes"
 
 
 def test_the_table_has_all_operators() -> None:

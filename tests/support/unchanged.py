@@ -38,7 +38,7 @@ CASES = {
     "intent": ["--resize-intent", *UNPROVED],
     "opencv": ["--for=opencv==4.8", *UNPROVED],
     "tensorrt": ["--for=tensorrt==8.5", *UNPROVED],
-    "fixed": ["--fix=batch=2", *UNPROVED],
+    "fixed": ["--fix-shape=batch=2", *UNPROVED],
     "inspect": ["inspect", "--json"],
     "inspect_text": ["inspect"],
     "inspect_for": ["inspect", "--for=all"],
@@ -49,7 +49,7 @@ CASES = {
     "proved_check": ["--opset=17", "--check", "--diff"],
     "proved_intent": ["--opset=17", "--resize-intent", "--json"],
     "proved_half": ["--precision=fp16", "--json"],
-    "proved_fixed": ["--fix=batch=2", "--json"],
+    "proved_fixed": ["--fix-shape=batch=2", "--json"],
 }
 """Arguments for a model; those that begin with "proved" run it."""
 QUICK = [name for name in CASES if not name.startswith("proved")]

@@ -20,17 +20,17 @@ def said(*outputs: RoundedOutput, distance: Distance | None = None) -> tuple[str
     [
         (
             0.0001,
-            "within the limit that you asked for: output 'y' differs by up to 0.05 % of its largest value",
+            "within the limit: output 'y' differs by up to 0.05 % of its largest value",
             True,
         ),
         (
             0.0049,
-            "within the limit that you asked for: output 'y' differs by up to 0.49 % of its largest value",
+            "within the limit: output 'y' differs by up to 0.49 % of its largest value",
             True,
         ),
         (
             0.0051,
-            "beyond the limit that you asked for: output 'y' differs by up to 0.51 % of its largest value",
+            "beyond the limit: output 'y' differs by up to 0.51 % of its largest value",
             False,
         ),
     ],

@@ -38,18 +38,14 @@ def test_the_summary_says_whether_every_bit_is_the_same():
         "verified: within rounding (largest difference 1e-06 of the largest value)"
     )
     allowed = Verdict(Kind.VERIFIED, comparisons=(NEAR,), given_tolerance=True)
-    assert allowed.summary.startswith(
-        "verified: within the limit that you asked for (largest difference 1e-06"
-    )
+    assert allowed.summary.startswith("verified: within the limit that you gave (largest difference 1e-06")
     zeros = Verdict(Kind.VERIFIED, comparisons=(replace(SAME, differing=2),))
     assert zeros.summary == "verified: within rounding (only the signs of zeros differ)"
     assert Verdict(Kind.DIFFERS, "output 'y'").summary == "differs: output 'y'"
 
 
 def test_a_result_with_other_numbers_has_all_statements_in_its_summary_and_never_one_word_for_them():
-    other = Statement(
-        "float16", "within the limit that you asked for: output 'y' does not differ (limit 0.5 %)"
-    )
+    other = Statement("float16", "within the limit: output 'y' does not differ (limit 0.5 %)")
     verdict = Verdict(Kind.VERIFIED, comparisons=(SAME,), statements=(CONVERTED, other))
     assert verdict.summary == f"verified: conversion: bit-identical; {other}"
     assert verdict.agreement == "bit-identical", "what the rows compare"
@@ -253,7 +249,10 @@ def test_an_output_of_another_shape_is_not_off_by_infinity():
 
 
 def test_of_integers_that_differ_a_distance_tells_no_number():
-    assert str(Distance("y", float("inf"), 0.0)) == "elements of output 'y' differ on the verifier's inputs"
+    assert str(Distance("y", float("inf"), 0.0)) == "elements of output 'y' change"
+    assert (
+        str(Distance("y", float("inf"), 0.0, differing=0.071)) == "7.1 % of the elements of output 'y' change"
+    )
 
 
 @pytest.mark.parametrize(

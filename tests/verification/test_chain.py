@@ -91,7 +91,7 @@ def test_a_precision_has_a_statement_of_its_own_with_its_limit(
     found = verdict(NET, precision=kind, precision_io=ports, **opset)
     conversion, precision = said(found)
     assert conversion == "conversion: bit-identical"
-    assert precision.startswith(f"{name}: within the limit that you asked for: output 'y' differs by up to ")
+    assert precision.startswith(f"{name}: within the limit: output 'y' differs by up to ")
     assert precision.endswith(f" % of its largest value (limit {limit} %)")
     assert "bit-identical" not in precision
     assert found.grade == "other-numbers"
@@ -163,13 +163,13 @@ class Breaks(Scales):
 
 
 def test_nan_that_the_original_does_not_have_is_beyond_every_limit() -> None:
-    reason = "scaled: beyond the limit that you asked for: output 'y' has another shape, or NaN"
+    reason = "scaled: beyond the limit: output 'y' has another shape, or NaN"
     with pytest.raises(VerificationFailed, match=reason):
         verdict(LINE, Breaks())
 
 
 def test_beyond_the_limit_nothing_is_written_where_a_proof_is_required() -> None:
-    with pytest.raises(VerificationFailed, match="scaled: beyond the limit that you asked for") as caught:
+    with pytest.raises(VerificationFailed, match="scaled: beyond the limit") as caught:
         verdict(NET, Scales(limit=1e-5), verify="require")
     assert caught.value.code == "unverified"
 
@@ -246,7 +246,11 @@ def test_segments_without_other_numbers_are_one_statement() -> None:
             {"fix_values": "k=2"},
             "constants stood in for the values of 'k'",
         ),
-        (NET, {"precision": "fp16"}, "the model after precision stood in for the original"),
+        (
+            NET,
+            {"precision": "fp16"},
+            "the passes behind precision were compared with the model after precision",
+        ),
     ],
 )
 def test_what_was_run_instead_of_the_original_is_said(

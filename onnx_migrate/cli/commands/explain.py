@@ -13,6 +13,7 @@ import rich_click as click
 
 from onnx_migrate.cli.options.model_options import codes
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.output.progress import ProgressLine
 
 if TYPE_CHECKING:
     from onnx_migrate.explanation import Answer, ModelVerdict, Unknown
@@ -32,21 +33,23 @@ _MOST = 4 * _LARGEST
 def explain(text: tuple[str, ...], as_json: bool) -> int:
     """Explain an error text, a code, an operator or a runtime.
 
-    TEXT is what a tool printed when it refused a model, as it was pasted; or - for
-    standard input, or a log file. The answer says who says it, what it means, and
-    the command that mends it. Without TEXT, all that is known is listed.
+    TEXT is an error message that you paste, a log file, or - for standard input. The answer names the tool that prints the
+    message, explains the cause, and gives a command that fixes it. Without TEXT, explain lists everything it knows.
 
-    With the path of a MODEL before TEXT, it also says whether this model would raise
-    the error, at which nodes, and what the command would do to it. Nothing is run.
+    With a MODEL before TEXT, explain also checks whether this model would cause the error, and at which nodes. It runs
+    nothing.
 
-    TEXT may also be a code of onnx-migrate, as needs-rank; an operator, as Resize, or one
-    of its steps, as resize-13, resize-13-down or softplus-written-out; a runtime, as
-    tensorrt, or one release of it, as tensorrt==8.6; or runtimes, for a list of them.
+    \b
+    TEXT can also be:
+        a code of onnx-migrate        needs-rank
+        an operator, or a step of it  Resize, resize-13, softplus-written-out
+        a runtime, or one release     tensorrt, tensorrt==8.6
+        the list of runtimes          runtimes
 
     \b
     Exit codes:
-        0  explained, whether or not the model would raise it
-        1  not recognised; the nearest that are known are shown
+        0  explained, whether or not the model would cause the error
+        1  not recognised; the most similar texts are shown
         2  wrong usage
         4  MODEL is not a readable ONNX model
     """
@@ -67,7 +70,8 @@ def explain(text: tuple[str, ...], as_json: bool) -> int:
         answer = ask(asked, shlex.quote(model) if model else "")
         if isinstance(answer, Unknown):
             return _unknown(answer, as_json)
-        verdicts = [ask_model(item, model) for item in answer.errors] if model else []
+        with ProgressLine(as_json, f"inspecting {model}"):
+            verdicts = [ask_model(item, model) for item in answer.errors] if model else []
     except WrongArgument as error:
         return fail(error, "explain", as_json=as_json)
     except LoadError as error:

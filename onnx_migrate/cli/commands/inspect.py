@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.process_limits import limited
 
 if TYPE_CHECKING:
@@ -27,43 +28,44 @@ __all__ = ["inspect"]
 @click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
 @model_option(
     "opset", cls=None, type=None, multiple=False, default="17+",
-    help="The ai.onnx opset to plan for: a number, a number with + (17+ is 17, or the model's own opset if that is "
-    "higher), or latest; or that of another domain, as in com.example=2.",
+    help="The ai.onnx opset to plan for: a number, keep, or latest. 17+ means 17, or the model's own opset if that is newer. "
+    "For another domain write com.example=2.",
 )  # fmt: skip
 @model_option(
     "adapters",
-    help="Import this module, which registers steps for operators of a custom domain. Installed packages need no such option.",
+    help="Import this module, which registers conversions of a custom domain. Installed packages need no such option.",
 )  # fmt: skip
 @model_option(
     "runtime",
-    help="Say whether the model runs in this release of a runtime, as in onnxruntime==1.14, as it is or after migration, and "
-    "what stands in the way. Repeat it for several at once. all: a table of every runtime that is known.",
+    help="Check whether this release of a runtime can run the model, unchanged or after a migration: onnxruntime==1.14. "
+    "Repeat it for several at once. --for all checks every runtime we know.",
 )  # fmt: skip
-@model_option("timeout", help="Time limit of each model, and of each file from a URL.")
+@model_option("timeout", help="The time limit of each model, and of each file from a URL.")
 @model_option(
-    "memory_limit", help="Memory limit, 1 GB at least; by default three quarters of the machine's memory."
+    "memory_limit",
+    help="The memory limit, at least 1 GB. The default is three quarters of the machine's memory.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Show every node to change, and all details of every model."
+    "-v", "--verbose", is_flag=True, help="Show every node that would change, and all details of every model."
 )
 def inspect(
     context: click.Context, /, models: tuple[str, ...], as_json: bool, verbose: bool, **options: Any
 ) -> int:
-    """Show what is in models, and what a migration would change or refuse.
+    """Show the contents of a model and the changes of a migration.
 
-    For each of the MODELS: inputs, outputs and operators; what a migration to an opset would change or refuse, and why;
-    and which opsets can be reached. With --for, whether it runs in a runtime. Reads no weights, runs nothing and writes
-    nothing. Several models are shown in one line each.
+    For each model you see its inputs, outputs and operators, and the opsets that it can reach. You also see which
+    nodes a migration would change or could not convert, with the reason. With --for you see whether a runtime can run
+    it. inspect reads no weights, runs nothing and writes nothing. It shows several models in one line each.
 
     \b
     Exit codes:
         0  shown, whatever the answer is
-        1  a model took more time or memory than it may
+        1  a model took more time or memory than its limit
         2  wrong usage
-        4  a model is not a readable or not a valid ONNX model; what can
-           be read is shown
-        5  standard output could not be written whole
+        4  a file is not an ONNX model, or not a valid one; the readable
+           part is shown
+        5  printing to standard output failed
     """
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import InvalidModel, MigrateError, UsageError
@@ -86,6 +88,7 @@ def inspect(
     for model in models:
         try:
             with (
+                ProgressLine(as_json, f"inspecting {model}"),
                 transfers_within(timeout),
                 limited(timeout, bytes_of(options["memory_limit"]), "inspect"),
             ):

@@ -17,7 +17,7 @@ from onnx_migrate.cli.options.config import config_flags, config_option, configu
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.ci import Follower, ci_options, finish_all, followers
 from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
-from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
+from onnx_migrate.cli.output.html import html_option, model_page, open_at_end, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, published
@@ -48,81 +48,87 @@ __all__ = ["migrate"]
     "--output",
     "output_option",
     type=click.Path(),
-    help="Where to write the result; the same as OUTPUT.",
+    help="The file for the result; the same as OUTPUT.",
 )
-@click.option("--in-place", is_flag=True, help="Replace MODEL by the result.")
+@click.option("--in-place", is_flag=True, help="Replace MODEL with the result.")
 @model_options
 @model_option("timeout")
 @model_option("memory_limit")
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; exit with 1 if the result would differ from MODEL. "
-    "What onnxsim alone would fuse counts with --opset, --for or --simplify only.",
+    help="Write nothing, and exit with 1 if the model would change. A model that only onnxsim would change counts as "
+    "unchanged, unless you pass --opset, --for or --simplify.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Do everything but write; report and exit code are those of a real run."
+    "--dry-run",
+    is_flag=True,
+    help="Do everything but write. The report and the exit code are those of a real run.",
 )
 @click.option(
     "--diff",
     is_flag=True,
-    help='Print how the models differ, node by node, instead of the report; with --json as "diff".',
+    help='Print how the models differ, node by node, instead of the report. With --json it is the field "diff".',
 )
 @click.option(
     "--depfile",
     type=click.Path(),
     metavar="FILE",
-    help="Write a dependency file for make or ninja, which lists the files that OUTPUT was made from.",
+    help="Write a dependency file for make or ninja. It lists the files that OUTPUT was made from.",
 )
 @html_option
 @ci_options
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every changed node and every operator.")
 @click.option(
-    "-q", "--quiet", is_flag=True, help="Print only errors, and a line if the result is unverified."
+    "-v", "--verbose", is_flag=True, help="Print the long report: every changed node, operator, note and run."
+)
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print only errors, and a warning if the result is unverified."
 )
 def migrate(
     model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
-    depfile: str | None, html: str | None, junit: str | None, annotations: str, config: str | None, as_json: bool,
-    verbose: bool, quiet: bool, **options: Any,
+    depfile: str | None, html: str | None, junit: str | None, annotations: str, allow_unverified: bool, config: str | None,
+    open_page: bool, as_json: bool, verbose: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
-    """Bring MODEL to an opset and write it to OUTPUT.
+    """Convert MODEL, prove that it computes the same, and write OUTPUT.
 
-    Each is a file or a URL; - is stdin or stdout.
+    MODEL and OUTPUT are files or URLs; - is standard input or output.
 
     \b
-    load → bring every node to the opset → make dims dynamic (--dynamic)
+    load → convert every node to the opset → make dims dynamic (--dynamic)
          → clean up → simplify → verify → save
 
-    Nothing is written unless all of it succeeds: an existing OUTPUT stays as it was.
+    onnx-migrate writes nothing unless every step succeeds: an existing OUTPUT then stays unchanged.
 
     \b
     Exit codes:
-        0  done; an unverified result too, with a line on stderr
-        1  refused or failed, and nothing is written but a --html
-           page that says why; with --check, the model would change;
-           with --best-effort, written, and something is left
+        0  done; if the result is unverified, a line on stderr says so
+        1  the model cannot be converted, or a step failed; nothing is
+           written but the --html page. With --check: the model would
+           change. With --best-effort: written, but not all is converted
         2  wrong usage
-        3  the numbers differ, or the result does not load; with
-           --verify=require also if it is unverified; with --prove-in
+        3  the numbers differ, or the result does not load. With
+           --verify=require, --check, --junit or --annotations also
+           if it is unverified (--allow-unverified), and with --run-in
            also if it does not run right in that runtime
-        4  not a readable ONNX model, or not a valid one
-        5  standard output could not be written whole; files are
+        4  the file is not an ONNX model, or not a valid one
+        5  files are written, but printing to standard output failed
     """
     options = configured(options, model)
     call = Call(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
-        cut=bool(options["cut"]),
+        split=bool(options["split"]),
     )  # fmt: skip
+    open_at_end(html, open_page)
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:
         raise click.UsageError(
             "--save-as-external-data writes two files, but stdout takes one; name a file as OUTPUT"
         )
-    if target == STREAM and call.cut:
-        raise click.UsageError("--cut writes two models, but stdout takes one; name a file as OUTPUT")
+    if target == STREAM and call.split:
+        raise click.UsageError("--split writes two models, but stdout takes one; name a file as OUTPUT")
     given = arguments(options)
     from onnx_migrate.cli.output.failure import print_remarks
     from onnx_migrate.errors import MigrateError
@@ -141,7 +147,7 @@ def migrate(
     ):
         try:
             sides = _side_files(call, given)
-            told = followers(call.junit, annotations, check=check)
+            told = followers(call.junit, annotations, check=check, allow_unverified=allow_unverified)
             page = call.html
             done = _run(call, given, sides, progress, external=external)
         except MigrateError as error:
@@ -150,9 +156,12 @@ def migrate(
             return max(code, _follow(told, call, error))
         finally:
             print_remarks(remarks, call.model)
-    failed = _follow(told, call, done)
+    failed, verdict = _follow(told, call, done), done.report.verification
+    unverified = verdict is not None and verdict.kind.value == "unverified"
     _tell(call, done, f"the model is written to {target}" if call.files else "")
-    return 1 if failed or done.changes or done.report.left else 0
+    if failed or done.changes or done.report.left:
+        return 1
+    return 3 if unverified and (check or told) and not allow_unverified else 0
 
 
 @dataclass(frozen=True)
@@ -246,7 +255,7 @@ def _run(
             if depfile:
                 contents[depfile] = [rules(call.models, made_from)]
             if page:
-                contents[page] = model_page(report, output=call.target)
+                contents[page] = model_page(migration.viewed(report), output=call.target)
             return published(contents)
 
         if call.target == STREAM:
@@ -275,7 +284,7 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
     with reporting(kept):
         if call.as_json:
             checked: dict[str, Any] = {"would_change": done.changes} if call.check else {}
-            rest = {"rest": call.rest} if call.cut else {}
+            rest = {"rest": call.rest} if call.split else {}
             checked |= {"diff": [json_of(entry) for entry in done.differences]} if call.diff else {}
             text = json.dumps({**report.as_dict(), "output": call.target, **rest, **checked}, indent=2)
             click.echo(text, err=piped)
@@ -287,6 +296,11 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
             from rich.console import Console
 
             from onnx_migrate.report.text import print_report
+
+            if call.check:
+                click.echo(
+                    "the model would change" if done.changes else "the model would not change", err=piped
+                )
 
             print_report(report, Console(stderr=piped), target=call.target or "", everything=call.verbose)
         sys.stdout.flush()

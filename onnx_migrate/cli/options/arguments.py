@@ -22,7 +22,7 @@ class CodedUsageError(click.UsageError):
     """A wrong value of an option that the library has a code for, which `onnx-migrate explain` explains."""
 
     def __init__(self, error: MigrateError) -> None:
-        super().__init__(f"{error}{config_remark()}")
+        super().__init__(f"{error.with_hint}{config_remark()}")
         self.code = error.code
 
 
@@ -51,12 +51,12 @@ def bytes_of(gigabytes: float | None) -> int | None:
 
 
 def _opset(options: dict[str, Any]) -> str | None:
-    """Return the opset to reach; None where a runtime or an IR version was asked for, and no opset beside it."""
+    """Return the opset to reach; None if the user named none."""
     context = click.get_current_context(silent=True)
     chosen = context is None or context.get_parameter_source("opset") is not ParameterSource.DEFAULT
     if options["runtime"] and not _on_command_line("opset"):
         return _ml_opset(options)  # an opset of the configuration file is for migrations without a runtime
-    if options["ir_version"] is not None and not chosen and options["opset"] == _DEFAULT_OPSET:
+    if not chosen and options["opset"] == _DEFAULT_OPSET:
         return None
     opset: str = options["opset"]
     return opset
@@ -74,9 +74,9 @@ def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
     return runtime
 
 
-def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
+def _run_in(options: dict[str, Any]) -> tuple[str, ...]:
     """Return the runtimes to prove the result in. Raises click.UsageError where one is not there."""
-    texts = tuple(options["prove_in"])
+    texts = tuple(options["run_in"])
     if texts:
         from onnx_migrate.verify.other_runtimes.places import asked_for
 
@@ -84,9 +84,9 @@ def _prove_in(options: dict[str, Any]) -> tuple[str, ...]:
     return texts
 
 
-def _standard(options: dict[str, Any]) -> bool | str | tuple[str, ...]:
+def _to_onnx_ops(options: dict[str, Any]) -> bool | str | tuple[str, ...]:
     """Return the domains to write with ai.onnx: True for all that are known, False for none."""
-    given = options["standard"]
+    given = options["to_onnx_ops"]
     names = (given,) if isinstance(given, (str, bool)) else tuple(given or ())
     if "all" in names or True in names:
         return True
@@ -150,7 +150,7 @@ _CONVERTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "simplify": _simplify,
     "verify": lambda options: _unless_turned_off("verify", "off", options),
     "memory_limit": lambda options: bytes_of(options["memory_limit"]),
-    "prove_in": _prove_in,
-    "standard": _standard,
+    "run_in": _run_in,
+    "to_onnx_ops": _to_onnx_ops,
 }
 """The options whose values are not those of the library."""

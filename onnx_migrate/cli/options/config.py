@@ -57,7 +57,7 @@ class _Config:
     @property
     def programs(self) -> list[str]:
         """The runtimes in folders that the file names: proving in one runs the Python that lies there."""
-        return [name for name in self.names("prove_in") if "@" in name]
+        return [name for name in self.names("run_in") if "@" in name]
 
 
 def _current() -> _Config | None:
@@ -81,7 +81,7 @@ def _check_trust(context: click.Context, _option: click.Parameter, trusted: bool
     if config is None or context.params.get("config") is not None or trusted:
         return trusted
     named = [f"{key} = {', '.join(names)}" for key, names in config.code.items()]
-    named += [f"prove-in = {', '.join(config.programs)}"] if config.programs else []
+    named += [f"run-in = {', '.join(config.programs)}"] if config.programs else []
     if named:
         raise click.UsageError(
             f"{config.path} was found by search and names code to run ({'; '.join(named)}); if you trust it, add"
@@ -95,13 +95,13 @@ def config_option(command: Command) -> Command:
     for option in (
         click.option(
             "--trust-config", is_flag=True, callback=_check_trust, expose_value=False,
-            help="Run the passes, steps, libraries, and runtimes in folders that a configuration file names even if that file "
-            "was found by search.",
+            help="Trust a configuration file that was found by search: run the passes, adapters, libraries and runtimes that it "
+            "names.",
         ),
         click.option(
             "--config", type=click.Path(), metavar="FILE", is_eager=True, callback=_load,
-            help="Read options from this file; by default from onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, "
-            "in this folder or the nearest parent that has one. none reads no file.",
+            help="Read options from this file. The default is onnx-migrate.toml, or [tool.onnx-migrate] in pyproject.toml, in "
+            "this folder or the nearest parent that has one. Write none to read no file.",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -10,6 +10,7 @@ from typing import Any
 
 import rich_click as click
 
+from onnx_migrate.cli.options.former_names import current_key
 from onnx_migrate.declared import Declared, declared
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.options import Options
@@ -41,7 +42,7 @@ def options_of(
     }
     found = {}
     for key, value in table.items():
-        name = key.replace("_", "-")
+        name = current_key(key)
         parameter = known.get(name)
         if parameter is None and name in _ONLY_OF_BATCH:
             continue
@@ -50,6 +51,8 @@ def options_of(
                 raise click.UsageError(
                     _no_table(key, path) if isinstance(value, dict) else _unknown(name, known)
                 )
+            if parameter.name in found:
+                raise click.UsageError(f"{key} and {name} name the same option; keep only {name}")
             found[str(parameter.name)] = _value(name, value, parameter, path, context)
         except click.UsageError as error:
             raise click.UsageError(f"{path}{line_of(path, key, override)}: {error.message}") from error
@@ -113,7 +116,7 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
         return value
     if isinstance(value, dict) and key == "dynamic":
         return [json.dumps(value)]
-    if isinstance(value, dict) and key == "fix":
+    if isinstance(value, dict) and key == "fix-shape":
         return [
             f"{name}:{','.join(map(str, size))}" if isinstance(size, list) else f"{name}={size}"
             for name, size in value.items()
@@ -131,13 +134,13 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
 
 
 def _runtime_at(name: str, folder: Path) -> str:
-    """Return a value of `prove-in`, with the folder of the runtime."""
+    """Return a value of `run-in`, with the folder of the runtime."""
     runtime, given, place = name.partition("@")
     return f"{runtime}@{folder / Path(place).expanduser()}" if given else name
 
 
 _RELATIVE: Mapping[str, Callable[[str, Path], str]] = {
-    "prove-in": _runtime_at,
+    "run-in": _runtime_at,
     "for": lambda name, folder: str(folder / name) if ".toml" in name else name,
     "ort-library": lambda name, folder: str(folder / Path(name).expanduser()),
 }

@@ -30,9 +30,9 @@ class _Opset(StringParamType):
         text = str(value)
         for part in text.split(","):
             number = part.strip().rpartition("=")[2].removeprefix("-")
-            if number != "latest" and not number.removesuffix("+").isdecimal():
+            if number not in ("latest", "keep") and not number.removesuffix("+").isdecimal():
                 self.fail(
-                    f"{part.strip()!r} is not an opset (give a number, 17+ for 17 or newer, 1+ to keep the model's own, or "
+                    f"{part.strip()!r} is not an opset (give a number, 17+ for 17 or newer, keep for the model's own, or "
                     "latest)",
                     param,
                     ctx,
@@ -79,14 +79,14 @@ def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> l
 
 
 def _evaluators(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the runtimes of `--prove-in`."""
+    """Return the runtimes of `--run-in`."""
     from onnx_migrate.verify.evaluators.foreign import TITLES
 
     return [name for name in TITLES if name.startswith(typed)]
 
 
 def _pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the passes that `--without` can leave out."""
+    """Return the passes that `--skip-pass` can leave out."""
     from onnx_migrate.options import default_pipeline
 
     return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(typed)]
@@ -125,6 +125,9 @@ _NAMED: dict[str, dict[str, Any]] = {
 }
 """What declarations name, by the argument of click.option."""
 
+_OFF = {"simplify": "Do not simplify", "verify": "Do not run or compare the models"}
+"""What the flag --no-NAME of an option does."""
+
 _DECLARED = {item.name: item for item in declared(Options) if item.flags}
 
 
@@ -140,7 +143,7 @@ def model_option(name: str, *names: str, **changes: Any) -> Callable[[F], F]:
 
     def add(command: F) -> F:
         if item.off:
-            same = f"The same as --{name}={item.off}."
+            same = f"{_OFF[name]} (the same as --{name}={item.off})."
             command = click.option(f"--no-{name}", is_flag=True, help=same)(command)
         return click.option(*(names or item.flags), item.parameter, **given)(command)
 
@@ -154,7 +157,7 @@ _save_as_external_data = click.option(
 
 _ORDER = (
     "opset", "lower", "runtime", "ir_version", "keep_ir", "drop_training", ..., "input_data", "rtol", "atol", "seed",
-    "ort_library", "prove_in", "save_as_external_data", "keep_initializers_as_inputs", "passes", "adapters", "without",
+    "ort_library", "run_in", "save_as_external_data", "keep_initializers_as_inputs", "passes", "adapters", "skip_pass",
 )  # fmt: skip
 """The order in which shells complete the options; ... stands for those that are not named."""
 
@@ -167,20 +170,21 @@ def model_options(command: F) -> F:
     return command
 
 
-_BATCH, _STANDARD = "--dynamic-batch", "--standard"
+_BATCH, _TO_ONNX = "--dynamic-batch", "--to-onnx-ops"
 
-_WITHOUT_VALUE = {_BATCH: "N", _STANDARD: "all"}
+_WITHOUT_VALUE = {_BATCH: "N", _TO_ONNX: "all"}
 """Options that may have a value behind `=`, with the one that they stand for without."""
 
 
 class DynamicBatchCommand(Command):
     """A command that takes the value of such an option only after `=`; click would take the next argument, a model.
 
-    `--standard` also takes the next argument if that is a domain it knows, and no file.
+    `--to-onnx-ops` also takes the next argument if that is a domain it knows, and no file.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Add the default value to the option. Raises click.UsageError if the next argument looks like a name, and is no file."""
+        args = self._with_current_flags(ctx, args)
         options = self.before_dashes(args)
         rest = args[len(options) :]
         options = _with_domains(options)
@@ -201,16 +205,16 @@ class DynamicBatchCommand(Command):
 
 
 def _with_domains(options: list[str]) -> list[str]:
-    """Join `--standard` with the domain behind it."""
-    if _STANDARD not in options[:-1]:
+    """Join `--to-onnx-ops` with the domain behind it."""
+    if _TO_ONNX not in options[:-1]:
         return options
     from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
 
     found: list[str] = []
     for argument in options:
-        after = bool(found) and found[-1] == _STANDARD
+        after = bool(found) and found[-1] == _TO_ONNX
         if after and argument in foreign_domains() and not os.path.exists(argument):
-            found[-1] = f"{_STANDARD}={argument}"
+            found[-1] = f"{_TO_ONNX}={argument}"
         else:
             found.append(argument)
     return found

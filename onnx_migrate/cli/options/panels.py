@@ -13,11 +13,15 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cached import cached_property
+from onnx_migrate.cli.options.former_names import current_flags
+from onnx_migrate.cli.options.short_help import short_help_option
 from onnx_migrate.declared import declared
 from onnx_migrate.docstrings import docstring
-from onnx_migrate.options import DIMS, REACH, REWRITING, RUNNING, VERIFICATION, Options
+from onnx_migrate.options import DIMS, OPERATORS, PARTS, REACH, REWRITING, RUNNING, VERIFICATION, Options
 
-__all__ = ["Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels", "keep_help"]
+__all__ = [
+    "Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels", "keep_help", "long_help",
+]  # fmt: skip
 
 _STYLE = click.RichHelpConfiguration(
     theme="default-slim",
@@ -79,10 +83,11 @@ _GROUPS = (
         },
     ),
     OptionGroup(
-        "Where the results go",
+        "Output",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
-            "--html", "--junit", "--annotations", "--json-lines", "--json", "--verbose", "--quiet",
+            "--stat", "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json",
+            "--verbose", "--quiet",
         ),
         {
             "migrate": "model.onnx out.onnx --html report.html",
@@ -90,28 +95,38 @@ _GROUPS = (
             "inspect": "inspect model.onnx --json",
             "explain": "explain Resize --json",
             "verify": "verify a.onnx b.onnx --json",
+            "diff": "diff a.onnx b.onnx --stat",
         },
     ),
     OptionGroup(
         VERIFICATION,
-        ("--exact", "--cast", "--map", ..., "--in", "--prove-in", "--ort-library"),
+        ("--exact", "--cast", "--match-name", ..., "--run-in", "--ort-library"),
         {
             "migrate": "model.onnx out.onnx --verify=require --input-data images.npz",
-            "batch": "batch models --out-dir out --prove-in openvino",
+            "batch": "batch models --out-dir out --run-in openvino",
             "verify": "verify a.onnx b.onnx --input-data images.npz --rtol 1e-3",
         },
     ),
     OptionGroup(
+        OPERATORS,
+        (...,),
+        {
+            "migrate": "model.onnx out.onnx --to-onnx-ops --opset keep",
+            "batch": "batch models --out-dir out --resize-form=sizes",
+        },
+    ),
+    OptionGroup(PARTS, (...,), {"migrate": "model.onnx out.onnx --extract-outputs scores,boxes"}),
+    OptionGroup(
         REWRITING,
         (...,),
         {
-            "migrate": "model.onnx out.onnx --no-simplify --resize-form=sizes",
+            "migrate": "model.onnx out.onnx --no-simplify --skip-pass cleanup",
             "batch": "batch models --out-dir out --pass mypasses:quantise",
         },
     ),
     OptionGroup(
         RUNNING,
-        ("--jobs", "--resume", "--fail-fast", ..., "--scheduler", "--config", "--trust-config", "--version", "--help"),
+        ("--jobs", "--resume", "--fail-fast", ..., "--scheduler", "--config", "--trust-config", "--version", "-h", "--help"),
         {
             "migrate": "model.onnx out.onnx --timeout 60 --memory-limit 8",
             "inspect": "inspect model.onnx --for all --timeout 60",
@@ -135,6 +150,13 @@ def keep_help(command: click.Command) -> None:
         command.help = docstring(command.callback)
 
 
+def long_help(option: click.Option | None) -> click.Option | None:
+    """Return the option `--help` with what it does beside `-h`."""
+    if option is not None:
+        option.help = "Show all options, and exit."
+    return option
+
+
 class Command(click.RichCommand):
     """A command of onnx-migrate."""
 
@@ -143,9 +165,15 @@ class Command(click.RichCommand):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         keep_help(self)
+        self.params.append(short_help_option())
+
+    def get_help_option(self, ctx: Any) -> click.Option | None:
+        """Return the option `--help`, which shows all options."""
+        return long_help(super().get_help_option(ctx))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Raises click.UsageError, in words that say what may be given."""
+        args = self._with_current_flags(ctx, args)
         self._check_values(ctx, args)
         try:
             return super().parse_args(ctx, args)
@@ -160,6 +188,12 @@ class Command(click.RichCommand):
             if message == said:
                 raise
             raise click.UsageError(message, ctx) from error
+
+    def _with_current_flags(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the arguments with the current flag in place of each former one."""
+        flags = {flag for option in self.get_params(ctx) for flag in option.opts}
+        options = self.before_dashes(args)
+        return [*current_flags(options, flags), *args[len(options) :]]
 
     @staticmethod
     def before_dashes(args: list[str]) -> list[str]:
@@ -190,44 +224,49 @@ _WORDS = {"a valid float range": "a number", "a valid integer range": "a whole n
 """What click calls the values of options, and what readers do."""
 
 
-_FIX = "--fix INPUT:SIZES sets a shape, as in --fix x:1,3,224,224, and --fix NAME=SIZE a dim"
-_DYNAMIC = "--dynamic INPUT:DIMS makes dims dynamic, as in --dynamic x:N,3,H,W, and --dynamic-batch the first of each input"
-_RENAME = "nothing is renamed; a function of your own can, with --pass MODULE:FUNCTION"
-_EXTERNAL = "--save-as-external-data writes the weights beside the model, which over 2 GB is done anyway"
+_FIX = "--fix-shape INPUT:SIZES sets a shape (--fix-shape x:1,3,224,224), and --fix-shape NAME=SIZE sets one dimension"
+_BATCH = "did you mean --dynamic-batch? It accepts any batch; --fix-shape x:1,3,224,224 sets a fixed one"
+_DYNAMIC = "--dynamic INPUT:DIMS makes dimensions dynamic (--dynamic x:N,3,H,W), and --dynamic-batch the first of each input"
+_RENAME = "onnx-migrate renames nothing; a function of your own can, with --pass MODULE:FUNCTION"
+_EXTERNAL = "--save-as-external-data writes the weights to a file beside the model; over 2 GB that happens automatically"
 
 _INSTEAD = {
     **dict.fromkeys(
         ("--input-shape", "--input-shapes", "--overwrite-input-shape", "--override-input-shapes", "--override-input-shape",
-         "--shapes", "--input-dim", "--input-size", "--input-size-list", "--dim-param", "--dim-value", "--batch-size",
-         "--batch"), _FIX),
+         "--shapes", "--input-dim", "--input-size", "--input-size-list", "--dim-param", "--dim-value"), _FIX),
+    **dict.fromkeys(("--batch", "--batch-size", "--batchsize", "--any-batch", "--dynamic-batch-size"), _BATCH),
     **dict.fromkeys(("--dynamic-axes", "--dynamic-shapes", "--dynamic-dims", "--dynamic-input-shape"), _DYNAMIC),
     **dict.fromkeys(
         ("--rename", "--rename-inputs", "--rename-outputs"), _RENAME),
     **dict.fromkeys(
         ("--fp16", "--half", "--float16", "--convert-to-fp16", "--compress-to-fp16", "--dtype", "--bf16", "--data-type"),
-        "--precision fp16, or bf16 or fp32, converts what a model computes in"),
-    "--keep-io-types": "inputs and outputs keep their types, unless --precision-io is given",
-    **dict.fromkeys(("--int8", "--quantize"), "nothing is quantised; --quantized qdq or float rewrites what is"),
-    **dict.fromkeys(("--target", "--backend", "--runtime", "--platform", "--deploy-backend"), "it is --for RUNTIME==VERSION"),
-    **dict.fromkeys(("--opset-version", "--target-opset-version", "--onnx-opset", "--opversion"), "it is --opset N"),
+        "--precision fp16, bf16 or fp32 converts weights and computations"),
+    "--keep-io-types": "inputs and outputs keep their types; --precision-io converts them too",
+    **dict.fromkeys(("--int8", "--quantize"),
+                    "onnx-migrate quantises nothing; --quantized-form qdq or float rewrites quantised operators"),
+    **dict.fromkeys(("--target", "--backend", "--runtime", "--platform", "--deploy-backend"), "write --for RUNTIME==VERSION"),
+    **dict.fromkeys(("--opset-version", "--target-opset-version", "--onnx-opset", "--opversion"), "write --opset N"),
     **dict.fromkeys(("--external-data", "--save-external-data", "--large-model", "--use-external-data-format"), _EXTERNAL),
     **dict.fromkeys(
         ("--skip-optimization", "--skip-optimizations", "--no-optimize", "--no-optimization", "--no-constant-folding",
          "--skip-constant-folding", "--skip-shape-inference", "--skip-fuse-bn", "--no-large-tensor"),
-        "--no-simplify leaves the simplifier out"),
+        "--no-simplify turns the simplifier off"),
     **dict.fromkeys(("--fold-constants", "--constant-folding", "--toposort", "--cleanup", "--infer-shapes"),
-                    "that is done anyway; onnx-migrate passes lists what is"),
-    **dict.fromkeys(("--op-block-list", "--node-block-list"), "--keep-fp32 names operators or nodes that keep their type"),
-    **dict.fromkeys(("--test-input-shape", "--input-data-path", "--load-inputs"), "--input-data says on what is compared"),
-    **dict.fromkeys(("--skip-verify", "--no-check", "--skip-check"), "--no-verify leaves the comparison out"),
-    **dict.fromkeys(("--check-n", "--model-check"), "the result is run and compared anyway; --input-data says on which inputs"),
-    **dict.fromkeys(("--ir", "--target-ir"), "it is --ir-version N"),
-    **dict.fromkeys(("--input", "--model", "-i"), "MODEL stands by itself, as in onnx-migrate model.onnx out.onnx"),
-    **dict.fromkeys(("--overwrite", "--inplace", "-f", "--force"), "--in-place replaces MODEL; any OUTPUT is replaced"),
-    **dict.fromkeys(("--skip-pass", "--disable", "--skip-fusion-patterns"), "--without NAME leaves a pass out"),
-    **dict.fromkeys(("--debug", "--log-level"), "--verbose shows every changed node"),
+                    "this happens automatically; onnx-migrate passes lists every pass"),
+    **dict.fromkeys(("--op-block-list", "--node-block-list"), "--keep-fp32 OPERATOR|NODE keeps operators or nodes in float32"),
+    **dict.fromkeys(("--test-input-shape", "--input-data-path", "--load-inputs"),
+                    "--input-data PATH gives the inputs of the comparison"),
+    **dict.fromkeys(("--skip-verify", "--no-check", "--skip-check"), "--no-verify turns the comparison off"),
+    **dict.fromkeys(("--check-n", "--model-check"),
+                    "onnx-migrate always runs and compares the result; --input-data PATH gives the inputs"),
+    **dict.fromkeys(("--ir", "--target-ir"), "write --ir-version N"),
+    **dict.fromkeys(("--input", "--model", "-i"), "MODEL needs no option: onnx-migrate model.onnx out.onnx"),
+    **dict.fromkeys(("--overwrite", "--inplace", "-f", "--force"),
+                    "--in-place replaces MODEL; an existing OUTPUT is always replaced"),
+    **dict.fromkeys(("--disable", "--skip-fusion-patterns"), "--skip-pass NAME skips a pass"),
+    **dict.fromkeys(("--debug", "--log-level"), "--verbose prints the long report"),
 }  # fmt: skip
-"""What an option of another tool is called here, or what there is in its place."""
+"""The answer to an option of another tool: its name here, or an option that does the same."""
 
 
 def _too_many(ctx: click.Context) -> str:
@@ -239,8 +278,8 @@ def _too_many(ctx: click.Context) -> str:
     )
     if ctx.command.name == "migrate":
         return (
-            f"it takes {taken}; many models go to onnx-migrate batch, options begin with --, "
-            "and a release follows ==, as in --for tensorrt==8.6"
+            f"it takes {taken}. For many models use onnx-migrate batch. Options begin with --, "
+            "and a release follows ==: --for tensorrt==8.6"
         )
     return f"it takes {taken or 'options only'}"
 

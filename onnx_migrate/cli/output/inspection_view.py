@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -20,24 +20,35 @@ if TYPE_CHECKING:
     from onnx_migrate.inspection import ForeignOperator, Inspection
     from onnx_migrate.rewrite.change_log import Change
 
-__all__ = ["print_advice", "print_inspection", "print_outlooks", "print_overview"]
+__all__ = ["outlook_lines", "print_advice", "print_inspection", "print_outlooks", "print_overview"]
 
 _SHOWN = 10
 """Number of changes and of refusals shown without --verbose."""
 
 _HEADLINES = {
-    Support.AS_IS: "[green]runs as it is[/]",
-    Support.AFTER: "[green]runs after migration[/]",
-    Support.UNSURE: "[yellow]may run after migration[/]",
+    Support.AS_IS: "[green]runs unchanged[/]",
+    Support.AFTER: "[green]runs after a migration[/]",
+    Support.UNSURE: "[yellow]may run after a migration[/]",
     Support.NO: "[red]does not run[/]",
 }
 _SHORT = {
-    Support.AS_IS: "[green]as it is[/]",
+    Support.AS_IS: "[green]unchanged[/]",
     Support.AFTER: "[green]migrated[/]",
     Support.NOT_KNOWN: "[yellow]not known[/]",
     Support.UNSURE: "[yellow]perhaps[/]",
     Support.NO: "[red]no[/]",
 }
+
+
+_GROUPS = {
+    Support.AS_IS: "[green]runs unchanged[/] in",
+    Support.AFTER: "[green]runs after a migration[/] in",
+    Support.UNSURE: "[yellow]may run after a migration[/] in",
+    Support.NOT_KNOWN: "[yellow]we do not know[/] whether these support every operator of it:",
+    Support.NO: "[red]does not run[/] in",
+}
+_BASIS = {"read": "by its documentation, not tested by us", "measured": "tested by us"}
+_SOURCE = {"read": "documentation", "measured": "tested"}
 
 
 def print_overview(found: Sequence[Inspection], console: Console, *, to: str) -> None:
@@ -80,9 +91,11 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         print_advice(advice, line, everything=everything)
     if item.outlooks:
         line("")
-        print_outlooks(item.outlooks, console)
         if not everything:
+            for text in outlook_lines(item.outlooks):
+                line(text)
             return
+        print_outlooks(item.outlooks, console)
     for title, ports in (("inputs", item.summary.inputs), ("outputs", item.summary.outputs)):
         line(f"\n[bold]{title}[/]")
         for port in ports:
@@ -117,15 +130,15 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
     """Print the advice for one runtime, with the function that prints a line."""
     line(f"\n[bold]for {markup_of(str(advice.target))}[/]: {_headline(advice)}")
     if advice.objections:
-        line("  as it is it does not:")
+        line("  unchanged it does not run:")
         for item in advice.objections:
             line(f"    {_objection(item)}")
     if advice.objections and not advice.obstacles:
-        line(f"  a migration brings it to opset {advice.opset}, IR {advice.ir_version}, and changes")
+        line(f"  a migration converts it to opset {advice.opset}, IR {advice.ir_version}, and changes")
         changes = [f"    {markup_of(name)}{_times(count)}" for name, count in advice.changes]
-        _some(changes or ["    no node"], line, everything, "    … and {} kinds more (--verbose shows them)")
+        _some(changes or ["    no node"], line, everything, "    … and {} more kinds (-v shows them)")
     if advice.obstacles:
-        line("  a migration does not help, because of")
+        line("  a migration does not help:")
         for item in advice.obstacles:
             line(f"    {_objection(item)}")
     for text in advice.warnings:
@@ -135,12 +148,12 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
 
 
 def _foreign(operator: ForeignOperator) -> str:
-    """Return what `--standard` makes of an operator."""
+    """Return what `--to-onnx-ops` makes of an operator."""
     name = f"{operator.domain}.{operator.name}, {count_of(operator.count, 'node')}"
     if operator.written:
-        best = f", in the best form from opset {operator.direct} on" if operator.direct else ""
-        return f"{name}: written with ai.onnx by --standard{best}"
-    return f"{name}: not written with ai.onnx: {operator.reason}" + (
+        best = f"; from opset {operator.direct} on they are the most direct" if operator.direct else ""
+        return f"{name}: --to-onnx-ops replaces it by standard operators{best}"
+    return f"{name}: --to-onnx-ops cannot replace it: {operator.reason}" + (
         f" ({operator.hint})" if operator.hint else ""
     )
 
@@ -150,14 +163,27 @@ def _headline(advice: Compatibility) -> str:
     known = advice.operators
     if advice.standing is not Support.NOT_KNOWN or known is None:
         unknown = f"; {markup_of(str(known))}" if known is not None and known.unknown else ""
-        return f"{_HEADLINES[advice.standing]} ({advice.basis}){unknown}"
-    after = "after migration the " if advice.objections else ""
-    return f"[yellow]{after}opset fits, {markup_of(str(known))}[/]"
+        return f"{_HEADLINES[advice.standing]} ({_BASIS.get(advice.basis, advice.basis)}){unknown}"
+    after = "after a migration the" if advice.objections else "the"
+    sentence = known.warning.partition(": ")[2]
+    return f"[yellow]{after} opset fits, but {markup_of(sentence)}[/]"
+
+
+def outlook_lines(found: Sequence[RuntimeCompatibility]) -> Iterator[str]:
+    """Yield a line for each answer, with the runtimes that give it and their newest releases."""
+    for support, title in _GROUPS.items():
+        targets = [item.advice.target for item in found if item.advice.standing is support]
+        names = sorted(
+            (f"{target.table.title} {target.release}".strip() for target in targets), key=str.lower
+        )
+        if names:
+            yield f"{title} {markup_of(', '.join(names))}"
+    yield "[dim]-v shows the releases, the reasons and the sources in a table; --for RUNTIME shows one runtime[/]"
 
 
 def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> None:
     """Print a table with one row per runtime, those that take the model first."""
-    table = _table("runtime", "newest release", "as it is", "after migration", "basis", "in the way")
+    table = _table("runtime", "newest release", "unchanged", "after a migration", "source", "reason")
     for item in sorted(
         found, key=lambda item: (-item.advice.standing.rank, item.advice.target.table.title.lower())
     ):
@@ -167,7 +193,7 @@ def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> N
             f"{markup_of(advice.target.release)} {_SHORT[advice.standing]}".strip(),
             item.since(Support.AS_IS) or "–",
             item.since(Support.AFTER) or "–",
-            advice.basis if advice.standing is not Support.NOT_KNOWN else "not known",
+            _SOURCE.get(advice.basis, advice.basis) if advice.standing is not Support.NOT_KNOWN else "",
             markup_of(_brief(advice)),
         )
     console.print(table)
@@ -205,7 +231,7 @@ def _some(
     lines: list[str],
     line: Callable[[str], None],
     everything: bool,
-    more: str = "  … and {} more (--verbose shows them)",
+    more: str = "  … and {} more (-v shows them)",
 ) -> None:
     shown = lines if everything else lines[:_SHOWN]
     for text in shown:
@@ -230,7 +256,7 @@ def _outlook(item: Inspection) -> str:
 
 
 def _error_line(error: MigrateError) -> str:
-    return f"{error.code}: {markup_of(' '.join(str(error).split()))}"
+    return f"{error.code}: {markup_of(error.with_hint)}"
 
 
 def _span(opsets: Iterable[int]) -> str:

@@ -38,7 +38,7 @@ class Call:
     as_json: bool
     verbose: bool
     quiet: bool
-    cut: bool = False
+    split: bool = False
 
     @cached_property
     def target(self) -> str | None:
@@ -81,13 +81,13 @@ class Call:
 
     @property
     def models(self) -> list[str]:
-        """The models that the result is written to: OUTPUT, and with --cut what is behind it."""
+        """The models that the result is written to: OUTPUT, and with --split what is behind it."""
         return [str(self.target), *filter(None, [self.rest])]
 
     @property
     def rest(self) -> str | None:
         """Where the second part of a model that is cut is written, None without one."""
-        if not self.cut or self.target in (None, STREAM):
+        if not self.split or self.target in (None, STREAM):
             return None
         from onnx_migrate.files import rest_path
 

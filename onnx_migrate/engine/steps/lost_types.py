@@ -88,7 +88,8 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
         )
         exact = step.types is LostTypes.EXACT
         rw.note(
-            f"{step.operator} takes no {name} below opset {step.leaves}, so it computes in {type_name(wide)} between Casts",
+            f"{step.operator} does not support {name} below opset {step.leaves}, "
+            f"so it computes in {type_name(wide)} between Casts",
             None if exact else Exactness.EQUIVALENT,
         )
 

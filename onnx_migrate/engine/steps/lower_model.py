@@ -121,8 +121,8 @@ def inline_refused(model: Model, functions: set[FunctionKey], log: ChangeLog, pa
     log.note(
         pass_name,
         "inlined",
-        f"inlined the function{'s' if len(names) > 1 else ''} {', '.join(names)}: lowering the body needs what only"
-        " the calls say of its inputs and attributes",
+        f"inlined the function{'s' if len(names) > 1 else ''} {', '.join(names)}, because only its"
+        " calls say which types and attributes its body has",
         subject=names[0],
     )
     return inline_functions(model, functions)

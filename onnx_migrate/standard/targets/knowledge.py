@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from onnx_migrate.messages import count_of
+from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets.measured_forms import Box, NodeForm, holds, pairs_in
 from onnx_migrate.standard.targets.rows import Knowledge
@@ -18,6 +18,10 @@ __all__ = ["OperatorKnowledge", "UnknownOperator", "operator_knowledge"]
 _Counts = Mapping[tuple[str, str], int]
 """Numbers of nodes by domain and operator."""
 _Forms = Callable[[], Iterable[NodeForm]]
+
+
+_SHOWN = 8
+"""Number of operators that a sentence names."""
 
 
 class UnknownOperator(NamedTuple):
@@ -44,12 +48,24 @@ class OperatorKnowledge:
         return f"operators not known: {names} ({of} of {count_of(self.nodes, 'node')})"
 
     @property
+    def sentence(self) -> str:
+        """The same as a sentence, with the runtime."""
+        if not self.unknown:
+            source = (
+                "tested by us"
+                if self.state is Knowledge.MEASURED
+                else "by its documentation, not tested by us"
+            )
+            return f"{self.runtime}: supports every operator of the result ({source})"
+        names = first_of([item.operator for item in self.unknown], _SHOWN)
+        of = sum(item.nodes for item in self.unknown)
+        nodes = f"{of} of {count_of(self.nodes, 'node')}"
+        return f"{self.runtime}: we do not know whether it supports {names} as the model uses them ({nodes})"
+
+    @property
     def warning(self) -> str:
         """What a migration warns of where operators are not known."""
-        return (
-            f"{self.runtime}: {self}. Whether it runs them as they are here is neither measured nor read anywhere: run the result"
-            " there"
-        )
+        return f"{self.sentence}. Please test the result there"
 
 
 def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> OperatorKnowledge:

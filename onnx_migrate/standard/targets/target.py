@@ -119,7 +119,7 @@ class Target:
     @property
     def qualified(self) -> str:
         """The title and the release, and that what is said of it was only read, if so."""
-        return str(self) if self.measured else f"{self} (read, not measured)"
+        return str(self) if self.measured else f"{self} (by its documentation, not tested by us)"
 
     def has(self, domain: str, operator: str) -> bool:
         """Return whether it has an operator, of whatever version. Domain "ai.onnx" is ""."""

@@ -14,7 +14,7 @@ from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import mark
 from onnx_migrate.process.limits import memory_limit
-from onnx_migrate.verdicts import Blocker, DynamicProof
+from onnx_migrate.verdicts import Blocker, DynamicProof, SizeCondition
 from onnx_migrate.verify.compare.model_precision import coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
 from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis, inputs_with_sizes
@@ -66,14 +66,19 @@ def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str,
         raise RequirementViolated(f"the model does not run with {symbol} = {tried}: {last}", node=last.node)
     _note_fixed_axes(runner, symbol, values)
     if refused:
-        runs = _accepted_sizes(runner, symbol, accepted, min(refused))
+        runs, condition = _accepted_sizes(runner, symbol, accepted, min(refused))
         tried = ", ".join(map(str, refused))
-        runner.notes.append(f"the model does not run at {symbol} = {tried}; it does {runs}")
+        note = f"the model does not run at {symbol} = {tried}; it does {runs}"
+        runner.notes.append(note)
+        runner.conditions.append(SizeCondition(symbol, condition, note))
     return max(accepted)
 
 
-def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least: int) -> str:
-    """Return at which sizes of `symbol` the model runs, as far as some more runs show it; `least` is one that it refuses."""
+def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least: int) -> tuple[str, str]:
+    """Return at which sizes of `symbol` the model runs, as far as some more runs show it, and what a size must be.
+
+    `least` is the smallest one that it refuses.
+    """
     frozen = runner.symbols[symbol]
     found = f"at {' and '.join(map(str, accepted))}"
     if least > max(accepted):
@@ -81,13 +86,14 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if _runs(runner, symbol, middle) else (low, middle)
-        return f"up to {low}"
+        return f"up to {low}", f"at most {low}"
     for step in _STEPS:
         if _runs(runner, symbol, frozen + step):
             if all(_runs(runner, symbol, frozen + count * step) for count in (2, 3)):
-                return f"{found}, in steps of {step}"
+                first = "" if frozen % step == 0 else f"{frozen} plus "
+                return f"{found}, in steps of {step}", f"{first}a multiple of {step}"
             break
-    return found
+    return found, f"a size that the model accepts, such as {' or '.join(map(str, accepted))}"
 
 
 def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
@@ -193,7 +199,9 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
     except RequirementViolated as violation:
         reason, blocker = str(violation), find_blocker(runner, violation)
     trials, notes = tuple(runner.trials), tuple(runner.notes)
-    return DynamicProof(not reason, _with(reason, blocker), blocker, trials, notes)
+    return DynamicProof(
+        not reason, _with(reason, blocker), blocker, trials, notes, conditions=tuple(runner.conditions)
+    )
 
 
 def _require_all(runner: SizedRunner) -> None:

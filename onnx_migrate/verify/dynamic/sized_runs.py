@@ -12,7 +12,7 @@ import numpy as np
 from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.process import captured_output, mark
-from onnx_migrate.verdicts import Trial
+from onnx_migrate.verdicts import SizeCondition, Trial
 from onnx_migrate.verify.compare.informative import bounded_outputs, masked_outputs
 from onnx_migrate.verify.compare.noise import with_run
 from onnx_migrate.verify.dynamic.declared_shapes import (
@@ -96,6 +96,7 @@ class SizedRunner:
         self.tolerance = tolerance
         self.trials: list[Trial] = []
         self.notes: list[str] = []
+        self.conditions: list[SizeCondition] = []
         self.beyond_noise: set[str] = set()
         self.masked = masked_outputs(self.model)
         self._seed = seed

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Distance
 from onnx_migrate.verify.compare.bits import bit_difference
@@ -221,8 +223,18 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
                     if feed.name == WIDE and not reshaped and not measured.problem:
                         continue
                     scales = 0.0 if reshaped else scale_of(another), measured.scale
+                    counted = not reshaped and np.isinf(measured.largest)
+                    differing = float(np.mean(one != another)) if counted else 0.0
                     found.append(
-                        Distance(part, measured.largest, scales[0], reshaped, scales[1], measured.problem)
+                        Distance(
+                            part,
+                            measured.largest,
+                            scales[0],
+                            reshaped,
+                            scales[1],
+                            measured.problem,
+                            differing,
+                        )
                     )
     except EvaluationError:
         return None

@@ -1,6 +1,6 @@
 """Runtimes that can run a model, one file for each: ONNX Runtime, and ONNX's reference evaluator.
 
-Runtimes that results are proved in (`--prove-in`) run in processes of their own: drivers/ has one file for each, and
+Runtimes that results are proved in (`--run-in`) run in processes of their own: drivers/ has one file for each, and
 foreign.py the evaluator.
 
 To add a runtime, write one file here. It contains

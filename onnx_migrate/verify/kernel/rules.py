@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from onnx_migrate.messages import share_text
 from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verify.kernel.arrays import Array, differing_bits, is_float
 from onnx_migrate.verify.kernel.difference import Difference, finite_parts, largest_step
@@ -96,7 +97,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
         wrong = sum(
             int(np.count_nonzero(error > entry.allowed)) for _, error in finite_parts(original, result)
         )
-        return replace(entry, problem=_text(wrong, original.size, gap.largest, entry.allowed))
+        return replace(entry, problem=_text(wrong, original.size, gap, entry.allowed))
     if gap.typical > usual:
         mean = f"elements differ by {gap.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
         return replace(entry, problem=mean)
@@ -115,13 +116,17 @@ def _within_given(
     entry = replace(entry, allowed=atol + rtol * gap.scale if gap.elements else 0.0)
     parts = finite_parts(original, result)
     wrong = sum(int(np.count_nonzero(error > atol + rtol * magnitude)) for magnitude, error in parts)
-    problem = _text(wrong, original.size, gap.largest, entry.allowed) if wrong else ""
+    problem = _text(wrong, original.size, gap, entry.allowed) if wrong else ""
     return replace(entry, problem=entry.problem or problem)
 
 
-def _text(wrong: int, size: int, largest: float, allowed: float) -> str:
-    size_text = f"the largest difference is {largest:.3g}, allowed is {allowed:.3g}"
-    return f"{wrong} of {_elements(size)} differ by more than is allowed: {size_text}"
+def _text(wrong: int, size: int, gap: Difference, allowed: float) -> str:
+    if gap.scale:
+        largest, limit = share_text(gap.largest / gap.scale), share_text(allowed / gap.scale)
+        most = f"the largest difference is {largest} of the largest value (limit {limit})"
+    else:
+        most = f"the largest difference is {gap.largest:.3g} (limit {allowed:.3g})"
+    return f"{wrong} of {_elements(size)} differ by more than the limit: {most}"
 
 
 def _discrete(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
@@ -164,7 +169,7 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
 def _not_told_apart(output: str, share: str) -> str:
     return (
         f"rounding alone changes output {output!r} of the original {share}, so a fault cannot be told from rounding;"
-        " give inputs on which it is stable with --input-data"
+        " not tried: give inputs on which it is stable with --input-data"
     )
 
 

@@ -8,7 +8,6 @@ starts another one under other hypotheses on a fresh copy of the model.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -37,7 +36,7 @@ from onnx_migrate.standard.schema import is_onnx
 
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
 from .control_flow.loop_bodies import iteration_of
-from .domain import Assignments, Dim, Dims, SampledValue, Sizes
+from .domain import Assignments, Dim, Dims, SampledValue
 from .domain.values import (
     join,
     value_of_body_input,
@@ -58,26 +57,15 @@ __all__ = ["Coverage", "Interpreter", "Resolutions"]
 class Coverage:
     """Counts over the nodes that one interpretation visited; a node in a function counts once for each call."""
 
-    assignments: Assignments
     visited: int = 0
     """The nodes visited."""
     varying: int = 0
     """The nodes with an output that varies with a symbol that is not a batch."""
-    by_symbol: Counter[str] = field(default_factory=Counter)
-    """The nodes with an output of which an axis changes with the symbol."""
-    _symbols: dict[Sizes, list[str]] = field(default_factory=dict, repr=False)
 
     def count(self, outputs: Iterable[SampledValue]) -> None:
         """Count one node by the values of its outputs."""
         dims = [dim for value in outputs for dim in value.dims or () if dim is not None]
         self.varying += any(dim.sizes[0] == dim.sizes[3] != dim.sizes[1] for dim in dims)
-        found: set[str] = set()
-        for dim in dims:
-            if dim.varies:
-                if dim.sizes not in self._symbols:
-                    self._symbols[dim.sizes] = self.assignments.symbols_in(dim)
-                found.update(self._symbols[dim.sizes])
-        self.by_symbol.update(found)
 
 
 @dataclass
@@ -113,7 +101,7 @@ class Interpreter(Visitor):
     ) -> None:
         proto = model.proto
         self.log, self.pass_name = log, pass_name
-        self.coverage = Coverage(assignments)
+        self.coverage = Coverage()
         """How many nodes were interpreted, and how many of them depend on each symbol."""
         self.batch_removers: list[NodeContext] = []
         """The nodes that removed the batch axis, and were made Reshapes that merge it with its neighbour."""

@@ -31,6 +31,7 @@ from collections.abc import Mapping, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import fed_inputs
@@ -60,14 +61,13 @@ class RepairResult:
     """A repaired model.
 
     `batch_axes` maps an output to the batch symbol of its axes, `output_symbols` an output of known rank to the symbols
-    that each axis changes with (None for an axis of unknown length), `symbol_use` a symbol to the number of nodes with
-    an output that changes with it, and the number of all nodes visited.
+    that each axis changes with (None for an axis of unknown length). `symbols` are those of the inputs.
     """
 
     model: Model
     batch_axes: dict[str, dict[int, str]]
     output_symbols: dict[str, list[list[str] | None]]
-    symbol_use: dict[str, tuple[int, int]]
+    symbols: tuple[str, ...]
 
 
 def repair(
@@ -115,8 +115,7 @@ class _Attempt:
 
     def result(self, frozen: Mapping[str, int], batch: Set[str]) -> RepairResult:
         """Return the result of the repair."""
-        coverage, sizes = self.interpreter.coverage, self.assignments.sizes
-        use = {symbol: (coverage.by_symbol[symbol], coverage.visited) for symbol in frozen}
+        sizes = self.assignments.sizes
         of_batch = {sizes[symbol]: symbol for symbol in sorted(batch) if symbol in sizes}
         outputs = {name: dims for name, dims in self.interpreter.outputs.items() if dims is not None}
         axes = {
@@ -129,7 +128,7 @@ class _Attempt:
             name: [None if dim is None else self.assignments.symbols_in(dim) for dim in dims]
             for name, dims in outputs.items()
         }
-        return RepairResult(self.model, axes, symbols, use)
+        return RepairResult(self.model, axes, symbols, tuple(frozen))
 
 
 @dataclass
@@ -221,9 +220,12 @@ def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]
     if error.constant and repr(error.constant) not in reason:
         what = "constant" if error.context.graph_state.is_constant(error.constant) else "input"
         reason += f"; the {what} is {error.constant!r}"
-    again = "export the model again with dynamic axes"
     if batch and set(frozen) - batch:
-        hint = f"make only the batch dynamic with --dynamic-batch, or {again}"
+        less = Advice(
+            "make only the batch dynamic with --dynamic-batch",
+            options={"dynamic": None, "dynamic_batch": True},
+        )
     else:
-        hint = f"leave {listed(frozen)} as exported, or {again}"
+        less = Advice(f"leave {listed(frozen)} as exported")
+    hint = (less, Advice("export the model again with dynamic axes"))
     return CannotMigrate(reason, code="frozen-dim", where=error.context.where, hint=hint)

@@ -1,4 +1,4 @@
-"""`--outputs`, `--inputs` and `--cut`: the files that the command writes."""
+"""`--extract-outputs`, `--extract-inputs` and `--split`: the files that the command writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names(values: Any) -> list[str]:
 def test_the_command_writes_both_parts_or_none(tmp_path: Path, cli: Any) -> None:
     source, out, rest = (tmp_path / name for name in ("m.onnx", "o.onnx", "o.rest.onnx"))
     onnx.save(model(TWO), source)
-    done = cli(source, out, "--outputs", "a", "--cut", "--json", "--depfile", tmp_path / "d")
+    done = cli(source, out, "--extract-outputs", "a", "--split", "--json", "--depfile", tmp_path / "d")
 
     assert done.code == 0, done.err
     told = json.loads(done.out)
@@ -32,6 +32,6 @@ def test_the_command_writes_both_parts_or_none(tmp_path: Path, cli: Any) -> None
     before = out.read_bytes()
     rest.unlink()
     rest.mkdir()
-    assert cli(source, out, "--outputs", "b", "--cut").code == 1
+    assert cli(source, out, "--extract-outputs", "b", "--split").code == 1
     assert out.read_bytes() == before
-    assert cli(source, "-", "--outputs", "b", "--cut").code == 2
+    assert cli(source, "-", "--extract-outputs", "b", "--split").code == 2

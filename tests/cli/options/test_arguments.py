@@ -1,4 +1,4 @@
-"""Options converted to the arguments of the library: contradictions, precedence, `--fix`, `--dynamic-batch` before a path."""
+"""Options converted to the arguments of the library: contradictions, `--fix-shape`, `--dynamic-batch` before a path."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.cli.running import FAST, Run, first_dims
 def test_fix_undoes_dynamic(process: Run, folder: Path) -> None:
     process("small.onnx", "open.onnx", "--dynamic", "x:N,3,H,W", *FAST)
 
-    ended = process("open.onnx", "out.onnx", "--fix", "N=1", "--fix", "x:1,3,8,8", *FAST)
+    ended = process("open.onnx", "out.onnx", "--fix-shape", "N=1", "--fix-shape", "x:1,3,8,8", *FAST)
 
     assert (ended.code, ended.err) == (0, "")
     assert first_dims(folder / "out.onnx") == [1, 3, 8, 8]
-    assert process("open.onnx", "wrong.onnx", "--fix", "K=1", *FAST).code == 2
+    assert process("open.onnx", "wrong.onnx", "--fix-shape", "K=1", *FAST).code == 2
     assert not (folder / "wrong.onnx").exists()
 
 
@@ -52,7 +52,7 @@ def test_flags_become_arguments(
 
     assert cli("small.onnx", "out.onnx", *options, "--memory-limit", "2").code == 2
     assert (given["simplify"], given["verify"], given["memory_limit"]) == (simplify, verify, 2 << 30)
-    assert (given["dynamic"], given["fix"], given["resize_form"]) == (None, None, None)
+    assert (given["dynamic"], given["fix_shape"], given["resize_form"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("name", ["simplify", "verify"])
@@ -75,7 +75,8 @@ ONLY_LIBRARY = {"source", "pipeline", "isolated", "progress", "cancel"}
 NOT_OF_MIGRATE = {
     "model", "output", "output_option", "in_place", "save_as_external_data",  # `Migration.save`
     # what is done with the result and the report
-    "check", "dry_run", "diff", "depfile", "html", "junit", "annotations", "as_json", "verbose", "quiet",
+    "check", "dry_run", "diff", "depfile", "html", "junit", "annotations", "allow_unverified", "open_page",
+    "as_json", "verbose", "quiet", "short_help",
     "config", "trust_config",  # where options are read from
 }  # fmt: skip
 
@@ -85,14 +86,15 @@ NOT_OF_MIGRATE = {
 )
 def test_the_library_takes_all_that_the_command_line_has(option: click.Parameter) -> None:
     values = {
-        "--opset": "18", "--fix": "N=1", "--for": "onnxruntime", "--prove-in": "onnxruntime", "--keep": "tf_half_pixel_for_nn",
+        "--opset": "18", "--fix-shape": "N=1", "--for": "onnxruntime", "--run-in": "onnxruntime",
+        "--keep-resize-mode": "tf_half_pixel_for_nn",
         "--precision-tolerance": "1%",
     }  # fmt: skip
     name = option.opts[0]
     assert isinstance(option, click.Option)
     if name not in values and isinstance(option.type, click.Choice):
         values[name] = option.type.choices[-1]
-    takes_value = not option.is_flag and option.name not in ("dynamic_batch", "standard")
+    takes_value = not option.is_flag and option.name not in ("dynamic_batch", "to_onnx_ops")
     words = [name, values.get(name, "3")] if takes_value else [name]
 
     def parsed(words: list[str]) -> dict[str, Any]:

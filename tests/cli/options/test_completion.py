@@ -25,7 +25,7 @@ def test_shells_can_complete(process: Run, shell: str) -> None:
     assert "_ONNX_MIGRATE_COMPLETE" in ended.out
 
 
-COMMANDS = [f"plain,{name}" for name in ("batch", "explain", "inspect", "migrate", "passes", "verify")]
+COMMANDS = [f"plain,{name}" for name in ("batch", "diff", "explain", "inspect", "migrate", "passes", "verify")]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ COMMANDS = [f"plain,{name}" for name in ("batch", "explain", "inspect", "migrate
         ("onnx-migrate small.onnx ou", ["file,ou"]),
         ("onnx-migrate small.onnx out.onnx --simp", ["plain,--simplify"]),
         ("onnx-migrate small.onnx --simplify re", ["plain,require"]),
-        ("onnx-migrate small.onnx --without sim", ["plain,simplify"]),
+        ("onnx-migrate small.onnx --skip-pass sim", ["plain,simplify"]),
         ("onnx-migrate --dynamic-batch items --for onnxrun", ["plain,onnxruntime", "plain,onnxruntime-web"]),
         ("onnx-migrate small.onnx --for rk3588s", ["plain,rk3588s"]),
         ("onnx-migrate small.onnx --for ./my", ["file,./my"]),

@@ -158,7 +158,7 @@ def test_a_runtime_in_a_folder_that_a_found_file_names_needs_trust(
 
     ended = cli("small.onnx", "out.onnx", *FAST)
     assert ended.code == 2
-    assert f"names code to run (prove-in = faulty@{folder / 'evil'})" in ended.err.replace(" \n", "\n")
+    assert f"names code to run (run-in = faulty@{folder / 'evil'})" in ended.err.replace(" \n", "\n")
     assert not (folder / "ran").exists()
 
     ended = cli("small.onnx", "out.onnx", *FAST, "--trust-config")

@@ -26,13 +26,15 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
         "html",
         "junit",
         "annotations",
+        "allow_unverified",
+        "open_page",
         "as_json",
         "config",
         "trust_config",
         "quiet",
     }
     assert [name for name in shared[0] if name not in own] == [name for name in shared[1] if name not in own]
-    assert {"opset", "dynamic", "simplify", "verify", "resize_form", "rtol", "without"} <= set(shared[0])
+    assert {"opset", "dynamic", "simplify", "verify", "resize_form", "rtol", "skip_pass"} <= set(shared[0])
 
 
 def test_the_options_that_differ_have_help_of_their_own() -> None:
@@ -56,7 +58,7 @@ def test_what_is_no_opset_is_refused_before_the_model_is_read(cli: Run, opset: s
 
     assert (ended.code, ended.out) == (2, "")
     assert (
-        "is not an opset (give a number, 17+ for 17 or newer, 1+ to keep the model's own, or latest)"
+        "is not an opset (give a number, 17+ for 17 or newer, keep for the model's own, or latest)"
         in ended.err
     )
 
@@ -80,7 +82,7 @@ def test_a_tolerance_is_a_number_that_is_0_or_more(cli: Run, folder: Path, optio
         (("compare", "a", "b"), "did you mean onnx-migrate verify a b?"),
         (
             ("small.onnx", "o.onnx", "17"),
-            "(17): it takes MODEL and OUTPUT; many models go to onnx-migrate batch",
+            "(17): it takes MODEL and OUTPUT. For many models use onnx-migrate batch.",
         ),
         (("verify", "a", "b", "c"), "(c): it takes ORIGINAL and OTHER"),
         (("small.onnx", "a", "-o", "b"), "OUTPUT is given twice, as a and with --output b"),
@@ -167,7 +169,7 @@ def test_the_usage_of_a_migration_shows_model_and_output(cli: Run, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "80")
     assert "Usage: onnx-migrate migrate [OPTIONS] MODEL OUTPUT" in cli("migrate", "--help").out
     assert "Usage: onnx-migrate [OPTIONS] MODEL OUTPUT\n" in cli("--help").out
-    assert "What to reach" in cli("migrate", "--help").out
+    assert "Opset, runtime and precision" in cli("migrate", "--help").out
 
 
 def test_an_option_in_no_group_is_shown_all_the_same() -> None:

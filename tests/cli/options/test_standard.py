@@ -1,4 +1,4 @@
-"""`--standard`, with a domain and without, at any place among the arguments."""
+"""`--to-onnx-ops`, with a domain and without, at any place among the arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ GELU = '<ir_version: 8, opset_import: ["com.microsoft": 1]> g (float[2,8] x) => 
 
 
 @pytest.mark.parametrize(
-    "words", [["--standard"], ["--standard", "com.microsoft"], ["--standard=com.microsoft"]], ids=" ".join
+    "words",
+    [["--to-onnx-ops"], ["--to-onnx-ops", "com.microsoft"], ["--to-onnx-ops=com.microsoft"]],
+    ids=" ".join,
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_operators_of_another_domain_are_written(
@@ -22,8 +24,8 @@ def test_operators_of_another_domain_are_written(
 ) -> None:
     onnx.save(parser.parse_model(GELU), folder / "m.onnx")
     files = [str(folder / "m.onnx"), str(folder / "o.onnx")]
-    ended = cli(*(words + files if first else files + words))
+    ended = cli(*(words + files if first else files + words), "-v")
     assert ended.code == 0, ended
-    again = "--standard=com.microsoft" if "com.microsoft" in " ".join(words) else "--standard"
+    again = "--to-onnx-ops=com.microsoft" if "com.microsoft" in " ".join(words) else "--to-onnx-ops"
     assert f"OUTPUT {again}\n" in ended.out.replace(files[1], "OUTPUT"), ended.out
     assert {node.domain for node in onnx.load(folder / "o.onnx").graph.node} == {""}

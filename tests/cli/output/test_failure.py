@@ -155,7 +155,7 @@ CASES = {
     "two names": Case(2, "two-names", args=(*SMALL, "--dynamic", "x:N,3,H,W", "--dynamic", "x:B,3,H,W")),
     "dims in nonsense": Case(2, "usage", args=(*SMALL, "--dynamic", "x")),
     "no such pass": Case(2, "no-such-pass", args=(*SMALL, "--pass", "nowhere:nothing")),
-    "no such pass to leave out": Case(2, "no-such-pass", args=(*SMALL, "--without", "polish")),
+    "no such pass to leave out": Case(2, "no-such-pass", args=(*SMALL, "--skip-pass", "polish")),
     "input data missing": Case(
         2,
         "input-data",

@@ -42,7 +42,7 @@ def test_changes_are_shortened_without_verbose() -> None:
     item = inspected(nodes, "v11")
 
     assert "to opset 17: 12 nodes changed, 1 note" in lines(item)
-    assert "  … and 2 more (--verbose shows them)" in lines(item)
+    assert "  … and 2 more (-v shows them)" in lines(item)
     assert sum(" (Clip-6 → Clip-13): " in line for line in lines(item, everything=True)) == 12
 
 
@@ -83,22 +83,25 @@ def page(runtime: str) -> list[str]:
 def test_a_page() -> None:
     lines = page("tensorrt==8.5")
 
-    assert lines[1] == "for TensorRT 8.5: runs after migration (read)"
+    assert lines[1] == "for TensorRT 8.5: runs after a migration (by its documentation, not tested by us)"
     assert "    'first' (LayerNormalization): TensorRT 8.5 has no LayerNormalization; 1 more node" in lines
     assert any(line.startswith("    LayerNormalization-17 → ") and line.endswith("×2") for line in lines)
 
 
 def test_nothing_to_say() -> None:
-    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14: runs as it is (measured)"]
+    assert page("onnxruntime==1.14")[1:] == ["for ONNX Runtime 1.14: runs unchanged (tested by us)"]
 
 
 def test_operators_that_are_not_known_are_named() -> None:
-    unknown = "opset fits, operators not known: LayerNormalization (2 of 2 nodes)"
+    unknown = (
+        "the opset fits, but we do not know whether it supports LayerNormalization as the model uses them (2 of 2 nodes)."
+        " Please test the result there"
+    )
 
     assert page("vitis-ai")[1:] == [f"for Vitis AI: {unknown}"]
     after = page("hailo")
     assert page("rknn-toolkit==1.7.5")[1].startswith(
-        "for RKNN-Toolkit 1.7.5: after migration the opset fits, operators not known:"
+        "for RKNN-Toolkit 1.7.5: after a migration the opset fits, but we do not know whether it supports "
     )
     assert after[1:] == [f"for Hailo Dataflow Compiler: {unknown}"]
 

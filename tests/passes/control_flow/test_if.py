@@ -28,7 +28,7 @@ def test_a_condition_that_follows_from_fixed_dims() -> None:
     with pytest.raises(CannotMigrate, match="computed at run time") as caught:
         flattened(header("float[N,3] x", "float[N,3] y", constants=constants) + nodes)
     assert caught.value.code == "control-flow"
-    assert "--fix" in caught.value.hint
+    assert "--fix-shape" in caught.value.hint
 
 
 @pytest.mark.parametrize("truth", [True, False])

@@ -58,7 +58,7 @@ def test_the_number_follows_from_fixed_dims_and_else_is_refused() -> None:
     assert plain(source.replace("DIM", "3"))["Add"] == 3
     with pytest.raises(CannotMigrate, match="number of its rounds, 'm', is computed at run time") as caught:
         flattened(source)
-    assert "--fix" in caught.value.hint
+    assert "--fix-shape" in caught.value.hint
 
 
 def test_a_condition_that_the_counter_decides() -> None:

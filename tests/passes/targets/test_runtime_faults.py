@@ -228,7 +228,7 @@ def test_the_newest_opset_at_which_all_operators_are_taken(
 
     assert found == reached
     bound = reached == 12 and not (row == "" and opset == 12)
-    assert ["QNN takes Clip up to version 12" in note.message for note in notes] == [True] * bound
+    assert ["QNN supports Clip up to version 12" in note.message for note in notes] == [True] * bound
     assert onnx.defs.get_schema("Clip", found).since_version <= 12 or text is RELU
 
 

@@ -112,7 +112,7 @@ def test_products_of_numbers_that_are_quantised_at_run_time_need_floats() -> Non
     with pytest.raises(CannotMigrate) as caught:
         onnx_migrate.migrate(model(source), runtime="tensorrt==8.6")
     assert "uint8" in caught.value.reason
-    assert "--quantized float" in caught.value.hint
+    assert "--quantized-form float" in caught.value.hint
     found = onnx_migrate.migrate(
         model(source), runtime="tensorrt==8.6", quantized="float", verify="off"
     ).model

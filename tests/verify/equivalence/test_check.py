@@ -46,7 +46,7 @@ ONE = "(float[4] x) => (float[4] y) { y = Relu (x) }"
 @pytest.mark.parametrize(
     ("before", "after", "kind", "reasons", "node"),
     [
-        (RELU, RELU.replace("Relu", "Abs"), "differs", ["output 'y'", "elements differ by more than is allowed"], ""),
+        (RELU, RELU.replace("Relu", "Abs"), "differs", ["output 'y'", "elements differ by more than the limit"], ""),
         (RELU, BAD, "differs", ["the result does not run"], "bad"),
         (BOTH, ONE, "differs", ["the result has no output 'z'"], ""),
         (UNKNOWN, UNKNOWN, "unverified", ["the original does not load"], None),

@@ -72,10 +72,12 @@ def resize(context: NodeContext) -> None:
         return
     # Other values may have these lengths under the assignments, and differ from the partner's at odd sizes.
     prefer = [name for _, name in partner.values()]
-    if context.rw.input(2):
+    given = context.constant(2)
+    if context.rw.input(2) and (context.rw.version >= 13 or given is None or given.size):
         # Below opset 13 scales are required, and empty ones say that there are none.
-        none = "" if context.rw.version >= 13 else context.rw.constant(np.zeros(0, np.float32), "no_scales")
-        context.set_input(2, none, "by sizes instead of scales")
+        no_scales = np.zeros(0, np.float32)
+        none = "" if context.rw.version >= 13 else context.rw.constant(no_scales, "no_scales")
+        context.set_input(2, none, "by sizes instead of scales", known_value(no_scales) if none else None)
     context.write_shape(3, entries, f"sizes {context.text(sizes)} → {context.text(entries)}", prefer)
 
 

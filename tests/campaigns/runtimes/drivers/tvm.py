@@ -1,6 +1,6 @@
 """Apache TVM on the CPU: the importer of Relax, and what its compiler makes of it with LLVM.
 
-It has the form of the drivers of onnx_migrate, and is here because --prove-in does not have TVM.
+It has the form of the drivers of onnx_migrate, and is here because --run-in does not have TVM.
 """
 
 from __future__ import annotations

@@ -1,0 +1,153 @@
+"""The short report: the verdict, the sizes, the changes and warnings, in at most 16 lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnx_migrate.messages import count_of, markup_of, size_text
+from onnx_migrate.report.data import INEXACT, ReportData
+from onnx_migrate.report.verdict_text import (
+    claim_lines,
+    condition_lines,
+    grouped,
+    headline,
+    run_line,
+    sizes_line,
+)
+from onnx_migrate.report.writer import Writer
+from onnx_migrate.rewrite.change_log import Change
+
+__all__ = ["both", "print_summary", "size_line"]
+
+_LINES = 15
+"""Largest number of lines below the verdict."""
+
+_WARNINGS = 4
+"""Number of warnings that are shown at least, if there are so many; changes get the other lines."""
+
+_LONGEST = 220
+"""Characters of a line of text; a longer one is cut, and -v shows it whole."""
+
+_SHOWN_NOTES = (
+    "input-dims", "output-dims", "fixed-dims", "fixed-values", "cut", "written-out", "precision", "precision-error",
+    "kept-precision", "other-numbers", "static", "unlisted", "inlined", "exporter-intent", "opset-raised",
+)  # fmt: skip
+"""Notes that tell of a change which a user sees: of inputs, outputs, types and numbers. The header line has others."""
+
+_OWN = ("migrate_opset", "lower_opset", "resize_form", "cleanup", "simplify", "declared_shapes")
+"""Passes that every migration runs: their changes come behind those that the user asked for."""
+
+
+def print_summary(report: ReportData, writer: Writer, arrow: str) -> None:
+    """Print the verdict, then at most `_LINES` lines."""
+    if report.outcome == "unchanged":
+        writer.line(f"[bold green]unchanged[/]: the model is already so; {headline(report.verification)}")
+    else:
+        writer.line(headline(report.verification))
+    lines = [f"  {markup_of(report.model)}{arrow}", f"  {size_line(report)}", *_proof(report)]
+    warnings, changes = list(_warnings(report)), list(_changes(report))
+    room = _LINES - len(lines) - 1
+    if warnings:
+        warnings = _first(warnings, max(_WARNINGS, room - 2 - len(changes)), "more warning")
+        room -= len(warnings)
+    if changes:
+        lines += ["changes", *_first(changes, max(1, room - 1), "more kind of change")]
+    writer.line(
+        "\n".join(
+            [*lines, *warnings, "  [dim]-v shows every changed node and note; --html FILE writes a page[/]"]
+        )
+    )
+
+
+def _first(lines: Sequence[str], most: int, noun: str) -> list[str]:
+    """Return the first lines, and how many more there are in the last one."""
+    if len(lines) <= most:
+        return list(lines)
+    more = len(lines) - most + 1
+    return [
+        *lines[: most - 1],
+        f"  and {count_of(more, noun)}".replace("kinds of changes", "kinds of change"),
+    ]
+
+
+def size_line(report: ReportData) -> str:
+    """Return opset, IR version, nodes, parameters, bytes and time in one line; a number once where it did not change."""
+    before, after = report.before, report.after
+    kept = " (kept; --opset N changes it)" if any(note.code == "opset-kept" for note in report.notes) else ""
+    parts = [
+        f"opset {both(before.opset, after.opset)}{kept}",
+        f"IR {both(before.ir_version, after.ir_version)}",
+        f"nodes {both(f'{before.nodes:,}', f'{after.nodes:,}')}",
+        f"parameters {both(f'{before.parameters:,}', f'{after.parameters:,}')}",
+    ]
+    sizes = report.file_bytes or (before.weight_bytes, after.weight_bytes)
+    parts.append(f"{'file' if report.file_bytes else 'weights'} {both(*map(size_text, sizes))}")
+    if report.seconds:
+        parts.append(f"{sum(report.seconds.values()):.1f} s")
+    return ", ".join(parts)
+
+
+def both(old: object, new: object) -> str:
+    """Return two values with an arrow, or the one value where they are equal."""
+    return f"{old}" if old == new else f"{old} → {new}"
+
+
+def _proof(report: ReportData) -> Iterator[str]:
+    """Yield the conditions, and how the result was run."""
+    if report.dynamic is not None:
+        for text in condition_lines(report.dynamic):
+            yield f"  [bold yellow]condition[/]: {markup_of(text)}"
+        if text := sizes_line(report.dynamic):
+            yield f"  {markup_of(text)}"
+    if report.verification is not None:
+        yield from claim_lines(report.verification)
+        if text := run_line(report.verification):
+            yield f"  {markup_of(text)}"
+    for proof in report.proved_in:
+        yield f"  {markup_of(_cut(f'{proof.runtime}: {proof.text}'))}"
+    for known in report.operators_known:
+        if not known.unknown:
+            yield f"  {markup_of(known.sentence)}"
+
+
+def _changes(report: ReportData) -> Iterator[str]:
+    """Yield the changes of inputs and outputs, then those of nodes, with those that the user asked for first."""
+    shown = [note for note in report.notes if note.code in _SHOWN_NOTES and note.severity != "warning"]
+    for note in sorted(shown, key=lambda note: _SHOWN_NOTES.index(note.code)):
+        yield f"  {markup_of(_cut(note.message))}"
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in sorted(report.changes, key=lambda change: change.pass_name in _OWN):
+        groups.setdefault((change.operators, change.reason), []).append(change)
+    for (operators, reason), members in groups.items():
+        yield f"  [green]{markup_of(operators)}[/]{times(members)}{grade(members)}: {markup_of(_cut(reason))}"
+    if report.simplified is not None and report.simplified.done:
+        yield f"  [green]simplify[/]: {markup_of(_cut(str(report.simplified)))}"
+
+
+def times(members: Sequence[Change]) -> str:
+    """Return how many nodes changed in one way, as in " ×3"; "" for one."""
+    return f" ×{len(members)}" if len(members) > 1 else ""
+
+
+def grade(members: Sequence[Change]) -> str:
+    """Return how exact the changes of a group are; "" if the results are bit-identical."""
+    inexact = sorted({INEXACT[member.exactness.value] for member in members} - {""})
+    return f" [yellow]({', '.join(inexact)})[/]" if inexact else ""
+
+
+def _warnings(report: ReportData) -> Iterator[str]:
+    """Yield the warnings of the passes, and the weak places of the proof."""
+    claimed = report.verification is not None and bool(report.verification.statements)
+    for note in report.notes:
+        if note.severity == "warning" and not (claimed and note.code == "other-numbers"):
+            yield f"[yellow]warning[/]: {markup_of(_cut(note.message))}"
+    verdict, dynamic = report.verification, report.dynamic
+    told = {condition.note for condition in dynamic.conditions} if dynamic else set()
+    notes = [*(dynamic.notes if dynamic else ()), *(verdict.notes if verdict else ())]
+    for text, more in grouped(note for note in notes if note not in told):
+        yield f"[yellow]note[/]: {markup_of(_cut(text))}{f' ({more} more of this kind)' if more else ''}"
+
+
+def _cut(text: str) -> str:
+    """Return a text that fits on two lines of a terminal, cut at a word."""
+    return text if len(text) <= _LONGEST else f"{text[: text.rfind(' ', 0, _LONGEST)]} …"

@@ -1,0 +1,199 @@
+"""The results of a verification as lines of markup: the headline, each output, runs at other sizes and in other runtimes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from onnx_migrate.messages import count_of, listed, markup_of, share_text
+from onnx_migrate.report.data import AS_DECLARED
+from onnx_migrate.verdicts import Comparison, DynamicProof, RuntimeProof, Trial, Verdict
+
+__all__ = [
+    "claim_lines",
+    "condition_lines",
+    "grouped",
+    "headline",
+    "output_lines",
+    "proof_lines",
+    "run_line",
+    "short_verdict_lines",
+    "sizes_line",
+    "trial_lines",
+    "verdict_lines",
+]
+
+_COLOURS = {"verified": "green", "unverified": "yellow", "differs": "red"}
+
+_SAME = 3
+"""First words that notes of one kind share."""
+
+_WORST = 5
+"""Number of outputs that a short report lists, those that differ most first."""
+
+
+def headline(verdict: Verdict | None) -> str:
+    """Return the verdict in one line."""
+    if verdict is None:
+        return "[bold yellow]not verified[/]: verification was turned off"
+    kind = verdict.kind.value
+    return f"[bold {_COLOURS[kind]}]{kind}[/]{markup_of(verdict.short.removeprefix(kind))}"
+
+
+def run_line(verdict: Verdict) -> str:
+    """Return how many outputs were compared, on how many inputs, and what ran them; "" if nothing was."""
+    if not verdict.evaluator:
+        return ""
+    inputs = f" on {count_of(len(verdict.feeds), 'set of inputs')}" if verdict.feeds else ""
+    outputs = (
+        f"compared {count_of(len(verdict.comparisons), 'output')}" if verdict.comparisons else "compared"
+    )
+    return f"{outputs}{inputs} in {verdict.evaluator}"
+
+
+def verdict_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield all that a verdict says below its headline."""
+    yield from _first_difference(verdict)
+    if verdict.verified and verdict.setting:
+        yield f"  {markup_of(verdict.setting)}"
+    yield from claim_lines(verdict)
+    if verdict.statements and verdict.comparisons:
+        yield f"  each output, compared with {markup_of(verdict.compared_with)}:"
+    yield from output_lines(verdict.comparisons)
+    for note in (*map(str, verdict.rounded), *verdict.notes):
+        yield f"  {markup_of(note)}"
+
+
+def claim_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield the statements of a verdict, and the models that stood for others in the comparison."""
+    for text in (*map(str, verdict.statements), *verdict.stand_ins):
+        yield f"  {markup_of(text)}"
+
+
+def _first_difference(verdict: Verdict) -> Iterator[str]:
+    if verdict.first_difference is not None:
+        yield f"  {markup_of(str(verdict.first_difference))}"
+        yield f"    {markup_of(verdict.first_difference.problem)}"
+        yield from (f"    why: {markup_of(reason)}" for reason in verdict.first_difference.reasons)
+
+
+def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield what a reader needs below the headline: the first value that differs, and the outputs that do."""
+    yield from _first_difference(verdict)
+    yield from claim_lines(verdict)
+    if setting := run_line(verdict):
+        yield f"  {markup_of(setting)}"
+    unlike = sorted(
+        (item for item in verdict.comparisons if not item.identical and not _told(item, verdict)),
+        key=lambda item: (not item.problem, not item.doubt, -item.largest_relative),
+    )
+    yield from output_lines(unlike[:_WORST], spread=False)
+    if len(unlike) > _WORST:
+        yield f"  and {count_of(len(unlike) - _WORST, 'more output')} with other bits"
+    for output in sorted(verdict.rounded, key=lambda output: -output.excess)[:_WORST]:
+        yield f"  {markup_of(str(output))}"
+    for text, more in grouped(verdict.notes):
+        yield f"[yellow]note[/]: {markup_of(text)}{f' ({more} more of this kind)' if more else ''}"
+
+
+def _told(item: Comparison, verdict: Verdict) -> bool:
+    """Whether the headline has the problem of an output."""
+    return bool(item.problem) and item.problem in verdict.reason
+
+
+def output_lines(comparisons: Iterable[Comparison], *, spread: bool = True) -> Iterator[str]:
+    """Yield a line for each output, and of one that differs also where and by how much, unless `spread` is False."""
+    for item in comparisons:
+        shape = "×".join(map(str, item.shape_after or ())) or "scalar"
+        left_out = (
+            f"; {item.left_out:,} of {item.elements:,} elements are not compared: they are undefined or unstable"
+            if item.left_out
+            else ""
+        )
+        yield f"  {markup_of(item.output)}  {item.dtype_after} {shape}  {_finding(item)}{left_out}"
+        if item.problem and spread:
+            yield from _spread(item)
+
+
+def _finding(item: Comparison) -> str:
+    if item.problem:
+        return f"[red]{markup_of(item.problem)}[/]"
+    if item.doubt:
+        return f"[yellow]{markup_of(item.doubt)}[/]"
+    return "bit-identical" if item.identical else difference_text(item)
+
+
+def difference_text(item: Comparison) -> str:
+    """Return by how much an output differs, as a share of its largest value, and how much is allowed."""
+    if not item.largest_absolute:
+        return "only the signs of zeros differ"
+    if not item.largest_relative:
+        return f"differs by up to {item.largest_absolute:.3g} (limit {item.allowed:.3g})"
+    largest = item.largest_absolute / item.largest_relative
+    limit = share_text(item.allowed / largest)
+    return f"differs by up to {share_text(item.largest_relative)} of the largest value (limit {limit})"
+
+
+def _spread(item: Comparison) -> Iterator[str]:
+    """Yield where an output differs most, and how many of its elements differ by how much."""
+    if item.largest_at is not None:
+        yield f"    differs {markup_of(str(item.largest_at))}"
+    for row in item.histogram.lines() if item.histogram else ():
+        yield f"      {row}"
+
+
+def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield notes, of several that begin with the same words the first, and how many more there are."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for note in notes:
+        found.setdefault(tuple(note.split()[:_SAME]), []).append(note)
+    yield from ((members[0], len(members) - 1) for members in found.values())
+
+
+def proof_lines(proofs: Iterable[RuntimeProof]) -> Iterator[str]:
+    """Yield what came of the models in each other runtime."""
+    for proof in proofs:
+        colour = "green" if proof.outcome in ("right", "gained") else "yellow" if proof.passed else "red"
+        yield f"  [{colour}]{markup_of(proof.runtime)}[/]: {markup_of(proof.text)}"
+        for note in proof.notes:
+            yield f"    {markup_of(note)}"
+
+
+def trial_lines(proof: DynamicProof) -> Iterator[str]:
+    """Yield each run at other sizes."""
+    for trial in proof.trials:
+        sizes = ", ".join(f"{symbol}={size}" for symbol, size in trial.sizes)
+        yield f"  {markup_of(sizes)}: {markup_of(trial.problem) or AS_DECLARED}"
+    for note in proof.notes:
+        yield f"  {markup_of(note)}"
+
+
+def sizes_line(proof: DynamicProof) -> str:
+    """Return at which sizes of each symbol the result ran, in one line; "" if it did not run."""
+    ran = [trial for trial in proof.trials if not trial.problem]
+    if not ran:
+        return ""
+    sizes = listed(f"{symbol} = {_numbers(values)}" for symbol, values in _sizes(ran).items())
+    return f"ran right at {count_of(len(ran), 'combination of sizes')}: {sizes}"
+
+
+def _sizes(trials: Sequence[Trial]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for trial in trials:
+        for symbol, size in trial.sizes:
+            if size not in found[symbol]:
+                found[symbol].append(size)
+    return found
+
+
+def _numbers(values: Iterable[int]) -> str:
+    return "/".join(map(str, sorted(values)))
+
+
+def condition_lines(proof: DynamicProof) -> Iterator[str]:
+    """Yield each condition on the sizes once, with the symbols that it holds of."""
+    symbols: dict[str, list[str]] = defaultdict(list)
+    for condition in proof.conditions:
+        symbols[condition.text].append(condition.symbol)
+    for text, names in symbols.items():
+        yield f"{listed(names)} must be {text}"
