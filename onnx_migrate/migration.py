@@ -27,13 +27,8 @@ from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
-<<<<<<< HEAD
 from onnx_migrate.process import OutOfTime, heard_by, stoppable
-from onnx_migrate.process.progress import Reporter
-=======
-from onnx_migrate.process import OutOfTime, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, Reporter
->>>>>>> main
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone

@@ -166,8 +166,10 @@ class _Search:
             best = min(best, found, key=lambda one: one.closeness.excess)
             if found.closeness.excess == math.inf and not found.closeness.on_others:
                 needed |= self._around(found.closeness.causes)
-        for steps in (self._cheap, self._units):
-            found, _ = self._running(original, needed, exact, islands_of(steps))
+        # A loop that changes its type rounds what it carries on in each round, whatever is inside of it.
+        everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
+        for steps, weights in ((self._cheap, exact), (self._units, exact), (everything, _NOTHING)):
+            found, _ = self._running(original, needed, weights, islands_of(steps))
             best = min(best, found, key=lambda one: one.closeness.excess)
             if best.closeness.agrees:
                 break
