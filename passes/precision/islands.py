@@ -152,12 +152,12 @@ class _Search:
 
     def _within(self, original: Runnable, best: Found, needed: Islands) -> Found:
         """Return a result within its limits that keeps few nodes beside the `needed` ones; the closest one if none is."""
-        exact = _NOTHING
+        exact, found, kinds_tried = _NOTHING, best, False
         for attempt in range(len(_ACCEPTED)):
             if self._is_late:
                 break
-            if best.closeness.way != STRICT and not attempt:
-                more = self._one_kind(original, needed)
+            if found.closeness.way != STRICT and not kinds_tried:
+                more, kinds_tried = self._one_kind(original, needed), True
             else:
                 more, exact = self._selected(original, needed, exact, attempt)
             found, needed = self._running(original, needed, exact, more)
