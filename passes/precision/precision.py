@@ -200,7 +200,7 @@ class Precision(ObligedPass):
             f"{kind} weights" if self._weights_alone else kind,
             f"as its weights are rounded to {kind}, {why}"
             if self._weights_alone
-            else f"to those of {kind}, {why}",
+            else f"those of {kind}, {why}",
             new_types=self.interface,
             limited=closeness.largest,
             unmeasured=_doubt(closeness),
