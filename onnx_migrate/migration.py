@@ -169,9 +169,7 @@ class _Run:
             return
         from onnx_migrate.compatibility import CompatibilityChecker
 
-        own = [
-            one for one in error.advice if "fix" not in one.options
-        ]  # which the remedies try for the runtime
+        own = [one for one in error.advice if not one.fixes_dims]  # which the remedies try for the runtime
         try:
             helps = remedies(CompatibilityChecker(baseline), targets)
         except OutOfTime:  # the refusal says more than the end of the search for a way out
