@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from onnx_migrate.batching import Job, Outcome, Summary, Watcher, batch
     from onnx_migrate.comparison import compare
+    from onnx_migrate.difference import Difference, diff
     from onnx_migrate.engine.model_properties import ModelProperty
     from onnx_migrate.engine.pass_infra import Pass
     from onnx_migrate.engine.pipeline import Pipeline
@@ -46,6 +47,7 @@ __all__ = [
     "Change",
     "ChangeLog",
     "Comparison",
+    "Difference",
     "DynamicProof",
     "IllegalModel",
     "InvalidModel",
@@ -78,6 +80,7 @@ __all__ = [
     "compare",
     "convert_version",
     "default_pipeline",
+    "diff",
     "explain",
     "inspect",
     "migrate",
@@ -91,6 +94,7 @@ if not os.path.isdir(os.path.join(_FOLDER, "passes")):
 _MODULES = {
     "batching": ("Job", "Outcome", "Summary", "Watcher", "batch"),
     "comparison": ("compare",),
+    "difference": ("Difference", "diff"),
     "engine.model_properties": ("ModelProperty",),
     "engine.pass_infra": ("Pass",),
     "engine.pipeline": ("Pipeline",),

@@ -28,7 +28,8 @@ from onnx_migrate.process.progress import ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
-from onnx_migrate.verify.equivalence.counterparts import FIRST_COUNTERPART, rename_values
+from onnx_migrate.verify.divergence.first import FIRST_DIVERGENCE
+from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
@@ -133,10 +134,14 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
     original, result = segment.original, segment.result
     verdict = prover.verify(segment, strict=exact, by_value=True)
     if verdict.kind is Kind.DIFFERS and verdict.comparisons:
-        first = _first_counterpart(prover, original, result)
-        if first is not None:
-            first = replace(first, value=names.get(first.value, first.value))
-        verdict = replace(verdict, first_difference=first)
+        first = _first_difference(prover, original, result)
+        if isinstance(first, FirstDifference):
+            verdict = replace(
+                verdict, first_difference=replace(first, value=names.get(first.value, first.value))
+            )
+        else:
+            unknown = f"the first node that differs is not known: {first}"
+            verdict = replace(verdict, notes=(*verdict.notes, unknown))
     if not _ran_in_onnxruntime(verdict):
         for model in (original, result):
             if not prover.loads(model):
@@ -144,11 +149,13 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
     return verdict
 
 
-def _first_counterpart(prover: Prover, original: Model, other: Model) -> FirstDifference | None:
-    """Return the first value of any other model that differs from its counterpart in the original; None if none is found."""
+def _first_difference(prover: Prover, original: Model, other: Model) -> FirstDifference | str:
+    """Return where two models first differ, or why that is not known."""
     runnables = map(prover.runnable, (original, other))
-    ending = prover.settings.alone.call(FIRST_COUNTERPART, *runnables, prover.settings.for_child)
-    return ending.value if isinstance(ending, Returned) and ending.value.value else None
+    ending = prover.settings.alone.call(FIRST_DIVERGENCE, *runnables, prover.settings.for_child)
+    if not isinstance(ending, Returned):
+        return interruption(ending)
+    return ending.value or "with all inner values recorded, the outputs agree"
 
 
 def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import indent
@@ -172,6 +171,8 @@ def check_names(function: str, given: Iterable[str], known: Collection[str]) -> 
     """Raise TypeError for a keyword that a function does not have."""
     for name in given:
         if name not in known:
+            from difflib import get_close_matches  # only errors need it
+
             near = get_close_matches(name, known, 1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from difflib import get_close_matches
 
 __all__ = [
     "collected_remarks",
@@ -60,6 +59,8 @@ def first_of(texts: Sequence[str], most: int) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the nearest known name as a question, whatever its case; "" if none is near."""
     by_case = {item.lower(): item for item in sorted(known)}
+    from difflib import get_close_matches  # only errors need it
+
     close = get_close_matches(name.lower(), list(by_case), 1)
     return f"did you mean {by_case[close[0]]}?" if close else ""
 

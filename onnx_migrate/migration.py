@@ -42,7 +42,7 @@ from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.part import Rest
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import NumberRanges, RuntimeProof
+from onnx_migrate.verdicts import NumberRanges, PrecisionChange, RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, Tolerance, ready_worker
 from onnx_migrate.verify.other_runtimes.places import asked_for
@@ -215,6 +215,7 @@ class _Run:
             effects=tuple(log.facts_of(PassEffect)),
             operators_known=known,
             ranges=log.fact(NumberRanges, "", ""),
+            precision=log.fact(PrecisionChange, "", ""),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
             same=not log.changes and files.equal(original, result.model),
         )

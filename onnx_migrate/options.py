@@ -30,6 +30,7 @@ __all__ = [
     "default_pipeline",
     "pipeline_of",
     "policy_of",
+    "share_of",
 ]
 
 ResizeForm = Literal["auto", "scales", "sizes"]
@@ -38,7 +39,7 @@ Opset = int | str | Mapping[str, int | str]
 """An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
 {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
 
-Precision = Literal["fp16", "bf16", "fp32"]
+Precision = Literal["fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"]
 
 Policy = Literal["require", "auto", "off"]
 """Whether a result must be verified, may be unverified, or is not verified at all."""
@@ -184,11 +185,20 @@ class Options:
         report says why; with "require" the migration fails. "off" compares nothing. True is "auto", False is "off".""",
     )
     precision: Precision | None = option(
-        None, "--precision", panel=REACH, type=("fp16", "bf16", "fp32"),
-        help="Compute in this floating-point type and store the weights in it; inputs and outputs keep their types. Nodes whose "
-        "numbers would leave the original's stay in float32, and the report lists them. See docs/precision.md.",
-        text="""compute in "fp16", "bf16" or "fp32", and store the weights so. What does not take the type, or would leave the
-        original's numbers in it, keeps its own (docs/precision.md).""",
+        None, "--precision", panel=REACH, type=("fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"),
+        help="Convert weights and computations to this floating-point type; inputs and outputs keep their types. Nodes that "
+        "would lose too much accuracy stay in float32, and the report lists them. fp16-weights and bf16-weights convert the "
+        "weights alone: the file has half the size, and every node computes in float32. See docs/precision.md.",
+        text="""the floating-point type of weights and computations: "fp16", "bf16" or "fp32". Nodes that do not support the type,
+        or would lose too much accuracy in it, keep their own. "fp16-weights" and "bf16-weights" convert the weights alone, and
+        nodes compute in float32 (docs/precision.md).""",
+    )
+    precision_tolerance: float | str | None = option(
+        None, "--precision-tolerance", panel=REACH, type="share", metavar="PERCENT",
+        help="With --precision: the largest error that an output may have, as a share of its largest value: 1% or 0.01. By "
+        "default the limit is 0.5% for fp16 and 2% for bf16, or twice the error of the original with rounded weights and inputs.",
+        text="""with `precision`, the largest error that an output may have, as a share of its largest value: "1%" or 0.01; by
+        default 0.5 % for float16 and 2 % for bfloat16, or twice the error of the original with rounded weights and inputs.""",
     )
     precision_io: bool = option(
         False, "--precision-io", panel=REACH, is_flag=True,
@@ -392,6 +402,22 @@ class Options:
         from onnx_migrate.process import Limits
 
         return Limits.of(self.timeout, self.memory_limit)
+
+
+def share_of(value: float | str) -> float:
+    """Return a share that is a number, or a text as "1%" or "0.01". Raises UsageError unless it is above 0 and below 1."""
+    text = str(value).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if 0 < share < 1:
+        return share
+    from onnx_migrate.errors import UsageError
+
+    raise UsageError(
+        f"{value!r} is no share above 0 and below 1", hint="write 1% or 0.01 for an error of one percent"
+    )
 
 
 def policy_of(verify: bool | str) -> Policy:

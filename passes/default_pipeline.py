@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
 from onnx_migrate.errors import UsageError
-from onnx_migrate.options import Options
+from onnx_migrate.options import Options, share_of
 from onnx_migrate.options import ResizeForm as Form
 from onnx_migrate.standard.schema import CONTROL_FLOW, RECURRENT, SEQUENCES
 from onnx_migrate.verify import Settings
@@ -63,15 +63,14 @@ def default_pipeline(options: Options) -> list[Pass]:
         batch = "N" if options.dynamic_batch is True else options.dynamic_batch or ""
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
         passes += _known_branches(options)  # a condition may follow from a size that was fixed until now
+    precision = _precision(options)
+    # Older opsets and runtimes lack narrow types: a model leaves these before it is brought to them.
+    widening = precision if options.precision == "fp32" else _widening(options)
+    passes += widening
     passes += [*lowerings(options), *_quantized(options), *_standard(options), *_ir_version(options)]
     passes += [Cleanup(), *installed_passes()]
-    passes += [
-        *_control_flow(options),
-        *_static(options),
-        *_widening(options),
-        *_rewrites_for(options),
-        *_precision(options),
-    ]
+    passes += [*_control_flow(options), *_static(options), *_rewrites_for(options)]
+    passes += [] if options.precision == "fp32" else precision
     passes += _integers(options)
     if options.int32 == "io":
         from .integers import Int32Ports
@@ -161,9 +160,9 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
 def _precision(options: Options) -> list[Pass]:
     """Return the pass that changes the floating-point type, if one is asked for; it runs models unless nothing is verified."""
     if options.precision is None:
-        if options.precision_io or options.keep_fp32:
+        if options.precision_io or options.keep_fp32 or options.precision_tolerance is not None:
             raise UsageError(
-                "--precision-io and --keep-fp32 say how a precision is changed, and none is asked for",
+                "--precision-io, --keep-fp32 and --precision-tolerance need --precision",
                 hint="give --precision fp16, bf16 or fp32 too",
             )
         return []
@@ -179,7 +178,15 @@ def _precision(options: Options) -> list[Pass]:
         limits=options.limits,
         isolated=options.isolated,
         libraries=libraries_of(options.ort_library),
+        precision_tolerance=None
+        if options.precision_tolerance is None
+        else share_of(options.precision_tolerance),
     )
+    if options.precision_io and options.precision.endswith("-weights"):
+        raise UsageError(
+            f"--precision-io gives inputs and outputs the type, and {options.precision} converts weights alone",
+            hint="give --precision fp16 or bf16 with --precision-io, or leave --precision-io out",
+        )
     return [
         Precision(
             kind=options.precision,

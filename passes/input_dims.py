@@ -14,6 +14,7 @@ from onnx_migrate.errors import CannotMigrate, UsageError, VerificationFailed
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
+from onnx_migrate.model.dims.open_names import OpenNames
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import all_nodes, fed_inputs
@@ -69,7 +70,8 @@ class OpenDims(Pass):
     """Give each dim of unknown length a name of its own, VALUE_dim_AXIS.
 
     Exporters declare such dims as -1 or 0, or call all of them `?` or `None`, which by the standard says that they are
-    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same.
+    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same. A dim that has a name gets it
+    back after the last pass.
     """
 
     name: ClassVar[str] = "open_dims"
@@ -77,27 +79,35 @@ class OpenDims(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""
         graph = model.proto.graph
+        own: dict[str, str] = {}
         for value in fed_inputs(graph):
-            self._name(value, "input", 0, log)
+            own |= self._name(value, "input", 0, log)
         for value in graph.output:
-            self._name(value, "output", -1, log)  # an output may be empty
+            own |= self._name(value, "output", -1, log)  # an output may be empty
+        if own:
+            log.record_fact("", "", OpenNames(own))
         return model
 
-    def _name(self, value: onnx.ValueInfoProto, what: str, highest: int, log: ChangeLog) -> None:
-        before = dims_of(value)
-        if before is None:
-            return
+    def _name(self, value: onnx.ValueInfoProto, what: str, highest: int, log: ChangeLog) -> dict[str, str]:
+        """Name the dims of one value; return the names that some had before, by their new ones."""
+        before, own = dims_of(value), {}
+        numbered = False
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.dim_param in _EMPTY or (dim.HasField("dim_value") and dim.dim_value <= highest):
-                dim.dim_param = f"{value.name}_dim_{axis}"
+            name = f"{value.name}_dim_{axis}"
+            if dim.dim_param in _EMPTY:
+                own[name] = dim.dim_param
+                dim.dim_param = name
+            elif dim.HasField("dim_value") and dim.dim_value <= highest:
+                dim.dim_param, numbered = name, True
         after = dims_of(value)
-        if after != before:
+        if numbered and before is not None:
             log.note(
                 self.name,
                 "open-dims",
                 f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, because these lengths are unknown",
                 subject=value.name,
             )
+        return own
 
 
 @dataclass(frozen=True)

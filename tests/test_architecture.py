@@ -16,14 +16,15 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison explanation inspection migration options engine report rewrite
-    cli -> batching comparison explanation inspection compatibility migration report options engine
+    __init__   -> batching session comparison difference explanation inspection migration options engine report rewrite
+    cli -> batching comparison difference explanation inspection compatibility migration report options engine
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options engine verify report files model standard
     inspection -> remedies compatibility options engine report files rewrite facts model standard
     session    -> comparison migration files model
     comparison -> engine verify files model
+    difference -> report files rewrite model
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model
@@ -46,6 +47,7 @@ ARROWS = """
     cli/output -> options
 
     passes/integers -> precision
+    passes/precision -> targets
     passes/targets -> ir_version resize
     passes/steps -> resize
     passes/dynamic_dims/repair/control_flow -> domain
@@ -54,6 +56,7 @@ ARROWS = """
     model/mending -> validity
 
     verify/other_runtimes -> equivalence evaluators compare kernel
+    verify/divergence -> equivalence evaluators inputs kernel
     verify/precision -> equivalence evaluators inputs compare kernel
     verify/equivalence -> inputs evaluators compare kernel
     verify/dynamic -> inputs evaluators compare kernel

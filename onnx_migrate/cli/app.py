@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from onnx_migrate._version import __version__
 from onnx_migrate.cli.commands.batch import batch
+from onnx_migrate.cli.commands.diff import diff
 from onnx_migrate.cli.commands.explain import explain
 from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
@@ -32,7 +33,7 @@ __all__ = ["app", "run"]
 _OTHER_NAMES = {
     **dict.fromkeys(("convert", "upgrade", "downgrade", "update", "simplify", "optimize"), "migrate"),
     **dict.fromkeys(("info", "show", "summary", "stats", "check", "print"), "inspect"),
-    **dict.fromkeys(("compare", "diff", "test"), "verify"),
+    **dict.fromkeys(("compare", "test"), "verify"),
     **dict.fromkeys(("error", "why", "list", "runtimes"), "explain"),
 }
 """What other tools call the commands."""
@@ -181,7 +182,7 @@ def _stoppable(callback: Any) -> Any:
 
 
 in_panels(app)
-for command in (migrate, batch, inspect, verify, explain, passes):
+for command in (migrate, batch, inspect, verify, diff, explain, passes):
     command.callback = _stoppable(command.callback)
     app.add_command(in_panels(command))
 

@@ -20,6 +20,7 @@ from onnx_migrate.engine.validity import (
 from onnx_migrate.errors import CannotMigrate, MigrateError, PassError
 from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.facts.shapes import InferredOutputs
+from onnx_migrate.model.dims.open_names import OpenNames
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
@@ -156,6 +157,9 @@ class PipelineRun:
                 else:
                     self._run(item)
         before = self._before_optional
+        names = self._log.fact(OpenNames, "", "") or OpenNames({})
+        for model in (before.model, self._model) if before else (self._model,):
+            names.put_back(model.proto.graph)
         small = len(self._model.proto.graph.node) <= CHECKED_NODES
         if small or before or not self._own or self._model.proto.ir_version < IrFeature.UNLISTED.since:
             for model in (before.model, self._model) if before else (self._model,):

@@ -23,7 +23,7 @@ from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import OperatorKnowledge
-from onnx_migrate.verdicts import DynamicProof, NumberRanges, RuntimeProof, Verdict
+from onnx_migrate.verdicts import DynamicProof, NumberRanges, PrecisionChange, RuntimeProof, Verdict
 
 __all__ = ["AS_DECLARED", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
 
@@ -93,7 +93,8 @@ class ReportData:
     each pass did to the numbers of nodes. `file_bytes` are the sizes of the model's files before and after, None if the result
     was not written, or a size is not known. `operators_known` is how the operators of the result are known in each runtime that
     it is for. `ranges` is how large the numbers of nodes are, None where no narrower precision was asked for, or nothing was run.
-    `same` is whether the result equals the original, weights included.
+    `precision` is what a change of precision did, None if nobody asked for one. `same` is whether the result equals the original,
+    weights included.
     """
 
     model: str
@@ -114,6 +115,7 @@ class ReportData:
     file_bytes: FileBytes | None = None
     operators_known: tuple[OperatorKnowledge, ...] = ()
     ranges: NumberRanges | None = None
+    precision: PrecisionChange | None = None
     same: bool = False
 
     @cached_property

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, TensorProto, numpy_helper
 
+from onnx_migrate.errors import LoadError
+from onnx_migrate.model.array_difference import array_difference
 from onnx_migrate.model.graphs import Body
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.matching import Matching
@@ -18,6 +21,10 @@ from onnx_migrate.report.tensor_text import same_tensor, tensor_text, type_text
 from onnx_migrate.standard.schema import is_onnx
 
 __all__ = ["constant_tensor", "interface_changes", "name_of", "shape_changes", "weight_changes"]
+
+
+_SHOWN, _COMPARED = 8, 1 << 24
+"""Elements up to which the values of a tensor are shown, and up to which two are compared element by element."""
 
 
 def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
@@ -60,13 +67,34 @@ def weight_changes(
         if name in new and not same_tensor(tensor, new[name], weights):
             texts = tensor_text(tensor, weights[0]), tensor_text(new[name], weights[1])
             removed, added = (f"weight {name}: {text}" for text in texts)
-            yield DiffEntry(path, f"weight {name}", (removed,), (added,))
+            yield DiffEntry(
+                path, f"weight {name}", (removed,), (added,), _elements(tensor, new[name], weights)
+            )
         elif name in gone and name not in kept:
             yield DiffEntry(path, f"weight {name}", (f"weight {name}: {gone[name]}",))
     for name, text in come.items():
         if name not in renamed:
             yield DiffEntry(path, f"weight {name}", (), (f"weight {name}: {text}",))
     yield from changed_lines(path, _sparse(before, weights[0]), _sparse(after, weights[1]))
+
+
+def _elements(one: TensorProto, other: TensorProto, weights: WeightsOf) -> str:
+    """Return in which elements two tensors of one shape differ; "" for small ones, which are shown, and for very large ones."""
+    size = math.prod(one.dims)
+    if list(one.dims) != list(other.dims) or not _SHOWN < size <= _COMPARED:
+        return ""
+    try:
+        arrays = [
+            numpy_helper.to_array(
+                side.inlined(tensor)
+                if side is not None and tensor.data_location == TensorProto.EXTERNAL
+                else tensor
+            )
+            for tensor, side in zip((one, other), weights, strict=True)
+        ]
+    except (LoadError, ValueError):
+        return ""  # of data that is missing, which the digests say
+    return array_difference(f"weight {one.name}", *arrays)
 
 
 def _sparse(body: Body, weights: Weights | None) -> dict[str, str]:

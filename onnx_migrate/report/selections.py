@@ -23,7 +23,7 @@ from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
 from onnx_migrate.standard.targets.knowledge import UnknownOperator
-from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
+from onnx_migrate.verdicts import Comparison, PrecisionChange, RuntimeProof, Side, Verdict
 
 __all__ = ["AskedFor", "Tool", "version"]
 
@@ -85,9 +85,10 @@ def _seconds_of_proof(proof: RuntimeProof) -> Seconds:
 selects(
     ReportData,
     """schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
-    proved_in dims=dims.dims simplified header_only seconds operators_known ranges""",
+    proved_in dims=dims.dims simplified header_only seconds operators_known ranges precision""",
     schema_version=version, tool=_tool, request=_asked_for,
 )  # fmt: skip
+selects(PrecisionChange, "* kept_bytes operators reasons lines")
 selects(
     Failure,
     """schema_version model outcome

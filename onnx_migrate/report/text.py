@@ -22,7 +22,7 @@ from onnx_migrate.report.verdict_text import (
 )
 from onnx_migrate.report.writer import Writer
 from onnx_migrate.rewrite.change_log import Change, Note
-from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
+from onnx_migrate.verdicts import DynamicProof, PrecisionChange, RuntimeProof, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,6 +68,8 @@ def _full(report: ReportData, arrow: str, writer: Writer) -> None:
     if report.notes:
         writer.head("notes")
         _notes(report.notes, writer)
+    if report.precision is not None:
+        _kept_nodes(report.precision, writer)
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     if report.verification is not None:
@@ -106,6 +108,15 @@ def _notes(notes: Iterable[Note], writer: Writer) -> None:
         writer.line(
             f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}"
         )
+
+
+def _kept_nodes(change: PrecisionChange, writer: Writer) -> None:
+    """Print a line for each node and each weight that keeps its type."""
+    lines = list(change.node_lines)
+    if lines:
+        writer.head(f"nodes and weights that stay in {change.old_type}")
+    for line in lines:
+        writer.line(f"  {markup_of(line)}")
 
 
 def print_verdict(

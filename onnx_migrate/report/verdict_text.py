@@ -74,6 +74,7 @@ def _first_difference(verdict: Verdict) -> Iterator[str]:
     if verdict.first_difference is not None:
         yield f"  {markup_of(str(verdict.first_difference))}"
         yield f"    {markup_of(verdict.first_difference.problem)}"
+        yield from (f"    why: {markup_of(reason)}" for reason in verdict.first_difference.reasons)
 
 
 def short_verdict_lines(verdict: Verdict) -> Iterator[str]:

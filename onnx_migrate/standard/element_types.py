@@ -48,8 +48,9 @@ _WIDER: dict[int, tuple[int, ...]] = {
     _T.BOOL: (_T.UINT8, _T.INT32, _T.FLOAT),
     _T.INT8: (_T.INT32, _T.FLOAT, _T.DOUBLE),
     _T.INT16: (_T.INT32, _T.FLOAT, _T.DOUBLE),
-    _T.UINT8: (_T.UINT32, _T.INT32, _T.FLOAT, _T.DOUBLE),
-    _T.UINT16: (_T.UINT32, _T.INT32, _T.FLOAT, _T.DOUBLE),
+    # ONNX Runtime has few kernels for uint32.
+    _T.UINT8: (_T.INT32, _T.UINT32, _T.FLOAT, _T.DOUBLE),
+    _T.UINT16: (_T.INT32, _T.UINT32, _T.FLOAT, _T.DOUBLE),
     _T.INT32: (_T.DOUBLE,),
     _T.UINT32: (_T.DOUBLE,),
     **{

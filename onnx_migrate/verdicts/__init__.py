@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput
+from onnx_migrate.verdicts.precision_change import (
+    KeptNode,
+    KeptOperator,
+    KeptReason,
+    PrecisionChange,
+    WideWeight,
+)
 from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
@@ -29,10 +36,14 @@ __all__ = [
     "FeedNote",
     "FirstDifference",
     "Histogram",
+    "KeptNode",
+    "KeptOperator",
+    "KeptReason",
     "Kind",
     "LoadFailure",
     "NodeRange",
     "NumberRanges",
+    "PrecisionChange",
     "RoundedOutput",
     "RuntimeProof",
     "Side",
@@ -40,6 +51,7 @@ __all__ = [
     "Statement",
     "Trial",
     "Verdict",
+    "WideWeight",
     "outcome_of",
     "proofs_text",
 ]

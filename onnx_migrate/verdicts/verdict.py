@@ -284,7 +284,8 @@ class FirstDifference:
     of the model before and after could not be compared one by one; `value` is the one that differs, and `problem` by how
     much, both models computing it from the same values of the nodes before. Of two models that were compared, without `passes`,
     the node is that of the second, and `original_node`, `original_operator` and `original_value` are those of the first, ""
-    where it has none that corresponds. Of a node with graphs or a body, `problem` says which node inside is another.
+    where it has none that corresponds. `agreed` are the last values that agree. `original_nodes` and `nodes` are all nodes
+    between these and the first value that does not: a fused node has several for one. `reasons` say what differs at these.
     """
 
     passes: tuple[str, ...]
@@ -295,13 +296,14 @@ class FirstDifference:
     original_node: str = ""
     original_operator: str = ""
     original_value: str = ""
+    original_nodes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    agreed: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.passes:
-            here = f"{self.value!r} of {self.node!r} ({self.operator})"
-            if not self.original_node:
-                return f"the first value that differs is {here}, which has no counterpart in the original"
-            there = f"{self.original_value!r} of {self.original_node!r} ({self.original_operator})"
-            return f"the first value that differs is {here}{f', {there} in the original' if there != here else ''}"
+            one, two = " + ".join(self.original_nodes), " + ".join(self.nodes)
+            return f"the models first differ at {one}{f' (in the second model: {two})' if two != one else ''}"
         node = f", at node {self.node!r} ({self.operator})" if self.node else ""
         return f"the numbers first differ after pass {' or '.join(map(repr, self.passes))}{node}"

@@ -25,8 +25,8 @@ from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailu
 from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
 from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
 from onnx_migrate.verify.evaluators.external_data import can_read_in_place
-from onnx_migrate.verify.further_comparisons import FURTHER
 from onnx_migrate.verify.load_check import NOT_OPTIMISED, check_loads
+from onnx_migrate.verify.precision.rounded_runs import compare_rounded
 from onnx_migrate.verify.stand_ins import stand_ins
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
@@ -120,9 +120,7 @@ class Prover:
         with requires_unchanged(*segment.models()):
             verdict = verify(runnable, self.settings, strict=strict, by_value=by_value)
             verdict = replace(verdict, stand_ins=tuple(stand_ins(segment.original, verdict)))
-            for further in FURTHER if verdict.verified else ():
-                verdict = further(verdict, runnable, self.settings) if verdict.verified else verdict
-            return verdict
+            return compare_rounded(verdict, runnable, self.settings) if verdict.verified else verdict
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently, as far as one is found."""

@@ -27,7 +27,8 @@ class Settings:
 
     Without `input_data` the inputs are random, and the same for the same `seed`. `listen` gets how far a verification has
     come. `worker` is a child process that is ready for it, if there is one. `libraries` have kernels of custom operators,
-    for ONNX Runtime.
+    for ONNX Runtime. `precision_tolerance` is the error that an output of another precision may have, as a share of its largest
+    value; None for the limits of the types.
     """
 
     input_data: InputData | Feeds | None = None
@@ -38,6 +39,7 @@ class Settings:
     listen: Listener | None = None
     worker: Worker | None = None
     libraries: tuple[str, ...] = ()
+    precision_tolerance: float | None = None
 
     @cached_property
     def feeds(self) -> Feeds | None:

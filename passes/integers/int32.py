@@ -27,8 +27,8 @@ from onnx_migrate.standard.targets import Targets
 from onnx_migrate.standard.type_constraints import constraints
 
 from ..input_dims import open_axes
+from ..precision.kernels import refusing_target
 from ..precision.plan import Plan
-from ..precision.planning import refusing_target
 from ..precision.write import write
 from .hoist import hoist_casts
 from .ranges import Ranges, ranges_of

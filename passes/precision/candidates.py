@@ -1,60 +1,121 @@
-"""Nodes that a search keeps before it gives up, by the kinds of operators that lose most, and products that it lets be narrow."""
+"""Groups of nodes that a search lets be narrow together: cheap nodes by kinds of operators, products along the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
 from math import prod
 
-from onnx_migrate.facts.typed_graph import Frame, Step
+from onnx_migrate.facts.typed_graph import Step
+from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.standard.schema import RECURRENT
+from onnx_migrate.verify.evaluators.strict import is_exact
 from onnx_migrate.verify.precision.closeness import MATRIX
+from onnx_migrate.verify.precision.groups import MOST_GROUPS, Group
 
-__all__ = ["largest_products", "sensitive_kinds"]
+from .island_steps import islands_of
 
-_SENSITIVE = (
-    ("Softmax", "LogSoftmax", "Hardmax"),
+__all__ = [
+    "as_group",
+    "computing",
+    "groups_by_bytes",
+    "groups_by_kind",
+    "is_product",
+    "parts_of",
+    "weight_of",
+]
+
+_KINDS = (
+    ("Hardmax", "LogSoftmax", "Softmax"),
     (
-        "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization", "LpNormalization",
-        "RMSNormalization",
+        "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization", "LpNormalization",
+        "MeanVarianceNormalization", "RMSNormalization",
     ),
     (
         "CumSum", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum",
         "ReduceSumSquare",
     ),
     ("Div", "Exp", "Log", "Pow", "Reciprocal", "Sqrt"),
-    ("GridSample", "Resize", "RoiAlign", "Upsample"),
-    ("Cos", "Erf", "Sigmoid", "Sin", "Tanh"),
-    ("ConvTranspose",),
+    ("Affine", "GridSample", "Resize", "RoiAlign", "Upsample"),
+    ("Cos", "Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Sin", "Softplus", "Tanh"),
     ("AveragePool", "GlobalAveragePool", "LpPool"),
-    ("Add", "Sub", "Sum"),
+    ("Add", "Mean", "Sum"),
+    ("Sub",),
     ("Mul",),
-    ("Einsum", "Gemm", "MatMul"),
-    ("Conv",),
-    tuple(sorted(RECURRENT)),
 )  # fmt: skip
-"""Kinds of operators that lose accuracy, those that cost least in float32 first."""
+"""Kinds of operators that lose accuracy and cost little in float32."""
 
-_MOST_PRODUCTS = 6
-"""Products of which each is tried as the only narrow node."""
-
-
-def sensitive_kinds(graph: Frame, causes: Collection[str]) -> list[list[Step]]:
-    """Return sets of nodes to keep: each kind of operators that the graph has, and then these kinds on top of each other.
-
-    The kind of the node at which the result left the original comes first.
-    """
-    by_kind = [[step for step in graph.steps if step.is_a(*kind)] for kind in _SENSITIVE]
-    kinds = [steps for steps in by_kind if steps]
-    kinds.sort(key=lambda steps: not any(step.node.output[0] in causes for step in steps))
-    sums = [[step for steps in kinds[: count + 1] for step in steps] for count in range(1, len(kinds))]
-    return [*kinds, *sums]
+_ATTENTION = (
+    "Attention",
+    "FusedMatMul",
+    "MultiHeadAttention",
+    "GroupQueryAttention",
+    "QAttention",
+    "FusedConv",
+)
 
 
-def largest_products(graph: Frame) -> list[Step]:
-    """Return the products with the largest weights, the last node first among equals."""
-    products = [step for step in graph.steps if step.is_a(*MATRIX, *RECURRENT)]
-    return sorted(products, key=lambda step: (_weight(step), step.index), reverse=True)[:_MOST_PRODUCTS]
+def is_product(step: Step) -> bool:
+    """Return whether a node takes most of a model's time."""
+    return step.is_a(*MATRIX, *RECURRENT, "Attention") or step.node.op_type in _ATTENTION
 
 
-def _weight(step: Step) -> int:
+def computing(steps: Iterable[Step]) -> list[Step]:
+    """Return the nodes, with those inside of them, that compute numbers, and do more than to move them."""
+    found: list[Step] = []
+    for step in steps:
+        if step.inner:
+            for _, frame in step.inner:
+                found += computing(frame.steps)
+        elif (
+            step.outputs and step.outputs[0] is not None and not (_only_moves(step) or step.is_a("Constant"))
+        ):
+            found.append(step)
+    return found
+
+
+def _only_moves(step: Step) -> bool:
+    return is_exact(step) and not any(
+        value.tensor is not None and value.dtype in FLOATS for value in step.read
+    )
+
+
+def groups_by_kind(steps: Sequence[Step]) -> list[list[Step]]:
+    """Return nodes by their kinds of operators, products in as many parts along the graph as groups are left."""
+    groups = [[step for step in steps if step.is_a(*kind)] for kind in _KINDS]
+    others = [step for step in steps if not is_product(step) and not any(map(step.is_a, sum(_KINDS, ())))]
+    groups = [group for group in (*groups, others) if group]
+    return [*groups, *_chunks([step for step in steps if is_product(step)], MOST_GROUPS - len(groups))]
+
+
+def parts_of(groups: Sequence[Sequence[Step]]) -> list[list[Step]]:
+    """Return the nodes of groups in more groups: each in as many parts along the graph as there are groups for its nodes."""
+    total = sum(map(len, groups))
+    free = MOST_GROUPS - len(groups)
+    parts: list[list[Step]] = []
+    for group in groups:
+        parts += _chunks(group, 1 + free * len(group) // max(total, 1))
+    return parts
+
+
+def groups_by_bytes(steps: Sequence[Step]) -> list[list[Step]]:
+    """Return the nodes that read weights: those with the most alone, the others in parts along the graph."""
+    reading = [step for step in steps if weight_of(step)]
+    order = sorted(reading, key=lambda step: (-weight_of(step), step.index))
+    alone = {*order[: MOST_GROUPS // 2]}
+    rest = [step for step in reading if step not in alone]
+    return [*([step] for step in reading if step in alone), *_chunks(rest, MOST_GROUPS // 2)]
+
+
+def as_group(steps: Sequence[Step]) -> Group:
+    """Return nodes as a group."""
+    return Group(tuple(sorted(islands_of(steps))), sum(map(is_product, steps)))
+
+
+def weight_of(step: Step) -> int:
+    """Return how many numbers the constants hold that a node reads."""
     return sum(prod(value.tensor.dims) for value in step.read if value.tensor is not None)
+
+
+def _chunks(steps: Sequence[Step], count: int) -> list[list[Step]]:
+    length = max(1, -(-len(steps) // max(count, 1)))
+    return [list(steps[start : start + length]) for start in range(0, len(steps), length)]

@@ -1,15 +1,15 @@
-"""Islands: nodes that keep their type because their numbers would leave the original; and the nodes around and inside them."""
+"""Islands: nodes that keep their type because their numbers would leave the original; and the nodes around and between them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 
-from onnx_migrate.facts.typed_graph import Step
+from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey
 
 from .plan import moves
 
-__all__ = ["Islands", "islands_of", "neighbours_of", "readers_of", "steps_inside"]
+__all__ = ["Islands", "islands_of", "movers_between", "neighbours_of", "readers_of"]
 
 Islands = frozenset[tuple[BodyKey, str]]
 """Nodes by their bodies and first outputs."""
@@ -22,14 +22,27 @@ def islands_of(steps: Iterable[Step]) -> Islands:
     )
 
 
-def steps_inside(*steps: Step, but: Collection[str] = ()) -> Iterator[Step]:
-    """Yield nodes that have no sub-graphs, of these and all inside them, without some operators and what moves numbers."""
-    for step in steps:
-        if step.inner:
-            for _, frame in step.inner:
-                yield from steps_inside(*frame.steps, but=but)
-        elif not but or not (step.is_a(*but) or moves(step)):
-            yield step
+def movers_between(frames: Iterable[Frame], kept: Islands) -> Islands:
+    """Return the nodes that only move numbers from a kept node to a kept node: in the narrow type they would round these."""
+    found: set[Step] = set()
+    for frame in frames:
+        behind: set[Step] = set()
+        for step in frame.steps:
+            if moves(step) and any(
+                _is_kept(value.maker, kept) or value.maker in behind for value in step.read
+            ):
+                behind.add(step)
+        before: set[Step] = set()
+        for step in reversed(frame.steps):
+            readers = list(readers_of(step)) if step in behind else []
+            if any(_is_kept(reader, kept) or reader in before for reader in readers):
+                before.add(step)
+        found |= before
+    return islands_of(found)
+
+
+def _is_kept(step: Step | None, kept: Islands) -> bool:
+    return step is not None and not islands_of([step]).isdisjoint(kept)
 
 
 def neighbours_of(step: Step) -> Iterable[Step]:

@@ -73,11 +73,9 @@ class Masks:
 
     def keep(self) -> None:
         """Keep the nodes whose masks would overflow, or be told from what they were."""
-        reason = (
-            f"a mask or another huge constant would not keep its meaning in {type_name(self._plan.target)}"
-        )
+        reason = f"a mask or another huge number would lose its meaning in {type_name(self._plan.target)}"
         for step in self._with_attributes:
-            self._plan.keep(step, f"one of its attributes overflows in {type_name(self._plan.target)}")
+            self._plan.keep(step, f"its attribute overflows in {type_name(self._plan.target)}")
         groups = list(dict.fromkeys(self._groups.values()))
         while True:
             cast = {value for value in self._constants if self._is_cast(value)}

@@ -55,7 +55,7 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
     while True:
         around = [*step.read, *step.made]
         before = sum(_casts(value, plan) for value in around)
-        plan.keep(step, "fewer Casts are needed so")
+        plan.keep(step, "that saves Casts")
         more += sum(_casts(value, plan) for value in around) - before
         if more < 0:
             return

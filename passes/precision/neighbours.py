@@ -8,6 +8,7 @@ from math import prod
 from onnx_migrate.facts.typed_graph import Frame, Step, Value
 from onnx_migrate.standard.retyping import FLOATS
 
+from .candidates import is_product
 from .plan import INTEGERS, Plan, moves, stays
 
 __all__ = [
@@ -36,7 +37,7 @@ def keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
             and all(maker is not None and maker.is_a("DequantizeLinear") for maker in makers)
         ):
             for node in filter(None, (*makers, step, *readers)):
-                plan.keep(node, "ONNX Runtime joins quantised values with scales of float32 alone")
+                plan.keep(node, "ONNX Runtime joins quantised values only with scales of float32")
 
 
 def keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:
@@ -64,7 +65,7 @@ def keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
     for frame in frames:
         for step in frame.steps:
             if frame in kept:
-                plan.keep(step, "the node that it is inside of keeps its type")
+                plan.keep(step, "the node around it keeps its type")
             if step.inner and step in plan.kept:
                 kept.update(inner for _, inner in step.inner)
 
@@ -79,7 +80,7 @@ def keep_around(frames: Iterable[Frame], plan: Plan) -> None:
                 and any(other in plan.kept for other in inside)
                 and not any(other in plan.changes for other in inside)
             ):
-                plan.keep(step, "nothing inside of it computes in the type")
+                plan.keep(step, "no node inside it computes in the new type")
 
 
 def keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
@@ -119,10 +120,13 @@ def _is_cast_from(value: Value, kind: int) -> bool:
 
 
 def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
-    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize."""
+    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize.
+
+    Behind a product are features, as of tokens or of an image of integers, and no sizes.
+    """
     forward: set[Value] = set()
     for step in steps:
-        made = list(filter(plan.changes_type, step.made))
+        made = [] if is_product(step) else list(filter(plan.changes_type, step.made))
         given = plan.computed(step)
         source = step.inputs[0] if step.inputs else None
         from_integers = step.is_a("Cast") and source is not None and source.dtype in INTEGERS
@@ -151,12 +155,12 @@ def follow(steps: list[Step], plan: Plan) -> None:
         if step in plan.changes and (moves(step) or step.is_a("Cast")):
             readers = [reader for value in filter(plan.changes_type, step.made) for reader in value.readers]
             if readers and all(_counts_as_it_is(reader, index, plan) for reader, index in readers):
-                plan.keep(step, "what reads it keeps its type")
+                plan.keep(step, "its readers keep their type")
     for step in steps:
         if step in plan.changes and moves(step) and any(map(plan.changes_type, step.outputs)):
             given = plan.computed(step)
             if given and all(value.maker is not None and stays(value, plan) for value in given):
-                plan.keep(step, "what it reads keeps its type")
+                plan.keep(step, "its inputs keep their type")
 
 
 def _counts_as_it_is(reader: Step, index: int, plan: Plan) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-__all__ = ["Extent", "converted", "floats", "largest", "smallest"]
+__all__ = ["Extent", "converted", "floats", "has_too_few_digits", "largest", "largest_whole", "smallest"]
 
 Array = np.ndarray[Any, Any]
 
@@ -18,6 +18,11 @@ _LIMITS: dict[int, tuple[float, float, float]] = {
     TensorProto.BFLOAT16: (3.3895313892515355e38, 3.3961775292304957e38, 2.0**-134),
 }
 """The largest finite number, the smallest magnitude that is rounded to infinity, and the largest that is rounded to 0."""
+
+_LARGEST_WHOLE: dict[int, float] = {
+    TensorProto.FLOAT: 2.0**24, TensorProto.FLOAT16: 2.0**11, TensorProto.BFLOAT16: 2.0**8,
+}  # fmt: skip
+"""The number up to which each type holds every whole number."""
 
 _NORMAL_HALF, _INFINITE_HALF = np.uint32(0x38800000), np.uint32(0x477FF000)
 """The bits, in float32, of the smallest number that is a normal one of float16, and of the smallest that becomes infinite."""
@@ -37,6 +42,11 @@ def largest(kind: int) -> float:
 def smallest(kind: int) -> float:
     """Return the smallest number above 0 of an element type."""
     return 2 * _LIMITS[kind][2]
+
+
+def largest_whole(kind: int) -> float:
+    """Return the number up to which an element type holds every whole number."""
+    return _LARGEST_WHOLE[kind]
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:
@@ -133,3 +143,8 @@ class Extent:
         if self.vanishing and self.vanishing >= self.largest * _MATTERS:
             return f"{self.vanishing:.3g} becomes 0"
         return ""
+
+
+def has_too_few_digits(extent: Extent) -> bool:
+    """Return whether all numbers of an extent are so small that the type holds fewer digits of them than of others."""
+    return 0 < extent.largest * _MATTERS < _LIMITS[extent.kind][2]

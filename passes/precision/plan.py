@@ -52,6 +52,12 @@ class Plan:
     """The nodes that read a constant which becomes 0, and that."""
     intended: set[Step] = field(default_factory=set)
     """The nodes that the model computes in another type between Casts, as it is meant."""
+    exact: set[Step] = field(default_factory=set)
+    """The nodes of `kept` that need their constants as they are; the constants of the others are stored narrow if they fit."""
+    stored_narrow: set[Value] = field(default_factory=set)
+    """The float32 constants that are stored in `target`, with one Cast for all nodes that read them in float32."""
+    wide_constants: dict[Value, str] = field(default_factory=dict)
+    """The constants that nodes read in float32 and that are stored so, with the reason."""
 
     @property
     def narrows(self) -> bool:

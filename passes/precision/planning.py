@@ -10,8 +10,9 @@ from onnx_migrate.model.graphs import BodyKey, node_label
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, Retyping, retyping
 from onnx_migrate.standard.schema import CONTROL_FLOW
-from onnx_migrate.standard.targets import Target, Targets
+from onnx_migrate.standard.targets import Targets
 
+from .kernels import refusing_target
 from .masks import Masks, mask_places
 from .merging import merge_islands
 from .neighbours import (
@@ -26,8 +27,9 @@ from .neighbours import (
 from .plan import Plan, sources_of
 from .small_constants import keep_behind_small_constants
 from .stored import StoredNumbers
+from .stored_narrow import store_narrow
 
-__all__ = ["is_meant", "plan_of", "refusing_target"]
+__all__ = ["is_meant", "plan_of", "plan_of_weights"]
 
 _GENERATORS = frozenset(TYPE_BY_ATTRIBUTE) - {"Cast", "ConstantOfShape", "DequantizeLinear"}
 """Operators that make numbers from nothing but sizes: ONNX Runtime has no kernels of them in narrow types."""
@@ -53,16 +55,22 @@ def plan_of(
     *,
     keep: Collection[str] = (),
     islands: Collection[tuple[BodyKey, str]] = (),
+    exact: Collection[tuple[BodyKey, str]] = (),
     runtimes: Targets | None = None,
+    sources: frozenset[int] | None = None,
 ) -> Plan:
     """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
 
     `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
-    by their bodies and first outputs, whose numbers would leave the original.
+    by their bodies and first outputs, whose numbers would leave the original. Of nodes that are kept the constants that fit are
+    stored in `target`, but not those of `exact` nodes. `sources` are the types that change, by default all that can.
     """
     frames = list(frames)
-    plan = Plan(target, sources_of(target), runtimes)
+    plan = Plan(target, sources_of(target) if sources is None else sources, runtimes)
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    plan.exact.update(
+        step for step in steps if _is_among(step, exact) or any(is_meant(step, wish) for wish in keep)
+    )
     for step in steps:
         if (
             not any(map(plan.changes_type, step.outputs))
@@ -90,7 +98,36 @@ def plan_of(
         merge_islands(steps, plan)
         masks.keep()
         keep_inside(frames, plan)
+        plan.exact |= plan.intended
+        store_narrow(frames, plan, stored)
     return plan
+
+
+def plan_of_weights(
+    frames: Iterable[Frame],
+    target: int,
+    stored: StoredNumbers,
+    *,
+    keep: Collection[str] = (),
+    exact: Collection[tuple[BodyKey, str]] = (),
+) -> Plan:
+    """Return the plan in which no node computes in `target`, and constants that fit are stored in it.
+
+    The constants of `exact` nodes, and of those that a user wants to `keep`, stay as they are.
+    """
+    frames = list(frames)
+    plan = Plan(target, sources_of(target))
+    steps = [step for frame in frames for step in frame.steps if not step.is_a("Constant")]
+    for step in steps:
+        if any(is_meant(step, wish) for wish in keep) or _is_among(step, exact):
+            plan.exact.add(step)
+    store_narrow(frames, plan, stored)
+    return plan
+
+
+def _is_among(step: Step, places: Collection[tuple[BodyKey, str]]) -> bool:
+    """Return whether a node is among those that are named by their bodies and first outputs."""
+    return (step.frame.key, step.node.output[0] if step.node.output else "") in places
 
 
 def _by_itself(
@@ -102,11 +139,10 @@ def _by_itself(
 ) -> tuple[Retyping | None, str]:
     """Return what of a node can change its type, or None and the reason why nothing does."""
     operator = step.node.op_type
-    first = step.node.output[0] if step.node.output else ""
     if any(is_meant(step, wish) for wish in keep):
-        return None, "as asked for"
-    if (step.frame.key, first) in islands:
-        return None, f"the numbers would leave the original's in {type_name(plan.target)}"
+        return None, "you asked for it (--keep-fp32)"
+    if _is_among(step, islands):
+        return None, f"its error in {type_name(plan.target)} would be too large"
     inputs = tuple(map(plan.changes_type, step.inputs))
     outputs = tuple(map(plan.changes_type, step.outputs))
     if step.inner:
@@ -116,31 +152,21 @@ def _by_itself(
     if any(value.container for value in (*step.read, *step.made)):
         return None, "sequences keep their element type"
     if plan.narrows and not step.domain and operator in _GENERATORS:
-        return None, f"ONNX Runtime does not make numbers of {type_name(plan.target)}"
+        return None, f"ONNX Runtime has no {type_name(plan.target)} kernel of it"
     if plan.narrows and (step.domain, operator) in _AS_THEY_ARE:
         return None, _AS_THEY_ARE[step.domain, operator]
     refusing = refusing_target(step, plan)
     if refusing is not None:
-        return None, f"{refusing} does not take it in {type_name(plan.target)}"
+        return None, f"{refusing} does not support it in {type_name(plan.target)}"
     change = retyping(step.domain, operator, step.version, inputs, outputs, plan.target)
     if change is None:
-        return None, f"the operator does not take {type_name(plan.target)}"
+        return None, f"its operator does not support {type_name(plan.target)}"
     return _unless_lost(step, change, plan, stored)
 
 
 def is_meant(step: Step, wish: str) -> bool:
     """Return whether a user means a node by an operator, or by a name as a pattern of fnmatch."""
     return step.node.op_type == wish or fnmatchcase(node_label(step.node), wish)
-
-
-def refusing_target(step: Step, plan: Plan) -> Target | None:
-    """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
-    if plan.runtimes is None:
-        return None
-    kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
-    taken = [(runtime, runtime.row.types) for runtime in plan.runtimes]
-    taken += [(runtime, row.types) for runtime, row in limits]
-    return next((runtime for runtime, types in taken if types and kind not in types), None)
 
 
 def _unless_lost(
@@ -162,5 +188,5 @@ def _unless_lost(
                 plan.vanishing[step] = extent.vanishing
                 if not step.domain and place in _ADDED.get(step.node.op_type, ()):
                     continue
-            return None, f"of a constant {extent.lost} in {type_name(plan.target)}"
+            return None, f"its constant {extent.lost} in {type_name(plan.target)}"
     return change, ""

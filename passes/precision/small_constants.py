@@ -49,7 +49,7 @@ def keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: Store
                 if other in plan.vanishing and other in plan.changes:
                     plan.keep(
                         other,
-                        f"of a constant {plan.vanishing[other]:.3g} becomes 0 in {type_name(plan.target)}",
+                        f"its constant {plan.vanishing[other]:.3g} becomes 0 in {type_name(plan.target)}",
                     )
                 plan.keep(other, reason)
 

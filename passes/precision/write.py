@@ -69,6 +69,8 @@ class _Writer:
     staying: Container[str]
     written: Written = field(default_factory=Written)
     out: dict[Frame, list[onnx.NodeProto]] = field(default_factory=dict)
+    large: dict[tuple[bytes, frozenset[int | None], bool], Value] = field(default_factory=dict)
+    """The large Constants of the main graph that are written, by their data and the types in which they are read."""
     outputs: dict[str, int] = field(default_factory=dict)
     """The types that outputs of the main graph shall have, by name."""
 
@@ -246,9 +248,14 @@ class _Writer:
 
     def _typed(self, value: Value, tensor: TensorProto) -> TensorProto | None:
         """Convert a constant that is read in the new type alone; return a second one if it is small and read in both."""
+        if value in self.plan.stored_narrow:
+            self._store_narrow(value, tensor)
+            return None
         wanted = {self.plan.wanted(reader, place) for reader, place in value.readers} - {None}
         if value.is_output:
             wanted.add(value.dtype)
+        if self.plan.target == TensorProto.FLOAT and any(map(_widens, value.readers)):
+            wanted.add(TensorProto.FLOAT)
         value.names = {tensor.data_type: value.name}
         if value.dtype not in self.plan.sources or self.plan.target not in wanted:
             return None
@@ -270,12 +277,31 @@ class _Writer:
         )
         return twin
 
+    def _store_narrow(self, value: Value, tensor: TensorProto) -> None:
+        """Convert a constant that nodes read in its old type too, by a Cast; an output of the model is such a Cast."""
+        self._convert(tensor)
+        value.names = {self.plan.target: value.name}
+        if not value.frame.key and value.name in self.outputs:
+            name, kind = value.name, self.outputs[value.name]
+            value.names = {self.plan.target: self.names.fresh(f"{name}_{type_name(self.plan.target)}")}
+            self._rename(value, tensor, value.names[self.plan.target])
+            self._cast(value, kind, name)
+
+    def _rename(self, value: Value, tensor: TensorProto, name: str) -> None:
+        """Give a constant another name, as an output of the model has its own."""
+        if value.maker is not None:
+            value.maker.node.output[0] = name
+        else:
+            tensor.name = name
+
     def _convert(self, tensor: TensorProto) -> None:
         self.stored.convert(tensor, self.weights)
         self.written.constants += 1
 
     def _constant(self, step: Step) -> None:
         value = step.outputs[0]
+        if value is not None and self._is_copy(value):
+            return
         self.out[step.frame].append(step.node)
         if value is None:
             return
@@ -289,6 +315,21 @@ class _Writer:
             if node.attribute[0].name != "value":
                 del node.attribute[:]
                 node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(value.tensor)
+
+    def _is_copy(self, value: Value) -> bool:
+        """Return whether a constant is one before it again, which takes its place: a function leaves one with each call."""
+        tensor = value.tensor
+        if tensor is None or value.is_output or value.frame.key or value.dtype not in self.plan.sources:
+            return False
+        if tensor.ByteSize() <= _TWICE and tensor.data_location != TensorProto.EXTERNAL:
+            return False
+        types = frozenset(self.plan.wanted(*reader) for reader in value.readers)
+        key = tensor.SerializeToString(), types, value in self.plan.stored_narrow
+        first = self.large.setdefault(key, value)
+        value.names, value.tensor = first.names, first.tensor
+        if first is not value:
+            self.plan.stored_narrow.discard(value)
+        return first is not value
 
     def _declare_inner(self, frame: Frame) -> None:
         """Correct the declared types of inner values; one whose value is gone is removed."""
@@ -311,3 +352,9 @@ class _Writer:
         )
         if kind and known in (*self.plan.sources, self.plan.target):
             declared.type.tensor_type.elem_type = kind
+
+
+def _widens(reader: tuple[Step, int]) -> bool:
+    """Return whether a node reads a constant only to cast it to float32."""
+    output = reader[0].outputs[0] if reader[0].is_a("Cast") else None
+    return output is not None and output.dtype == TensorProto.FLOAT

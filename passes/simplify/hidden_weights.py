@@ -16,7 +16,7 @@ from onnx_migrate.model.tensors import tensors
 
 from .values_needed import constant_tensor, main_constants
 
-__all__ = ["hide", "restore", "share_payloads"]
+__all__ = ["hide", "keep_only", "restore", "share_payloads"]
 
 _INLINE_AT_MOST = 1 << 25
 """Bytes of new weights that become part of the structure. With more, they are references to the simplifier's file, and
@@ -36,9 +36,9 @@ def hide(model: Model, names: Set[str]) -> Model:
     for name, tensor in main_constants(graph):
         if name in names:
             graph.input.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
-    _keep(graph, "initializer", (item for item in graph.initializer if item.name not in names))
-    _keep(graph, "node", (node for node in graph.node if not _is_hidden(node, names)))
-    _keep(graph, "value_info", (value for value in graph.value_info if value.name not in names))
+    keep_only(graph, "initializer", (item for item in graph.initializer if item.name not in names))
+    keep_only(graph, "node", (node for node in graph.node if not _is_hidden(node, names)))
+    keep_only(graph, "value_info", (value for value in graph.value_info if value.name not in names))
     _forget_long_vectors(graph)
     return replace(model, proto=proto)
 
@@ -63,16 +63,16 @@ def restore(graph: onnx.GraphProto, before: onnx.GraphProto, names: Set[str]) ->
     if not names:
         return
     read = {name for node in graph.node for name in names_read(node)} | {item.name for item in graph.output}
-    _keep(graph, "input", (value for value in graph.input if value.name not in names))
+    keep_only(graph, "input", (value for value in graph.input if value.name not in names))
     own = {tensor.name: tensor for tensor in graph.initializer}
     old = [
         own.pop(tensor.name) if tensor.name in own else tensor
         for tensor in before.initializer
         if tensor.name in own or (tensor.name in names and tensor.name in read)
     ]
-    _keep(graph, "initializer", (*old, *(tensor for tensor in graph.initializer if tensor.name in own)))
+    keep_only(graph, "initializer", (*old, *(tensor for tensor in graph.initializer if tensor.name in own)))
     constants = [node for node in before.node if _is_hidden(node, names) and node.output[0] in read]
-    _keep(graph, "node", (*constants, *graph.node))
+    keep_only(graph, "node", (*constants, *graph.node))
 
 
 def share_payloads(simplified: Model, before: Model) -> None:
@@ -123,7 +123,7 @@ def _is_hidden(node: onnx.NodeProto, names: Set[str]) -> bool:
     return constant_tensor(node) is not None and node.output[0] in names
 
 
-def _keep(graph: onnx.GraphProto, field: str, kept: Iterable[Any]) -> None:
+def keep_only(graph: onnx.GraphProto, field: str, kept: Iterable[Any]) -> None:
     """Replace the messages of a repeated field by these, which may be some of its own."""
     copy = onnx.GraphProto()
     getattr(copy, field).extend(kept)

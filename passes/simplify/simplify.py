@@ -38,6 +38,7 @@ from ..cleanup import Cleanup
 from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
 from .values_needed import Choice, divide
+from .widened_weights import hide_casts, put_casts_back
 
 __all__ = ["Simplify", "mend_declarations"]
 
@@ -119,18 +120,20 @@ class Simplify(Pass):
     def _simplify(self, model: Model, log: ChangeLog) -> Model:
         _refuse_overridable(model.proto)
         self._refuse_endless(model.proto)
-        choice = divide(model, self.values_limit, fuse=self.fuse)
+        visible = hide_casts(model)
+        choice = divide(visible, self.values_limit, fuse=self.fuse)
         require_package("onnxsim", "simplification", "pip install onnxsim", "or leave it out: --no-simplify")
-        skeleton = hide(model, choice.hidden)
+        skeleton = hide(visible, choice.hidden)
         folder = TemporaryFolder()
         simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes)
         Cleanup().run(simplified, ChangeLog())  # onnxsim leaves what it has made dead in sub-graphs
         if _same(simplified, skeleton):
             self._note_unfolded(choice, log)
             return model
-        if choice.hidden:
+        if choice.hidden or visible is not model:
             share_payloads(simplified, model)
-            restore(simplified.proto.graph, model.proto.graph, choice.hidden)
+            restore(simplified.proto.graph, visible.proto.graph, choice.hidden)
+            put_casts_back(simplified.proto.graph, model.proto.graph)
         _graft(simplified.proto, model.proto)
         _move_constants(simplified.proto, model.proto)
         simplified.name, simplified.keepalive = model.name, (folder, model.keepalive)

@@ -55,8 +55,8 @@ def clip_11_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Val
     """The bounds are attributes, of float32.
 
     What changes: `min` and `max` move to attributes if they are constants that float32 holds. Otherwise, and of double, for which
-    ONNX Runtime has no kernel of version 6, Max and Min are written. A bound that is left out is the limit of the element
-    type.
+    ONNX Runtime has no kernel of version 6, Max and Min are written; also if min is above max, which ONNX Runtime refuses in
+    attributes. A bound that is left out is the limit of the element type.
 
     Why equal: the text of Clip is Min(Max(input, min), max). Bit for bit in ONNX Runtime, NaN and infinities included.
 
@@ -75,6 +75,8 @@ def clip_11_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Val
     if dtype == _T.DOUBLE or not fits:
         return _bound_by_max_and_min(op, x, low, high, dtype)
     least, most = (None if array is None else float(array.reshape(-1)[0]) for array in arrays)
+    if least is not None and most is not None and least > most:
+        return _bound_by_max_and_min(op, x, low, high, dtype)
     return op.itself(x, min=least, max=most)
 
 

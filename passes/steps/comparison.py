@@ -126,7 +126,8 @@ def sign(op: Op, x: Value) -> Value:
     """Sign begins with opset 9: whether a value is greater than 0 minus whether it is less.
 
     What changes: Greater and Less, cast to the type, and Sub. Integers are compared as floats. To float32 and double,
-    0 * Clip(x, -1, 1) is added, so that NaN stays NaN; of float16, ONNX Runtime's Sign gives 0 for NaN.
+    0 * Clip(x, -1, 1) is added, so that NaN stays NaN; of float16, ONNX Runtime's Sign gives 0 for NaN. A double is clipped as
+    float32, since ONNX Runtime has no kernel for it.
 
     Why equal: the text; a Cast to float keeps the sign. Bit for bit in ONNX Runtime.
     """
@@ -136,5 +137,5 @@ def sign(op: Op, x: Value) -> Value:
     positive, negative = (compared > 0).cast(wide), (compared < 0).cast(wide)
     if dtype not in (_T.FLOAT, _T.DOUBLE):
         return (positive - negative).cast(dtype)
-    bounded = op.Clip(x, -1, 1)
+    bounded = op.Clip(x.cast(_T.FLOAT), -1, 1).cast(dtype)
     return (positive - negative) + bounded * 0

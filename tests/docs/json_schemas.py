@@ -14,6 +14,7 @@ from typing import Any
 import onnx_migrate.inspection as inspections
 from onnx_migrate import verdicts
 from onnx_migrate.compatibility import Compatibility, RuntimeCompatibility
+from onnx_migrate.difference import Difference
 from onnx_migrate.explanation import (
     Answer,
     Explanation,
@@ -102,7 +103,7 @@ _OF_BATCH: dict[str, Schema] = {
 
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
            "dynamic", "proved_in", "dims", "simplified", "header_only", "seconds", "operators_known",
-           "ranges")  # fmt: skip
+           "ranges", "precision")  # fmt: skip
 
 SCHEMAS: dict[str, Schema] = {
     "report": {
@@ -163,6 +164,13 @@ SCHEMAS: dict[str, Schema] = {
             record({
                 "schema_version": VERSION, "original": TEXT, "other": TEXT, **definition("Verdict")["properties"],
             }),
+            record(_FAILED, "A comparison that could not be made."),
+        ],
+    },
+    "difference": {
+        "title": "onnx-migrate diff ORIGINAL OTHER --json",
+        "anyOf": [
+            record({"schema_version": VERSION, **properties(Difference)}, "How two models differ."),
             record(_FAILED, "A comparison that could not be made."),
         ],
     },

@@ -168,11 +168,12 @@ def test_a_large_weight_is_shown_by_a_digest_of_its_values() -> None:
             helper.make_tensor("k", TensorProto.FLOAT, [20], [0.0] * 19 + [last])
         )
 
-    _, _, body, old, new = lines(after, before)
+    _, _, body, title, old, new = lines(after, before)
 
     assert body == "@@ graph @@"
-    assert old.startswith("-weight k: float[20] #")
-    assert new.startswith("+weight k: float[20] #")
+    assert title == " weight k differs in 1 of 20 elements, at [19]: 0 and 1"
+    assert old.startswith("-  weight k: float[20] #")
+    assert new.startswith("+  weight k: float[20] #")
     assert old[1:] != new[1:]
 
 

@@ -109,7 +109,20 @@ def test_the_pass_and_the_node_are_named() -> None:
         "original_node": "",
         "original_operator": "",
         "original_value": "",
+        "original_nodes": [],
+        "nodes": [],
+        "agreed": [],
+        "reasons": [],
     }
+
+
+def test_the_nodes_of_two_models_are_named() -> None:
+    found = FirstDifference((), original_nodes=("Conv 'a'", "BatchNormalization 'b'"), nodes=("Conv 'a'",))
+
+    assert (
+        str(found)
+        == "the models first differ at Conv 'a' + BatchNormalization 'b' (in the second model: Conv 'a')"
+    )
 
 
 def test_passes_that_cannot_be_told_apart_are_all_named() -> None:

@@ -14,7 +14,8 @@ from click.types import StringParamType
 
 from onnx_migrate.cli.options.panels import Command, arranged
 from onnx_migrate.declared import declared
-from onnx_migrate.options import RUNNING, Options
+from onnx_migrate.errors import UsageError
+from onnx_migrate.options import RUNNING, Options, share_of
 
 __all__ = ["DynamicBatchCommand", "codes", "model_option", "model_options"]
 
@@ -48,6 +49,18 @@ class _Tolerance(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class _Share(StringParamType):
+    """A share above 0 and below 1, as 1% or 0.01."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text. Raises click.BadParameter."""
+        try:
+            share_of(value)
+        except UsageError as error:
+            self.fail(f"{error}.", param, ctx)
+        return str(value)
 
 
 class _Joined(click.Option):
@@ -106,6 +119,7 @@ _NAMED: dict[str, dict[str, Any]] = {
         "positive": click.FloatRange(min=0, min_open=True),
         "count": click.IntRange(min=1),
         "tolerance": _Tolerance(min=0),
+        "share": _Share(),
     },
     "shell_complete": {"evaluators": _evaluators, "pass_names": _pass_names, "runtimes": _runtimes},
 }

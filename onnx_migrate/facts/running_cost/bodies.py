@@ -37,12 +37,33 @@ Env = ChainMap[str, ValueEstimate]
 
 _UNKNOWN, _CONSTANT = ValueEstimate(), ValueEstimate(constant=True)
 
+_Values = list[ValueEstimate]
+_Inputs = Sequence[ValueEstimate | None]
+"""Of a node, in their order; None for an input that is left out."""
+
 _MOST_LOOKS = 50_000
 """Looks at nodes after which no more is estimated: they take a second or two."""
 
 
 class Exhausted(Exception):
     """Enough nodes were looked at, or a value is too large for any machine."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A body that is walked: the values that it sees, the tally of its nodes, and in a function the attributes of the call."""
+
+    env: Env
+    tally: Tally
+    bindings: Mapping[str, Any] = field(default_factory=dict)
+
+    def inputs(self, node: onnx.NodeProto) -> _Inputs:
+        """Return what is known of the inputs of a node."""
+        return [self.env.get(name, _UNKNOWN) if name else None for name in node.input]
+
+    def inner(self, values: Mapping[str, ValueEstimate] | None = None) -> Frame:
+        """Return the frame of a sub-graph with a tally of its own; `values` are those of its inputs."""
+        return replace(self, env=self.env.new_child(dict(values or {})), tally=Tally())
 
 
 @dataclass
@@ -55,7 +76,7 @@ class Bodies:
     most_bytes: int
     """Bytes of a value behind which nothing is counted."""
     _looks: int = 0
-    _calls: dict[object, tuple[Tally, list[ValueEstimate]]] = field(default_factory=dict)
+    _calls: dict[object, tuple[Tally, _Values]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     """What the main graph takes, as far as it was walked."""
 
@@ -67,17 +88,13 @@ class Bodies:
         self, graph: onnx.GraphProto, env: Env, overridden: Mapping[str, ValueEstimate]
     ) -> list[ValueEstimate]:
         """Walk the main graph, whose inputs are in `env`; initializers that a caller overrides are `overridden`."""
-        return self.graph(graph, env, self.tally, overridden=overridden)
+        return self._graph(graph, Frame(env, self.tally), overridden)
 
-    def graph(
-        self,
-        body: onnx.GraphProto,
-        env: Env,
-        tally: Tally,
-        bindings: Mapping[str, Any] | None = None,
-        overridden: Mapping[str, ValueEstimate] | None = None,
-    ) -> list[ValueEstimate]:
-        """Walk a graph whose inputs are in `env`; return its outputs."""
+    def _graph(
+        self, body: onnx.GraphProto, frame: Frame, overridden: Mapping[str, ValueEstimate] | None = None
+    ) -> _Values:
+        """Walk a graph whose inputs are in the frame; return its outputs."""
+        env = frame.env
         for tensor in body.initializer:
             env[tensor.name] = of_tensor(tensor)
         for sparse in body.sparse_initializer:
@@ -85,66 +102,51 @@ class Bodies:
                 tuple(sparse.dims), sparse.values.data_type, constant=True
             )
         env.update(overridden or {})
-        self._nodes(body.node, env, tally, bindings)
+        self._nodes(body.node, frame)
         return [env.get(value.name, _UNKNOWN) for value in body.output]
 
-    def _nodes(
-        self, nodes: Iterable[onnx.NodeProto], env: Env, tally: Tally, bindings: Mapping[str, Any] | None
-    ) -> None:
+    def _nodes(self, nodes: Iterable[onnx.NodeProto], frame: Frame) -> None:
+        tally = frame.tally
         for node in nodes:
             self._looks += 1
             if self._looks > _MOST_LOOKS:
                 raise Exhausted
-            inputs = [env.get(name, _UNKNOWN) if name else None for name in node.input]
-            outputs = self._outputs(node, inputs, env, tally, bindings)
+            outputs = self._outputs(node, frame.inputs(node), frame)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
-                    env[name] = value
+                    frame.env[name] = value
             if tally.value.bytes > self.most_bytes or tally.endless:
                 if tally is not self.tally:
                     self.tally.add(tally)
                 raise Exhausted
 
-    def _outputs(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[ValueEstimate | None],
-        env: Env,
-        tally: Tally,
-        bindings: Mapping[str, Any] | None,
-    ) -> list[ValueEstimate]:
+    def _outputs(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
         """Return what is known of a node's outputs, after it was added to the tally."""
         function = self.functions.get(called(node))
         if function is not None:
-            return self._call(function, node, inputs, tally, bindings or {})
+            return self._call(function, node, inputs, frame)
         known = is_onnx(node.domain)
         if known and node.op_type == "If":
-            return self._branches(node, inputs, env, tally, bindings)
+            return self._branches(node, inputs, frame)
         if known and node.op_type in ("Loop", "Scan"):
-            return self._loop(node, inputs, env, tally, bindings)
+            return self._loop(node, inputs, frame)
         if known and node.op_type == "Constant":
-            return [constant_of(node, bound_attributes(node, bindings or {}))]
-        return self._plain(node, inputs, tally, bindings)
+            return [constant_of(node, bound_attributes(node, frame.bindings))]
+        return self._plain(node, inputs, frame)
 
-    def _plain(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[ValueEstimate | None],
-        tally: Tally,
-        bindings: Mapping[str, Any] | None,
-    ) -> list[ValueEstimate]:
+    def _plain(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
         count, taken = len(node.output), 0
         constant = all(value.constant for value in inputs if value is not None)
         outputs = [_CONSTANT if constant else _UNKNOWN] * count
         if is_onnx(node.domain):
-            attributes = bound_attributes(node, bindings or {}) if node.attribute else {}
+            attributes = bound_attributes(node, frame.bindings) if node.attribute else {}
             reading = Node(node.op_type, inputs, count, attributes)
             outputs = plain_outputs(reading, constant=constant)
             taken = operations(reading, outputs[0].dims) if outputs else 0
         outputs = [
             self._with_inferred(name, value) for name, value in zip(node.output, outputs, strict=False)
         ]
-        self._count(node, inputs, outputs, taken, tally)
+        _count(node, inputs, outputs, taken, frame.tally)
         return outputs
 
     def _with_inferred(self, name: str, value: ValueEstimate) -> ValueEstimate:
@@ -152,103 +154,73 @@ class Bodies:
         found = self._inferred.get(name) if value.dims is None and value.items is None else None
         return value if found is None else replace(found, constant=value.constant)
 
-    def _count(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[ValueEstimate | None],
-        outputs: Sequence[ValueEstimate],
-        taken: int,
-        tally: Tally,
-    ) -> None:
-        sizes = [value.bytes for value in outputs]
-        written = sum(sizes)
-        tally.work.add_node(taken, written)
-        if outputs and outputs[0].constant:
-            tally.of_constants.add_node(taken, written)
-        if written > tally.value.bytes:
-            size, name = max(zip(sizes, node.output, strict=False))
-            tally.value = max(tally.value, Largest(size, name))
-        at_once = written + sum({id(value): value.bytes for value in inputs if value is not None}.values())
-        if at_once > tally.node.bytes:
-            tally.node = Largest(at_once, f"{node.op_type} {node_label(node)!r} reads and writes")
-        seconds = seconds_of(taken, written)
-        if seconds > tally.costliest[0]:
-            tally.costliest = seconds, f"{node.op_type} {node_label(node)!r}"
-
     def _call(
-        self,
-        function: onnx.FunctionProto,
-        node: onnx.NodeProto,
-        inputs: Sequence[ValueEstimate | None],
-        tally: Tally,
-        bindings: Mapping[str, Any],
-    ) -> list[ValueEstimate]:
+        self, function: onnx.FunctionProto, node: onnx.NodeProto, inputs: _Inputs, frame: Frame
+    ) -> _Values:
         given = {item.name: onnx.helper.get_attribute_value(item) for item in function.attribute_proto}
-        given.update(bound_attributes(node, bindings))
+        given.update(bound_attributes(node, frame.bindings))
         key = (function_key(function), tuple(inputs), repr(sorted(given.items())))
         if key not in self._calls:
             env: Env = ChainMap({
                 name: value for name, value in zip(function.input, inputs, strict=False) if value is not None
             })  # fmt: skip
             inside = Tally()
-            self._nodes(function.node, env, inside, given)
+            self._nodes(function.node, Frame(env, inside, given))
             self._calls[key] = inside, [env.get(name, _UNKNOWN) for name in function.output]
         inside, outputs = self._calls[key]
-        tally.add(inside)
+        frame.tally.add(inside)
         return outputs
 
-    def _branches(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[ValueEstimate | None],
-        env: Env,
-        tally: Tally,
-        bindings: Mapping[str, Any] | None,
-    ) -> list[ValueEstimate]:
+    def _branches(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
         """Walk the branch of an If that its condition chooses, or both: the dearer one counts."""
         condition = inputs[0].values if inputs and inputs[0] is not None else None
         chosen = None if condition is None else "then_branch" if condition.all() else "else_branch"
-        tallies, results = [], []
-        for name, _, body in subgraphs(node):
-            if chosen in (None, name):
-                tallies.append(Tally())
-                results.append(self.graph(body, env.new_child(), tallies[-1], bindings))
-        if len(tallies) == 2:
-            tally.add_either(*tallies)
+        bodies = [(body, frame.inner()) for name, _, body in subgraphs(node) if chosen in (None, name)]
+        results = [self._graph(body, inside) for body, inside in bodies]
+        if len(bodies) == 2:
+            frame.tally.add_either(*(inside.tally for _, inside in bodies))
             return [one if one == other else _UNKNOWN for one, other in zip(*results, strict=False)]
-        if not tallies:
+        if not bodies:
             return []
-        tally.add(tallies[0])
+        frame.tally.add(bodies[0][1].tally)
         return results[0]
 
-    def _loop(
-        self,
-        node: onnx.NodeProto,
-        inputs: Sequence[ValueEstimate | None],
-        env: Env,
-        tally: Tally,
-        bindings: Mapping[str, Any] | None,
-    ) -> list[ValueEstimate]:
+    def _loop(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
         body = next((graph for _, _, graph in subgraphs(node)), None)
         if body is None:
             return []
+        names = [value.name for value in body.input]
 
         def walk(values: Sequence[ValueEstimate]) -> Round:
-            inside = Tally()
-            names = [value.name for value in body.input]
-            outputs = self.graph(
-                body, env.new_child(dict(zip(names, values, strict=False))), inside, bindings
-            )
-            return Round(inside, outputs)
+            inside = frame.inner(dict(zip(names, values, strict=False)))
+            return Round(inside.tally, self._graph(body, inside))
 
-        attributes = bound_attributes(node, bindings or {})
         make = Rounds.of_loop if node.op_type == "Loop" else Rounds.of_scan
+        attributes = bound_attributes(node, frame.bindings)
         rounds = make(walk, inputs, attributes, f"{node.op_type} {node_label(node)!r}")
-        counter = body.input[0].name if body.input else ""
+        counter = names[0] if names else ""
         rounds.reads_counter = any(counter in names_read(inner) for inner in body.node)
-        outputs = rounds.run(tally)
+        outputs = rounds.run(frame.tally)
         written = [
             self._with_inferred(name, value) for name, value in zip(node.output, outputs, strict=False)
         ]
-        self._count(node, (), written, 0, tally)
+        _count(node, (), written, 0, frame.tally)
         return written
+
+
+def _count(node: onnx.NodeProto, inputs: _Inputs, outputs: _Values, taken: int, tally: Tally) -> None:
+    """Add a node to the tally that takes so many operations."""
+    sizes = [value.bytes for value in outputs]
+    written = sum(sizes)
+    tally.work.add_node(taken, written)
+    if outputs and outputs[0].constant:
+        tally.of_constants.add_node(taken, written)
+    if written > tally.value.bytes:
+        size, name = max(zip(sizes, node.output, strict=False))
+        tally.value = max(tally.value, Largest(size, name))
+    at_once = written + sum({id(value): value.bytes for value in inputs if value is not None}.values())
+    if at_once > tally.node.bytes:
+        tally.node = Largest(at_once, f"{node.op_type} {node_label(node)!r} reads and writes")
+    seconds = seconds_of(taken, written)
+    if seconds > tally.costliest[0]:
+        tally.costliest = seconds, f"{node.op_type} {node_label(node)!r}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from difflib import get_close_matches
 from pathlib import Path
 
 import onnx
@@ -85,6 +84,8 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
                 if file_stamp(os.fstat(file.fileno())) != stamped:
                     raise _changed(name)
     except FileNotFoundError as error:
+        from difflib import get_close_matches  # only errors need it
+
         near = get_close_matches(path.stem, [model.stem for model in path.parent.glob("*.onnx")], 1, 0.75)
         found = os.path.join(os.path.dirname(name), f"{near[0]}.onnx") if near else ""
         hint = f"did you mean {found}?" if near else "check the path"

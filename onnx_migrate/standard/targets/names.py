@@ -11,7 +11,7 @@ from onnx_migrate.errors import require_onnxruntime
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.standard.allowed_values import allowed_values
 from onnx_migrate.standard.schema import Signature, newest_opset, signature, versions
-from onnx_migrate.standard.targets.rows import FaultRow, OperatorSupport, Range, Table, Values
+from onnx_migrate.standard.targets.rows import FaultRow, KernelRow, OperatorSupport, Range, Table, Values
 from onnx_migrate.standard.toml_rows import WrongRow
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
@@ -40,9 +40,10 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
     for at, own in enumerate(table.operators, 1):
         for name in own.names if own.constant_inputs else ():
             _check_inputs(f"{table.file}: [[operator]] {at}", own.domain, name, own.constant_inputs)
-    rows: list[tuple[str, OperatorSupport | FaultRow]] = [
+    rows: list[tuple[str, OperatorSupport | FaultRow | KernelRow]] = [
         *((f"[[operator]] {at}", row) for at, row in enumerate(table.operators, 1)),
         *((f"[[fault]] {at}", row) for at, row in enumerate(table.faults, 1)),
+        *((f"[[kernel]] {at}", row) for at, row in enumerate(table.kernels, 1)),
     ]
     for place, row in rows:
         for name in row.names:

@@ -86,6 +86,7 @@ def _with_rows_of(table: Table) -> Table:
         releases=tuple(replace(row, measured=False) for row in other.releases if key(row.since) >= first),
         operators=table.operators + tuple(replace(row, measured=False) for row in other.operators),
         faults=table.faults + other.faults,
+        kernels=table.kernels + other.kernels,
         digest=hashlib.sha256((table.digest + other.digest).encode()).hexdigest(),
     )
 

@@ -18,6 +18,7 @@ __all__ = [
     "PREDICATES",
     "Bundle",
     "FaultRow",
+    "KernelRow",
     "Knowledge",
     "Lower",
     "MeasuredRows",
@@ -332,6 +333,24 @@ class FaultRow:
 
 
 @dataclass(frozen=True)
+class KernelRow:
+    """Operators that releases have, without kernels for some element types."""
+
+    names: tuple[str, ...] = toml_key(label="")
+    lacks: tuple[str, ...] = _element_types()
+    """The element types without a kernel, as `standard.element_types.type_name` writes them."""
+    domain: str = toml_key(default="", read=_domain)
+    since: str = toml_key(name="from", default="", read=_number)
+    until: str = toml_key(default="", read=_number)
+    attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
+    """The values of attributes with which there is none."""
+    axes: int | None = None
+    """From how many axes of an input on there is none; None for any number."""
+    measured: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A product whose releases contain releases of a runtime, as JetPack has TensorRT."""
 
@@ -362,6 +381,7 @@ class Table:
     """Oldest first."""
     operators: tuple[OperatorSupport, ...] = toml_key(name="operator", default=())
     faults: tuple[FaultRow, ...] = toml_key(name="fault", default=())
+    kernels: tuple[KernelRow, ...] = toml_key(name="kernel", default=())
     built_from: str = ""
     """The runtime from whose source it is built, with the same numbers of releases: it has the rows of that one, from the release
     of its one row on, as what was read."""

@@ -10,7 +10,15 @@ from onnx_migrate.cached import cached_property
 from onnx_migrate.standard.schema import is_onnx, newest_but_for_types, newest_opset, signature_at
 from onnx_migrate.standard.targets.measured_forms import FAILING, Box, shipped_forms
 from onnx_migrate.standard.targets.releases import key
-from onnx_migrate.standard.targets.rows import FaultRow, Knowledge, Lower, OperatorSupport, ReleaseRow, Table
+from onnx_migrate.standard.targets.rows import (
+    FaultRow,
+    KernelRow,
+    Knowledge,
+    Lower,
+    OperatorSupport,
+    ReleaseRow,
+    Table,
+)
 
 __all__ = ["Target", "milestones"]
 
@@ -166,7 +174,15 @@ class Target:
         """What this release computes wrongly."""
         return tuple(fault for fault in self.table.faults if self._holds(fault.since, fault.until))
 
-    def source_of(self, row: OperatorSupport | FaultRow) -> str:
+    def kernels(self, domain: str, operator: str) -> tuple[KernelRow, ...]:
+        """Return for which element types this release has no kernel of an operator."""
+        return tuple(
+            row
+            for row in self.table.kernels
+            if operator in row.names and row.domain == domain and self._holds(row.since, row.until)
+        )
+
+    def source_of(self, row: OperatorSupport | FaultRow | KernelRow) -> str:
         """Return where a row is from."""
         return row.source or self.row.source
 

@@ -75,24 +75,29 @@ def check(task: Task) -> Verdict:
     if obstacle:
         verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {obstacle}", comparable=False)
         return with_load_failure(verdict, *load_within_reason(original, result))
-    named = task.segment.map(with_own_names)
-    if named != task.segment:
-        verdict = check(replace(task, segment=named))
-        return with_load_failure(
-            replace(verdict, notes=(*verdict.notes, OWN_NAMES_NOTE)), load_failure(original, result)
-        )
-    random = random_outputs(original.model)
-    if not random:
+    segment = named = task.segment.map(with_own_names)
+    random = random_outputs(named.original.model)
+    if random:
+        segment = named.map(with_fixed_numbers)
+    elif named == task.segment:
         return _check(task)
-    verdict = _check(replace(task, segment=task.segment.map(with_fixed_numbers)))
-    also = random_outputs(result.model)
+    verdict = _check(replace(task, segment=segment))
+    if random:
+        verdict = _about_random_outputs(verdict, random, random_outputs(named.result.model))
+    if named != task.segment:
+        verdict = replace(verdict, notes=(*verdict.notes, OWN_NAMES_NOTE))
+    return with_load_failure(verdict, load_failure(original, result))
+
+
+def _about_random_outputs(verdict: Verdict, random: Mapping[str, str], also: Mapping[str, str]) -> Verdict:
+    """Return a verdict on fixed numbers with what it does not cover: outputs of the original and of the result are random."""
     lost = next((name for name in random if name not in also), "")
     if lost and verdict.kind is Kind.VERIFIED:
         reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
     which, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
     note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {which}"
-    return with_load_failure(replace(verdict, notes=(*verdict.notes, note)), load_failure(original, result))
+    return replace(verdict, notes=(*verdict.notes, note))
 
 
 def _check(task: Task) -> Verdict:

@@ -53,11 +53,12 @@ _CUT = frozenset(
 
 
 class ValueTypes:
-    """What inference finds of a model's values for inputs of these shapes: their bytes, and which are discrete."""
+    """What inference finds of a model's values for inputs of these shapes: their bytes, which are discrete, and which float16."""
 
     def __init__(self, model: onnx.ModelProto, shapes: Shapes) -> None:
         self.sizes: dict[str, int] = {}
         self.discrete: set[str] = set()
+        self.halves: set[str] = set()
         sized = onnx.ModelProto()
         sized.CopyFrom(model)
         try:
@@ -71,6 +72,8 @@ class ValueTypes:
             if all(dim.dim_value > 0 for dim in dims):
                 size = _bytes_of(value.type.tensor_type.elem_type)
                 self.sizes[value.name] = size * prod(dim.dim_value for dim in dims)
+            if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
+                self.halves.add(value.name)
             if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type not in _CUT:
                 self.discrete.add(value.name)
 

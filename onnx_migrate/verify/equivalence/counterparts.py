@@ -10,23 +10,13 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.model.graphs import fed_inputs, initializer_names, node_label, producers, subgraphs
+from onnx_migrate.model.graphs import fed_inputs, initializer_names, subgraphs
 from onnx_migrate.model.matching import match_changed
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.verdicts import FirstDifference
-from onnx_migrate.verify.equivalence.common_values import ValueTypes, common_cuts
-from onnx_migrate.verify.equivalence.inner_values import Reads
-from onnx_migrate.verify.equivalence.unlike_nodes import Unlike
-from onnx_migrate.verify.equivalence.value_by_value import first_value
-from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.settings import Settings
 
-__all__ = ["FIRST_COUNTERPART", "Counterparts", "first_counterpart", "rename_values"]
-
-FIRST_COUNTERPART = "onnx_migrate.verify.equivalence.counterparts:first_counterpart"
-"""What runs in the child process."""
+__all__ = ["Counterparts", "rename_values"]
 
 
 @dataclass(frozen=True)
@@ -109,41 +99,3 @@ def _digest(tensor: TensorProto) -> bytes:
     copy.CopyFrom(tensor)
     copy.ClearField("name")
     return hashlib.blake2b(copy.SerializeToString(deterministic=True), digest_size=16).digest()
-
-
-def first_counterpart(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference:
-    """Return the first value of any other model that differs from its counterpart, and the nodes of both.
-
-    Values are matched by `Counterparts`. Where several nodes compute the value from those at which both are cut, the first
-    whose operator, attributes or constants differ is named. Runs the models in this process.
-    """
-    counterparts = Counterparts.of(other.model, original.model)
-    named = other.with_structure(counterparts.model)
-    found = first_value(original, named, settings)
-    if not found.value:
-        return found
-    models, own = (original.model, named.model), counterparts.own
-    cuts = set(common_cuts(*models, ValueTypes(original.model, {})))
-    between = {
-        found.value,
-        *(name for name in Reads(named.model, cuts).all_by([found.value]) if name not in cuts),
-    }
-    made, unlike = [producers(model.graph) for model in models], Unlike(original, named)
-    computed = (name for node in named.model.graph.node for name in node.output if name in between)
-    value = next((name for name in computed if unlike.at(*(of.get(name) for of in made))), found.value)
-    one, two = (of.get(value) for of in made)
-    first, second = (
-        (node_label(node), node.op_type) if node is not None else ("", "") for node in (one, two)
-    )
-    problem = found.problem
-    if one is not None and two is not None and (inside := unlike.inside(one, two)):
-        problem += f"; {inside}"
-    return FirstDifference(
-        (),
-        own.get(second[0], second[0]),
-        second[1],
-        own.get(value, value),
-        problem,
-        *first,
-        value if one is not None else "",
-    )

@@ -169,12 +169,17 @@ class ResultRun:
         """Run with inner values upstream of outputs that do not vary, and the recorded ones if the result runs with those."""
         upstream = self._original.upstream
         expose = partial(
-            expose_inner_values, self._result, list(upstream.names), inputs, configuration=configuration
+            expose_inner_values,
+            self._result,
+            list(upstream.names),
+            inputs,
+            configuration=configuration,
+            like=upstream,
         )
         if recorded:
             with suppress(EvaluationError, MemoryError):
-                return expose([*self._same_names, *recorded], depth=upstream.depth)
-        return expose(self._same_names, depth=upstream.depth)
+                return expose([*self._same_names, *recorded])
+        return expose(self._same_names)
 
     def _paired(self, found: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
         """Pair the original's inner values upstream of an output with the result's, if they are equally many."""

@@ -12,8 +12,8 @@ from onnx_migrate.facts.onnx_inference import without_fragile_ops
 from onnx_migrate.model.model import Segment
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Kind, Verdict
+from onnx_migrate.verify.compare.by_tensor import worse_than
 from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantized
-from onnx_migrate.verify.compare.simplified import worse_than
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.common_values import keeps_all_names
 from onnx_migrate.verify.equivalence.feed_search import Values
@@ -67,7 +67,9 @@ class SegmentCheck:
         self._seconds = max(_PATIENCE, seconds)
         self._random = random_outputs(original)
         simplified = segment.unsimplified not in (None, segment.result)
-        self.findings = Findings(run, self._tolerance, self._random, simplified=simplified, eps=eps)
+        self.findings = Findings(
+            run, self._tolerance, self._random, simplified=simplified, eps=eps, coarsest=coarsest
+        )
         self._unsimplified: dict[int, Values] | None = None
         """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
         self._only_reference = run.first == REFERENCE

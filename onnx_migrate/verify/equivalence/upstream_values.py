@@ -34,12 +34,13 @@ class Nearest:
     `names` holds by output the nearest varying values upstream that are not graph outputs, in the order of the
     traversal; an output without any is left out. `incomplete` are outputs with a path upstream on which no value varies
     before an input, or that is longer than the largest depth. `depth` is how many nodes upstream the farthest of the
-    values is.
+    values is. `feeds` is on how many feeds, from the first one on, the values were looked at.
     """
 
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     incomplete: frozenset[str] = frozenset()
     depth: int = 1
+    feeds: int = 1
 
     @property
     def inner(self) -> list[str]:
@@ -81,18 +82,20 @@ def expose_inner_values(
     also: Sequence[str] = (),
     *,
     configuration: str = UNOPTIMIZED,
-    depth: int = _DEPTHS[0],
+    like: Nearest | None = None,
 ) -> InnerValues:
     """Run the model with the values upstream of `outputs` and those named in `also` as further outputs.
 
-    `depth` is how far upstream the search begins; it goes farther if it must. Raises EvaluationError.
+    The search begins as far upstream, and looks at as many feeds, as that of another model, `like`: only then are the same
+    values found in both. It goes farther if it must. Raises EvaluationError.
     """
+    depth, looked_at = (like.depth, like.feeds) if like else (_DEPTHS[0], len(feeds))
     upstream = _Upstream(runnable.model)
     for reach in (depth, *(further for further in _DEPTHS if further > depth)):
         names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
         evaluator = open_model(runnable, configuration, [*names, *also])
         runs = list(run_each(evaluator, feeds))
-        found = _found(upstream, outputs, runs, last=reach >= _DEPTHS[-1])
+        found = _found(upstream, outputs, runs[:looked_at], last=reach >= _DEPTHS[-1])
         if found is not None:
             break
     assert found is not None
@@ -113,7 +116,7 @@ def _found(
     nearest = {output: names for output, names in nearest.items() if names}
     incomplete = frozenset(output for output, names in found.items() if None in names or "" in names)
     depth = max((upstream.depth(output, names) for output, names in nearest.items()), default=1)
-    return Nearest(nearest, incomplete, depth)
+    return Nearest(nearest, incomplete, depth, len(runs))
 
 
 class _Upstream:

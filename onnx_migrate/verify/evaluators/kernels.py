@@ -28,7 +28,8 @@ def computed_by_body(model: onnx.ModelProto) -> frozenset[str]:
     if opset is None:
         return frozenset()
     versions, kernels = _versions(), _kernels()
-    used = {node.op_type for node in all_nodes(model) if is_onnx(node.domain)}
+    # A Constant needs no kernel: ONNX Runtime makes an initializer of it.
+    used = {node.op_type for node in all_nodes(model) if is_onnx(node.domain)} - {"Constant"}
     return frozenset(
         operator
         for operator in used & versions.keys()

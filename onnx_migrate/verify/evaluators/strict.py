@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
+from math import prod
 
 import numpy as np
 import onnx
@@ -28,9 +29,11 @@ from onnx_migrate.verify.evaluators.scopes import with_own_names
 
 __all__ = [
     "COARSE",
+    "COARSER",
     "LARGEST_HALF",
     "LOADERS",
     "NARROW",
+    "STORED_ONCE",
     "STRICT",
     "is_exact",
     "is_narrow",
@@ -47,12 +50,17 @@ STRICT = "onnxruntime:strict"
 COARSE = "onnxruntime:coarse"
 """As STRICT, but what rounding to float16 adds to a number is 8 times as large; what float16 holds exactly stays exact."""
 
-_COARSER = 8.0
+COARSER = 8.0
+"""What rounding adds in COARSE, by what it adds in STRICT."""
+
 LARGEST_HALF = 65504.0
 """The largest number of float16."""
 
 _CLIP_BY_INPUTS = 11
 """The opset from which on Clip reads its bounds as inputs."""
+
+STORED_ONCE = 256
+"""Elements above which a constant has one type in a result, whichever nodes read it. A smaller one may be stored in two."""
 
 NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
@@ -198,7 +206,7 @@ class _Wrapping:
         if not self._bounds:
             self._bounds = tuple(self._names.fresh(part) for part in ("low", "high", "times"))
             for constant, number in zip(
-                self._bounds, (-LARGEST_HALF, LARGEST_HALF, _COARSER - 1), strict=True
+                self._bounds, (-LARGEST_HALF, LARGEST_HALF, COARSER - 1), strict=True
             ):
                 tensor = onnx.helper.make_tensor("", TensorProto.FLOAT, [], [number])
                 self._nodes.append(onnx.helper.make_node("Constant", [], [constant], value=tensor))
@@ -241,19 +249,34 @@ def rounding(source: str, narrow: str, target: str, kind: int) -> list[onnx.Node
     ]
 
 
-def rounded_weights(original: Runnable, kind: int) -> Runnable:
+def rounded_weights(original: Runnable, kind: int, *, stored: bool = False) -> Runnable:
     """Return the original with its inputs and its weights rounded to `kind`, and all arithmetic in float32.
 
     Nodes read the rounded numbers where their operators take the type. So no result of that type is nearer to the original, but
-    by chance. A constant that overflows or becomes 0 stays, as in a result.
+    by chance. A constant that overflows or becomes 0 stays, as in a result. With `stored` alone the weights are rounded that a
+    result stores in the type whatever computes with them.
     """
     model = original.proto()
     names = Names(model)
-    frame = frames_of(model, TypeTable(model))[0]
+    frames = frames_of(model, TypeTable(model))
+    rounded = {frame: _round_constants(frame, kind, names, stored=stored) for frame in frames}
+    for frame in reversed(frames):  # a body is copied with those inside it
+        constants = [step.node for step in frame.steps if step.is_a("Constant")]
+        others = [step.node for step in frame.steps if not step.is_a("Constant")]
+        body = [*constants, *rounded[frame], *others]
+        del frame.body.node[:]
+        frame.body.node.extend(body)
+    return original.with_structure(model)
+
+
+def _round_constants(frame: Frame, kind: int, names: Names, *, stored: bool) -> list[onnx.NodeProto]:
+    """Let the nodes that read constants of a body, or inputs of the model, read them rounded; return what rounds them."""
     nodes: list[onnx.NodeProto] = []
     for value in frame.values.values():
-        is_input = value.maker is None and value.tensor is None
+        is_input = value.maker is None and value.tensor is None and not frame.key
         if value.dtype != TensorProto.FLOAT or not (is_input or _fits(value.tensor, kind)):
+            continue
+        if stored and (value.tensor is None or prod(value.tensor.dims) <= STORED_ONCE):
             continue
         readers = [(step, place) for step, place in value.readers if _takes(step, place, kind)]
         if readers:
@@ -261,11 +284,7 @@ def rounded_weights(original: Runnable, kind: int) -> Runnable:
             nodes += rounding(value.name, narrowed, rounded, kind)
         for step, place in readers:
             step.node.input[place] = rounded
-    constants = [step.node for step in frame.steps if step.is_a("Constant")]
-    body = [*constants, *nodes, *(step.node for step in frame.steps if not step.is_a("Constant"))]
-    del model.graph.node[:]
-    model.graph.node.extend(body)
-    return original.with_structure(model)
+    return nodes
 
 
 def _takes(step: Step, place: int, kind: int) -> bool:

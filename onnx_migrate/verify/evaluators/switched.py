@@ -6,6 +6,7 @@ To load a result takes longer than to run it, and a search for the nodes that mu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import onnx
 from onnx import TensorProto
@@ -15,18 +16,24 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.model.names import Names
 from onnx_migrate.verify.evaluators.interface import Runnable
-from onnx_migrate.verify.evaluators.strict import is_exact, rounding
+from onnx_migrate.verify.evaluators.strict import STORED_ONCE, is_exact, rounding
 
 __all__ = ["switched"]
 
 
 def switched(
-    original: Runnable, result: Runnable, kind: int, groups: Sequence[Sequence[tuple[BodyKey, str]]]
+    original: Runnable,
+    result: Runnable,
+    kind: int,
+    groups: Sequence[Sequence[tuple[BodyKey, str]]],
+    *,
+    weights: bool = False,
 ) -> tuple[Runnable, list[str]]:
     """Return the original with values rounded as they are in `result`, and for each group of nodes an input that prevents it.
 
-    The nodes of groups are named by their bodies and first outputs. What a node of a group reads and makes is not rounded while
-    the group's input, a boolean, is true.
+    The nodes of groups are named by their bodies and first outputs. What a node of a group computes is not rounded while the
+    group's input, a boolean, is true. Weights are rounded whatever these inputs are; with `weights` the inputs prevent the
+    rounding of the weights that nodes read instead.
     """
     model = original.proto()
     frames, names = frames_of(model, TypeTable(model)), Names(model)
@@ -42,7 +49,7 @@ def switched(
         step: by_place.get((frame.key, step.node.output[0])) for frame in frames for step in frame.steps
     }
     for frame in reversed(frames):  # a body is copied with those inside it
-        _Rounding(frame, kind, narrow, names, by_step).write()
+        _Rounding(frame, kind, narrow, names, by_step, weights).write()
     for switch in switches:
         model.graph.input.append(onnx.helper.make_tensor_value_info(switch, TensorProto.BOOL, []))
     return original.with_structure(model), switches
@@ -62,16 +69,26 @@ class _Rounding:
     """
 
     def __init__(
-        self, frame: Frame, kind: int, narrow: set[str], names: Names, switches: Mapping[Step, str | None]
+        self,
+        frame: Frame,
+        kind: int,
+        narrow: set[str],
+        names: Names,
+        switches: Mapping[Step, str | None],
+        weights: bool,
     ) -> None:
-        self._frame, self._kind, self._narrow = frame, kind, narrow
+        self._frame, self._kind, self._narrow, self._weights = frame, kind, narrow, weights
         self._names, self._switches = names, switches
         self._nodes: list[onnx.NodeProto] = []
         self._read: dict[Value, str] = {}
+        self._wide: dict[tuple[Value, str | None], bool] = {}
+        """Of values and of the groups of nodes that read them whether they may hold numbers that are not rounded."""
 
     def write(self) -> None:
         waiting: dict[str, list[Step]] = {}
         for step in self._frame.steps:
+            if not self._weights:
+                self._round_weights(step)
             is_sequence = any(value.container for value in step.made)
             switch = None if is_sequence else self._switches[step]
             for maker in _makers(step, self._frame):
@@ -86,6 +103,11 @@ class _Rounding:
             self._choose(switch, steps)
         del self._frame.body.node[:]
         self._frame.body.node.extend(self._nodes)
+
+    def _round_weights(self, step: Step) -> None:
+        for place, value in enumerate(step.inputs):
+            if value is not None and self._is_weight(value):
+                step.node.input[place] = self._rounded(value, self._read, self._nodes)
 
     def _choose(self, switch: str, steps: list[Step]) -> None:
         """Write nodes of one group, none of which reads what a node between them makes."""
@@ -110,27 +132,39 @@ class _Rounding:
         nodes: list[onnx.NodeProto] = []
         for step in steps:
             node = _copy(step.node)
-            computes = any(value.name in self._narrow for value in step.made)
-            for place, value in enumerate(step.inputs if computes else ()):
-                if value is not None and self._is_rounded(value, step):
-                    if value not in read:
-                        read[value] = self._names.fresh(f"{value.name}_read")
-                        nodes += self._round(value.name, read[value])
-                    node.input[place] = read[value]
+            is_narrow = not self._weights and any(value.name in self._narrow for value in step.made)
+            computes = is_narrow and not self._only_moves(step)
+            for place, value in enumerate(step.inputs):
+                if value is None:
+                    continue
+                if self._weights if self._is_weight(value) else computes and self._is_rounded(value, step):
+                    node.input[place] = self._rounded(value, read, nodes)
             nodes.append(node)
-            if is_exact(step) and not any(map(self._is_wide_constant, step.inputs)):
-                continue
-            for place, value in enumerate(step.outputs):
+            for place, value in enumerate(step.outputs if computes else ()):
                 if value is not None and value.dtype == TensorProto.FLOAT and value.name in self._narrow:
                     node.output[place] = self._names.fresh(f"{value.name}_wide")
                     nodes += self._round(node.output[place], value.name)
         return nodes
 
+    def _rounded(self, value: Value, read: dict[Value, str], nodes: list[onnx.NodeProto]) -> str:
+        """Return the name of a value, rounded; what rounds it is added to `nodes` if `read` does not have it."""
+        if value not in read:
+            read[value] = self._names.fresh(f"{value.name}_read")
+            nodes += self._round(value.name, read[value])
+        return read[value]
+
+    def _is_weight(self, value: Value) -> bool:
+        """Return whether a value is a constant that a result stores in the narrow type, whichever nodes read it."""
+        tensor = value.tensor
+        return tensor is not None and value.name in self._narrow and prod(tensor.dims) > STORED_ONCE
+
     def _round(self, source: str, target: str) -> list[onnx.NodeProto]:
         return rounding(source, self._names.fresh(f"{target}_narrow"), target, self._kind)
 
     def _is_wide_constant(self, value: Value | None) -> bool:
-        return value is not None and value.tensor is not None and value.name not in self._narrow
+        if value is None or value.tensor is None or value.dtype != TensorProto.FLOAT:
+            return False
+        return value.name not in self._narrow
 
     def _is_rounded(self, value: Value, step: Step) -> bool:
         """Return whether a node that computes in the narrow type rounds what it reads, not being rounded where it is made."""
@@ -138,12 +172,28 @@ class _Rounding:
             return False
         if value.tensor is not None:
             return value.name in self._narrow
-        maker = value.maker
-        return (
-            maker is None
-            or value.name not in self._narrow
-            or self._switches[maker] not in (None, self._switches[step])
-        )
+        return self._may_be_wide(value, self._switches[step])
+
+    def _may_be_wide(self, value: Value, switch: str | None) -> bool:
+        """Return whether a value may hold numbers that are not rounded where it is read by nodes of a group."""
+        if (value, switch) not in self._wide:
+            maker = value.maker
+            self._wide[value, switch] = (
+                maker is None
+                or value.name not in self._narrow
+                or (
+                    maker.frame is self._frame and self._only_moves(maker) and self._moves_wide(maker, switch)
+                )
+                or (not is_exact(maker) and self._switches[maker] not in (None, switch))
+            )
+        return self._wide[value, switch]
+
+    def _moves_wide(self, step: Step, switch: str | None) -> bool:
+        given = [value for value in step.read if value.dtype == TensorProto.FLOAT and value.tensor is None]
+        return any(self._may_be_wide(value, switch) for value in given)
+
+    def _only_moves(self, step: Step) -> bool:
+        return is_exact(step) and not any(map(self._is_wide_constant, step.inputs))
 
 
 def _makers(step: Step, frame: Frame) -> Iterator[Step]:

@@ -80,6 +80,8 @@ class Closeness:
     """The names of the feeds that were compared."""
     largest: tuple[RoundedOutput, ...] = ()
     """Of each output the largest error; `outputs` are those that are largest beside their limits."""
+    way: str = STRICT
+    """The configuration in which the result ran last: the one in which it is off, if it is."""
     domain: str = ""
     """Of which floats the inputs are, where the original computes few numbers on any; "" for all floats."""
 
@@ -118,16 +120,14 @@ def closeness(
     migrated: bool = False,
     strictly: bool = False,
     most: float | None = None,
-    named_from: float = 0.0,
 ) -> Closeness:
     """Run both on the same inputs, in whatever process this is, and compare.
 
     Inputs are drawn `draws` times, unless the user gave some. `migrated` says that the original has the type itself, so that no
     values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
     optimisation, unless `strictly`. `most` asks for a quick rejection: it runs only the feed and the configuration that failed
-    last, stops at the first output above `most` times its limit, and names no causes. Causes are named where an error is at least
-    `named_from` times its limit. Jumps are looked for where all outputs are within their limits, or an error is too large for
-    rounding.
+    last, stops at the first output above `most` times its limit, and names no causes. Jumps are looked for
+    where all outputs are within their limits, or an error is too large for rounding.
     """
     original, result = map(with_own_names, without_draws(original, result))
     try:
@@ -150,7 +150,7 @@ def closeness(
                 break
         may_jump = within or (measured.way == STRICT and max(rounded.values(), default=0.0) > CERTAIN)
         if halves and reference.decides and may_jump and most is None:
-            jumping = jump(reference, result, rounded)
+            jumping = jump(reference, result, rounded, measured.floor_shares)
             if jumping is not None:
                 return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
     except EvaluationError as error:
@@ -170,11 +170,12 @@ def closeness(
         on_others=measured.on_others,
         inputs=tuple(feed.name for feed in reference.feeds),
         largest=measured.largest,
+        way=measured.way,
         domain=reference.domain,
     )
     if found.agrees and not migrated:
-        found = replace(found, reason=_uncompared(reference, found))
-    if found.agrees or kind == TensorProto.FLOAT or most is not None or found.excess < named_from:
+        found = replace(found, reason=_uncompared(reference, found) or _by_chance(measured.by_chance))
+    if found.agrees or kind == TensorProto.FLOAT or most is not None:
         return found
     worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
     judged = {place: run for place, run in runs.items() if reference.feeds[place].name != WIDE} or runs
@@ -194,6 +195,16 @@ def _uncompared(reference: Reference, found: Closeness) -> str:
                 f"of output {name!r}, {1 - share:.0%} is NaN or infinite in the original on all inputs that were tried;"
                 " give inputs of yours with --input-data"
             )
+    return ""
+
+
+def _by_chance(outputs: Mapping[str, float]) -> str:
+    """Return why outputs were not compared that depend on a choice which rounding alone changes; "" for none."""
+    for name, share in outputs.items():
+        return (
+            f"rounding the weights and inputs of the original alone changes {share:.0%} of the elements of output {name!r}, which"
+            " depends on a choice; give inputs of yours with --input-data"
+        )
     return ""
 
 

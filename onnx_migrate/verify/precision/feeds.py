@@ -20,18 +20,30 @@ from onnx_migrate.verify.inputs.user_inputs import Feed
 __all__ = [
     "ALL_HIDDEN",
     "SMALL",
+    "SMOOTH",
     "ZEROS",
     "hide_rows",
     "keep_to_domain",
     "mask_feeds",
     "narrowed_to_domain",
+    "run_on_waves",
     "share_of_numbers",
+    "smooth",
 ]
 
 ZEROS = "zeros"
 """Inputs of silence or padding. On these, as on WIDE ones, a result fails by NaN and infinite numbers alone."""
 
 SMALL = "small"
+
+SMOOTH = "smooth"
+"""Inputs of waves between 0 and 1, as neighbouring pixels and samples are alike in what models are for."""
+
+_LEAST_WAVES = 64
+"""Numbers of an input below which waves are no other numbers than random ones."""
+
+_SHORTEST_WAVE = 8
+"""Neighbouring numbers of the shortest wave; the longest has all of an axis."""
 
 Inputs = Mapping[str, Any]
 Outputs = Mapping[str, Any]
@@ -112,6 +124,38 @@ def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
         [search.outputs[place] for place in kept],
     )
     return domains[0] if limited else ""
+
+
+def run_on_waves(search: FeedSearch, seed: int) -> None:
+    """Run one further feed of smooth floats, where inputs hold enough of them and the model takes it."""
+    inputs = smooth(search.feeds[0].inputs, seed)
+    if inputs is None:
+        return
+    try:
+        outputs = search.run(inputs)
+    except EvaluationError as error:
+        search.notes.append(f"the original does not run on {SMOOTH!r}, which is left out: {error}")
+        return
+    search.feeds.append(Feed(SMOOTH, inputs))
+    search.outputs.append(outputs)
+
+
+def smooth(inputs: Inputs, seed: int) -> Inputs | None:
+    """Return inputs whose floats are waves along the last two axes, with little noise; None where few numbers are floats."""
+    generator, changed = np.random.default_rng(seed), dict(inputs)
+    for name, value in inputs.items():
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.size < _LEAST_WAVES:
+            continue
+        if "mask" in name.lower():
+            continue
+        waves = np.asarray(generator.normal(0, 0.05, value.shape))
+        for axis, length in enumerate(value.shape[-2:], value.ndim - min(value.ndim, 2)):
+            most = max(length / _SHORTEST_WAVE, 2.0)
+            turns = most ** generator.uniform(0, 1, (*value.shape[:-2], *[1] * min(value.ndim, 2)))
+            places = np.arange(length).reshape([-1 if axis == other else 1 for other in range(value.ndim)])
+            waves = waves + 0.25 * np.sin(2 * np.pi * turns * places / length)
+        changed[name] = np.asarray(0.5 + waves, value.dtype)
+    return changed if any(changed[name] is not value for name, value in inputs.items()) else None
 
 
 def hide_rows(search: FeedSearch, graph: Frame, most: int | None = None) -> None:

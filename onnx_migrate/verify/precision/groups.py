@@ -1,35 +1,90 @@
-"""Which groups of an original's nodes can compute in the narrow type, tried in one session."""
+"""Which groups of an original's nodes can compute in the narrow type, tried in one session.
+
+Each group is narrow alone once, which gives its effect on the error. Then the groups are taken in the order of effect for each
+unit of what they gain, as many of them as keep the outputs within their limits together.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from onnx_migrate.facts.running_cost.estimate import estimate
 from onnx_migrate.model.graphs import BodyKey
+from onnx_migrate.process import mark
+from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.evaluators.scopes import with_own_names
 from onnx_migrate.verify.evaluators.switched import switched
+from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.model_traits import without_draws
+from onnx_migrate.verify.precision.feeds import SMALL, ZEROS
 from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, reference_of
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["NARROWED", "narrowed"]
+__all__ = ["BEYOND", "MOST_GROUPS", "NARROWED", "Group", "Narrowed", "narrowed"]
 
-_GROUP_TRIES = 16
-"""How often it is tried to let more groups compute in the narrow type."""
+Place = tuple[BodyKey, str]
+
+MOST_GROUPS = 32
+"""Groups that one session switches."""
+
+BEYOND = 0.8
+"""Error / limit of rounded weights alone above which the rounding of no group is tried beside it."""
+
+_FEWEST_GROUPS = 8
+"""Groups that even a slow model is divided into."""
+
+_PRODUCT_GAIN = 100.0
+"""Gain of a product, where that of another node is 1: products are why a narrow type is asked for."""
+
+_MOST_FEEDS = 6
+"""Feeds on which groups are measured: errors of one feed vary by a factor of two."""
+
+_WORK = 10.0
+"""Estimated seconds that the runs of one session may take: a slow model runs on fewer feeds, and is divided into fewer groups."""
+
+_SECONDS_BY_OPERATION, _SECONDS_BY_BYTE, _SECONDS_BY_NODE = 1e-10, 3e-9, 2e-5
+"""What a multiplication, a byte that a node writes and is rounded, and a node take at least on one core."""
+
+_CLOCK = 60.0
+"""Seconds after which a session tries no further group, whatever the estimate was; the result then depends on the machine."""
 
 
 @dataclass(frozen=True)
-class _Session:
-    """An original whose groups are switched, and which of them were off together on some input, by more than so many times."""
+class Group:
+    """Nodes, by their bodies and first outputs, that are narrow together, and how many of them are products."""
 
-    model: Evaluator
-    switches: list[str]
-    off: set[tuple[frozenset[int], float]] = field(default_factory=set)
+    places: tuple[Place, ...]
+    products: int = 0
+
+    @property
+    def gain(self) -> float:
+        """How much it gains if they are narrow."""
+        return len(self.places) + _PRODUCT_GAIN * self.products
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """The places of the groups that can be narrow together, and what was measured on the way.
+
+    `base` is error / limit of the outputs if no group is narrow, `every` if all are, `excess` if all of `narrow` are, and
+    `alone` if one group is, beside the products where these can be.
+    """
+
+    narrow: frozenset[int] = frozenset()
+    base: float = math.inf
+    alone: tuple[float, ...] = ()
+    every: float = math.inf
+    excess: float = math.inf
+    out_of_time: bool = False
+    work: float = 0.0
+    """The estimated seconds of all runs."""
 
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
@@ -42,64 +97,141 @@ def narrowed(
     kind: int,
     settings: Settings,
     draws: int,
-    groups: Sequence[Sequence[tuple[BodyKey, str]]],
+    groups: Sequence[Group],
     most: float,
-) -> list[frozenset[int]]:
-    """Return the groups that can compute in the narrow type of `result`, by their places, in sets of which each is larger.
+    weights: bool = False,
+) -> Narrowed | None:
+    """Return which groups can compute in the narrow type of `result`, with errors of up to `most` times what is allowed.
 
-    Halves of all groups are tried, and halves of these where one is off by more than `most` times what is allowed. Values are
-    rounded nearly as `result` does, on one feed: what is found has to be converted and compared. Returns nothing where the
-    original does not run so.
+    Values are rounded nearly as `result` does, on the feeds that were off last: the groups have to be converted and compared.
+    With `weights` that is which groups can read weights of the narrow type. Returns None where the original does not run so.
     """
     original, result = map(with_own_names, without_draws(original, result))
-    found: list[frozenset[int]] = []
     try:
         reference = reference_of(original, result, settings, draws)
-        session = _session_of(reference, original, result, kind, groups)
+        seconds = _seconds_of(reference)
+        parts = _joined(len(groups), _at_most(_WORK / seconds / 2, _FEWEST_GROUPS, MOST_GROUPS))
+        feeds = _telling(reference)[: _at_most(_WORK / seconds / 2 / len(parts), 1, _MOST_FEEDS)]
+        joined = [_union([groups[place] for place in part]) for part in parts]
+        places = [group.places for group in joined]
+        runnable, switches = switched(original, result, kind, places, weights=weights)
+        model = open_model(runnable, UNOPTIMIZED)
+        measured = Measured(reference, result, kind, settings, False, None)
+        selection = _Selection(measured, model, switches, joined, feeds, most)
+        found = selection.run()
     except EvaluationError:
-        return found
-
-    def agrees(narrow: frozenset[int]) -> bool:
-        if (narrow, most) in session.off:
-            return False
-        kept = {switch: np.array(place not in narrow) for place, switch in enumerate(session.switches)}
-        measured = Measured(reference, result, kind, settings, False, most)
-        within = measured.compare(lambda inputs: session.model.run({**inputs, **kept}))
-        if not within:
-            session.off.add((narrow, most))
-        return within
-
-    places, tries = range(len(groups)), 0
-    halves = deque([places[: len(places) // 2], places[len(places) // 2 :]])
-    while halves and tries < _GROUP_TRIES:
-        half = halves.popleft()
-        if not half:
-            continue
-        tries += 1
-        narrow = frozenset(half).union(*found[-1:])
-        try:
-            within = agrees(narrow)
-        except EvaluationError:
-            within = False
-        if within:
-            found.append(narrow)
-        elif len(half) > 1:
-            halves += [half[: len(half) // 2], half[len(half) // 2 :]]
-    return found
+        return None
+    return replace(
+        found,
+        narrow=frozenset(place for part in found.narrow for place in parts[part]),
+        work=selection.runs * seconds,
+        alone=tuple(effect for effect, part in zip(found.alone, parts, strict=False) for _ in part),
+    )
 
 
-def _session_of(
-    reference: Reference,
-    original: Runnable,
-    result: Runnable,
-    kind: int,
-    groups: Sequence[Sequence[tuple[BodyKey, str]]],
-) -> _Session:
-    """Return an original whose groups are switched, the last one if it is that. Raises EvaluationError."""
-    key = result.structure, kind, tuple(map(tuple, groups))
-    if key not in reference.tried:
-        reference.tried.clear()
-        runnable, switches = switched(original, result, kind, groups)
-        reference.tried[key] = _Session(open_model(runnable, UNOPTIMIZED), switches)
-    found: _Session = reference.tried[key]
-    return found
+def _joined(count: int, most: int) -> list[range]:
+    """Return the places of so many groups in at most `most` ranges."""
+    length = max(1, -(-count // most))
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def _union(groups: Sequence[Group]) -> Group:
+    return Group(
+        tuple(place for group in groups for place in group.places), sum(group.products for group in groups)
+    )
+
+
+def _seconds_of(reference: Reference) -> float:
+    """Return about how long one run takes, every value rounded."""
+    work = estimate(reference.runnable.model, shapes_of(reference.feeds[0].inputs)).tally.work
+    seconds = work.operations * _SECONDS_BY_OPERATION + work.written * _SECONDS_BY_BYTE
+    return max(seconds + work.runs * _SECONDS_BY_NODE, _SECONDS_BY_NODE)
+
+
+def _at_most(count: float, least: int, most: int) -> int:
+    return int(min(max(count, least), most))
+
+
+def _telling(reference: Reference) -> list[int]:
+    """Return the places of feeds, those first on which a result was off last, without those on which few errors count."""
+    first, *others = reference.order
+    return [first, *(place for place in others if reference.feeds[place].name not in (SMALL, WIDE, ZEROS))]
+
+
+class _Selection:
+    """Measures the groups of one session and chooses among them."""
+
+    def __init__(
+        self,
+        measured: Measured,
+        model: Evaluator,
+        switches: list[str],
+        groups: Sequence[Group],
+        feeds: Sequence[int],
+        most: float,
+    ) -> None:
+        self._measured, self._model, self._switches = measured, model, switches
+        self._groups, self._feeds, self._most = groups, feeds, most
+        self._known: dict[frozenset[int], float] = {}
+        self._end = time.monotonic() + _CLOCK
+        self._late = False
+
+    def run(self) -> Narrowed:
+        """Measure each group alone, and then choose; products are narrow together if they can be, and the others beside them."""
+        places = range(len(self._groups))
+        base = self._excess(())
+        if base > BEYOND:
+            return Narrowed(base=base, excess=base)
+        self._most = max(self._most, math.hypot(base, self._most / 2))
+        every = self._excess(places)
+        if every <= self._most:
+            return Narrowed(frozenset(places), base, every=every, excess=every)
+        narrow = [place for place in places if self._groups[place].products]
+        if self._excess(narrow) > self._most:
+            narrow = []
+        others = [place for place in places if place not in narrow]
+        alone = {place: self._excess([*narrow, place]) for place in others}
+        least = self._excess(narrow)
+        order = sorted(others, key=lambda place: (self._cost(alone[place], least, place), place))
+        order = [place for place in order if alone[place] <= self._most]
+        narrow = self._longest_prefix(narrow, order)
+        for place in order:
+            if place not in narrow and self._excess([*narrow, place]) <= self._most:
+                narrow = [*narrow, place]
+        effects = tuple(alone.get(place, least) for place in places)
+        return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow), self._late)
+
+    @property
+    def runs(self) -> int:
+        """How often the model ran."""
+        return len(self._known) * len(self._feeds)
+
+    def _cost(self, alone: float, least: float, place: int) -> float:
+        """Return the error that a group adds, squared as independent errors add up so, for each unit of its gain."""
+        return float(max(alone**2 - least**2, 0.0) / self._groups[place].gain)
+
+    def _longest_prefix(self, narrow: list[int], order: list[int]) -> list[int]:
+        """Return `narrow` and the longest beginning of `order` that is within the limit beside it, found by bisection."""
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._excess([*narrow, *order[:middle]]) <= self._most:
+                low = middle
+            else:
+                high = middle - 1
+        return [*narrow, *order[:low]]
+
+    def _excess(self, narrow: Iterable[int]) -> float:
+        """Return error / limit with these groups narrow, the largest of all feeds and outputs; infinite after the time is up."""
+        chosen = frozenset(narrow)
+        if chosen not in self._known:
+            if time.monotonic() > self._end:
+                self._late = True
+                return math.inf
+            mark(f"result: {len(chosen)} of {len(self._groups)} groups of nodes narrow")
+            kept = {switch: np.array(place not in chosen) for place, switch in enumerate(self._switches)}
+            self._known[chosen] = max(
+                self._measured.excess_on(feed, lambda inputs: self._model.run({**inputs, **kept}))
+                for feed in self._feeds
+            )
+        return self._known[chosen]

@@ -8,16 +8,19 @@ jumps is off by its jump, on 8 times as many inputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.facts.typed_graph import Step, Value
 from onnx_migrate.verify.evaluators import COARSE, STRICT, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators.strict import COARSER
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.precision.causes import inner_errors
-from onnx_migrate.verify.precision.errors import ROUNDING, fed, in_float
+from onnx_migrate.verify.precision.decisions import CHANCE, share_beyond
+from onnx_migrate.verify.precision.errors import ROUNDING, SHARE, fed, in_float, largest_of
 from onnx_migrate.verify.precision.reference import Reference, error_on
 
 __all__ = ["CERTAIN", "jump"]
@@ -33,9 +36,16 @@ CERTAIN = 2 * _SMALLEST
 
 
 def jump(
-    reference: Reference, result: Runnable, errors: Mapping[str, float]
+    reference: Reference,
+    result: Runnable,
+    errors: Mapping[str, float],
+    floor_shares: Callable[[int], Mapping[str, float]],
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return which output jumps, and all nodes of the main graph up to where it begins; None where none does."""
+    """Return which output jumps, and all nodes of the main graph up to where it begins; None where none does.
+
+    An output behind a choice jumps if more of its elements do than coarse rounding explains: `floor_shares` are, on the feed at a
+    place, the shares of the elements that rounded weights and inputs alone move.
+    """
     try:
         model = open_model(result, COARSE)
     except (EvaluationError, MemoryError):
@@ -47,7 +57,15 @@ def jump(
             continue
         for name, value in run.items():
             error = error_on(reference, place, name, run)
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and _is_jump(error, errors[name]):
+            if (
+                not isinstance(value, np.ndarray)
+                or value.dtype.kind != "f"
+                or not _is_jump(error, errors[name])
+            ):
+                continue
+            if name not in reference.decided or _jump_many(
+                reference, place, name, value, floor_shares(place)
+            ):
                 said = (
                     f"output {name!r} jumps, as a comparison, choice or rounding to integers before it may come out another way:"
                     f" it is off by {error:.2g} of its largest magnitude with what rounding adds 8 times as large, and by"
@@ -56,6 +74,17 @@ def jump(
                 reference.is_off_on(place, STRICT)
                 return said, tuple(_up_to(_first(reference, result, place, name)))
     return None
+
+
+def _jump_many(
+    reference: Reference, place: int, name: str, value: Any, floor_shares: Mapping[str, float]
+) -> bool:
+    """Return whether more elements of an output behind a choice jump than may, with what rounding adds 8 times as large."""
+    expected, floor = reference.outputs[place][name], floor_shares.get(name, 0.0)
+    if value.shape != expected.shape or floor > CHANCE:
+        return floor <= CHANCE
+    moved = share_beyond(expected, value, _SMALLEST * max(largest_of(expected), reference.scale(name)))
+    return moved > COARSER * max(SHARE, 2 * floor)
 
 
 def _is_jump(coarse: float, fine: float) -> bool:

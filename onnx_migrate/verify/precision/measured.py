@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,16 @@ from onnx_migrate.verify.evaluators import (
 )
 from onnx_migrate.verify.evaluators.strict import LARGEST_HALF, is_narrow, rounded_weights
 from onnx_migrate.verify.inputs.generate import WIDE
+from onnx_migrate.verify.precision.decisions import CHANCE, share_beyond
 from onnx_migrate.verify.precision.errors import (
     CEILING,
     FROM_DOUBLE,
     FROM_DOUBLE_CEILING,
     ROUNDING,
+    SHARE,
     fed,
     in_float,
+    largest_of,
 )
 from onnx_migrate.verify.precision.feeds import ALL_HIDDEN
 from onnx_migrate.verify.precision.reference import (
@@ -90,7 +94,9 @@ class Measured:
             for output in result.model.graph.output
             if output.type.tensor_type.elem_type == TensorProto.FLOAT16
         }
-        self._rounded: Evaluator | None = None
+        self._tolerance = None if migrated else settings.precision_tolerance
+        self._decided = frozenset() if migrated else reference.decided
+        self._rounded: list[Evaluator] = []
         self.errors: dict[str, float] = {}
         self.outputs: dict[str, RoundedOutput] = {}
         """Of each output the error that is largest beside its limit on the same inputs."""
@@ -98,6 +104,8 @@ class Measured:
         """Of each output the largest error."""
         self.beyond: dict[str, None] = {}
         """Outputs at which the original itself overflows."""
+        self.by_chance: dict[str, float] = {}
+        """Outputs that depend on a choice which rounded weights and inputs alone change, with the share of their elements."""
         self.way = STRICT
         """The configuration in which the result ran last."""
         self.runs: dict[int, dict[str, Any]] = {}
@@ -107,13 +115,15 @@ class Measured:
 
     @property
     def compared(self) -> tuple[RoundedOutput, ...]:
-        """The outputs but those at which the original overflows."""
-        return tuple(output for name, output in self.outputs.items() if name not in self.beyond)
+        """The outputs but those at which the original overflows, or that are left to chance."""
+        left = {*self.beyond, *self.by_chance}
+        return tuple(output for name, output in self.outputs.items() if name not in left)
 
     @property
     def largest(self) -> tuple[RoundedOutput, ...]:
-        """The largest errors, each with its limit, of the outputs but those at which the original overflows."""
-        return tuple(output for name, output in self._largest.items() if name not in self.beyond)
+        """The largest errors, each with its limit, of the same outputs."""
+        left = {*self.beyond, *self.by_chance}
+        return tuple(output for name, output in self._largest.items() if name not in left)
 
     def run(self, way: str) -> bool:
         """Load the result in a configuration, and compare. Raises EvaluationError where it does not load or run."""
@@ -134,19 +144,40 @@ class Measured:
             if any(error > self._enough * self._rounding for error in errors.values()) or (
                 self._migrated and _overflows(reference.outputs[place])
             ):
-                self._find_floor(place)
+                self.find_floor(place)
                 floors = reference.floors[place]
             for name, error in errors.items():
                 if floors.get(name) == math.inf and _is_beyond(reference.outputs[place][name], run[name]):
                     self.beyond[name] = None
                     continue
                 wide = reference.feeds[place].name == WIDE and math.isfinite(error)
-                self._add(name, error, floors.get(name), wide=wide)
+                self.errors[name] = max(0.0 if wide else error, self.errors.get(name, 0.0))
+                output = self._output(place, name, error, floors.get(name), run)
+                if output is not None:
+                    self._add(output, wide=wide)
             if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
                 self.on_others = way == STRICT and place != reference.order[0]
                 reference.is_off_on(place, way)
                 return False
         return True
+
+    def excess_on(self, place: int, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> float:
+        """Return error / limit of the worst output on the feed at a place, as a strict run; the limit there is measured first.
+
+        On a wide feed only NaN and infinite numbers count. Raises EvaluationError where it does not run.
+        """
+        reference = self._reference
+        self.find_floor(place)
+        floors = reference.floors[place]
+        run = in_float(run_on(reference.feeds[place].inputs))
+        worst = 0.0
+        for name, error in self._errors(place, run, STRICT).items():
+            floor = floors.get(name, 0.0)
+            if floor == math.inf or (reference.feeds[place].name == WIDE and math.isfinite(error)):
+                continue
+            output = self._output(place, name, error, floor, run)
+            worst = max(worst, output.excess if output is not None else 0.0)
+        return worst
 
     def _errors(self, place: int, run: Mapping[str, Any], way: str) -> dict[str, float]:
         """Return the errors of outputs; those of a narrow original as the runtime runs both, if they are smaller."""
@@ -193,22 +224,55 @@ class Measured:
             if any(output.excess > _NEAR for output in self.outputs.values()):
                 yield from self._reference.draw_again()
 
-    def _add(self, name: str, error: float, floor: float | None, *, wide: bool) -> None:
+    def _add(self, output: RoundedOutput, *, wide: bool) -> None:
         """Take an error on one feed into account; on a `wide` one only for the report, and only within its limit."""
-        limit = min(max(self._rounding, _FLOORS * (floor or 0.0)), self._ceiling)
-        limit = CEILING[self._kind] if wide and error > limit else limit
-        counts = _holds_no_floats(self._reference.outputs[0][name])
-        output = RoundedOutput(name, error, limit, floor, TYPES[self._kind], counts)
+        name = output.name
+        if wide and not output.agrees:
+            output = replace(output, limit=CEILING[self._kind])
         larger = name not in self._largest or output.error > self._largest[name].error
         if larger and (output.agrees or not wide):
             self._largest[name] = output
-        if wide:
-            return
-        self.errors[name] = max(error, self.errors.get(name, 0.0))
-        if name not in self.outputs or output.excess > self.outputs[name].excess:
+        if not wide and (name not in self.outputs or output.excess > self.outputs[name].excess):
             self.outputs[name] = output
 
-    def _find_floor(self, place: int) -> None:
+    def _output(
+        self, place: int, name: str, error: float, floor: float | None, run: Mapping[str, Any]
+    ) -> RoundedOutput | None:
+        """Return how far an output is off; None of one behind a choice that is left to chance, which `by_chance` then has.
+
+        Of an output behind a choice the elements that another choice changes count, where one is off by more than the limit.
+        """
+        expected = self._reference.outputs[place][name]
+        limit = self._limit(floor or 0.0)
+        counts = _holds_no_floats(expected)
+        if limit < error < math.inf and name in self._decided and not counts:
+            floor = self._reference.floor_shares.get(place, {}).get(name, 0.0)
+            error = share_beyond(expected, run[name], self._moved(place, name))
+            counts = True
+        if counts and not self._migrated:
+            limit = max(self._tolerance or SHARE, _FLOORS * (floor or 0.0))
+            if (floor or 0.0) > CHANCE and error < math.inf:
+                self.by_chance[name] = max(floor or 0.0, self.by_chance.get(name, 0.0))
+                return None
+        return RoundedOutput(name, error, limit, floor, TYPES[self._kind], counts)
+
+    def _moved(self, place: int, name: str) -> float:
+        """Return by how much an element must be off that another choice has changed, on the feed at a place."""
+        reference = self._reference
+        return self._rounding * max(largest_of(reference.outputs[place][name]), reference.scale(name))
+
+    def _limit(self, floor: float) -> float:
+        """Return how far an output may be off that is off by `floor` if weights and inputs alone are rounded."""
+        if self._tolerance is not None:
+            return self._tolerance
+        return min(max(self._rounding, _FLOORS * floor), self._ceiling)
+
+    def floor_shares(self, place: int) -> Mapping[str, float]:
+        """Return, of outputs behind a choice, the shares of elements that rounding alone moves on the feed at a place."""
+        self.find_floor(place)
+        return self._reference.floor_shares.get(place, {})
+
+    def find_floor(self, place: int) -> None:
         """Find out how far off outputs are on the feed at a place by rounding alone."""
         reference = self._reference
         if place in reference.floors:
@@ -220,18 +284,34 @@ class Measured:
         if reference.own_floors is None:
             narrow = is_narrow(reference.runnable.model)
             reference.own_floors = floors_of_narrow(reference, self._settings) if narrow else {}
+        floors, shares = dict(reference.own_floors), dict[str, float]()
+        for run in self._rounded_runs(place):
+            for name in reference.outputs[place]:
+                error = self._error(place, name, run)
+                if error == math.inf:
+                    continue
+                floors[name] = max(error, floors.get(name, 0.0))
+                if name in self._decided and not _holds_no_floats(run[name]):
+                    moved = share_beyond(reference.outputs[place][name], run[name], self._moved(place, name))
+                    shares[name] = max(moved, shares.get(name, 0.0))
+        reference.floors[place], reference.floor_shares[place] = floors, shares
+
+    def _rounded_runs(self, place: int) -> Iterator[Mapping[str, Any]]:
+        """Yield what the original computes with large weights rounded, and with all weights and inputs, on the feed at a place.
+
+        One rounding may cancel the other by chance.
+        """
+        reference = self._reference
         try:
-            if self._rounded is None:
-                rounded = rounded_weights(reference.runnable, self._kind)
-                self._rounded = open_model(rounded, UNOPTIMIZED)
-            run = in_float(self._rounded.run(reference.feeds[place].inputs))
+            if not self._rounded:
+                self._rounded = [
+                    open_model(rounded_weights(reference.runnable, self._kind, stored=stored), UNOPTIMIZED)
+                    for stored in (True, False)
+                ]
+            for model in self._rounded:
+                yield in_float(model.run(reference.feeds[place].inputs))
         except EvaluationError:
-            run = {}
-        errors = {name: self._error(place, name, run) for name in run}
-        own = reference.own_floors
-        reference.floors[place] = own | {
-            name: max(off, own.get(name, 0.0)) for name, off in errors.items() if np.isfinite(off)
-        }
+            return
 
 
 def _holds_no_floats(value: Any) -> bool:

@@ -11,10 +11,9 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.facts.typed_graph import Frame, Step, frames_of
+from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import producers
-from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.strict import NARROW
@@ -22,15 +21,15 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.precision.decisions import decided_outputs, decides
 from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
-from onnx_migrate.verify.precision.feeds import SMALL, ZEROS, hide_rows, keep_to_domain
+from onnx_migrate.verify.precision.feeds import SMALL, SMOOTH, ZEROS, hide_rows, keep_to_domain, run_on_waves
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
     "FEWEST",
     "Reference",
     "bytes_of",
-    "decides",
     "error_on",
     "floors_of_narrow",
     "outputs_in",
@@ -44,14 +43,6 @@ _DISTRIBUTIONS = ("normal", "uniform", SMALL, ZEROS)
 _FEW = 100
 """Elements below which an output's largest value is that of all inputs tried, as one draw of few numbers says little of it."""
 
-_DECIDING = frozenset(
-    {
-        "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "GridSample", "Hardmax", "Less", "LessOrEqual",
-        "Mod", "NonMaxSuppression", "NonZero", "Round", "Sign", "TopK", "Unique",
-    }
-)  # fmt: skip
-"""Operators that give another number, not one nearby, where what they read passes a tie; and Casts to integers."""
-
 _BATCHES = (1, 2, 3)
 """One sample first: rounding is that of each, and a run of two takes twice as long."""
 
@@ -60,6 +51,9 @@ _LARGE = 1 << 20
 
 _MORE_DRAWS = 4
 """How many times as many draws are made for a light model with few inputs: each says little, and takes a millisecond."""
+
+_WAVES = 4
+"""How many feeds of waves there are after further draws."""
 
 _FEW_NUMBERS, _LIGHT, _HEAVY = 1 << 12, 1 << 22, 1 << 26
 """Numbers of all inputs and of all weights up to which more draws are made; and weights from which on fewer inputs are run."""
@@ -80,6 +74,8 @@ class Reference:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     floors: dict[int, dict[str, float]] = field(default_factory=dict)
     """By places of feeds, where they are known, how far off outputs are by rounding alone."""
+    floor_shares: dict[int, dict[str, float]] = field(default_factory=dict)
+    """By places of feeds, of outputs that are `decided`, the share of elements that rounding alone moves beyond its limit."""
     own_floors: dict[str, float] | None = None
     """The floors of a narrow original, once they are known."""
     others: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
@@ -113,6 +109,8 @@ class Reference:
             return ()
         for draw in range(1, self.draws):
             search.draw_again(draw)
+        for draw in range(1, _WAVES) if any(feed.name == SMOOTH for feed in self.feeds) else ():
+            run_on_waves(search, draw)
         if self.domain:
             keep_to_domain(search, len(self.outputs), self.domain)
         more = range(len(self.outputs), len(search.outputs))
@@ -148,18 +146,10 @@ class Reference:
         """Whether the original decides by numbers."""
         return decides(self.graph)
 
-
-def decides(frame: Frame) -> bool:
-    """Return whether a body, or one inside it, has a node that decides by computed floats."""
-    return any(_is_deciding(step) or any(decides(inner) for _, inner in step.inner) for step in frame.steps)
-
-
-def _is_deciding(step: Step) -> bool:
-    floats = any(value.dtype in FLOATS and value.tensor is None for value in step.read)
-    to_integers = step.is_a("Cast") and all(
-        value is not None and value.dtype not in (*FLOATS, TensorProto.DOUBLE) for value in step.outputs
-    )
-    return floats and (step.is_a(*_DECIDING) or to_integers)
+    @cached_property
+    def decided(self) -> frozenset[str]:
+        """The outputs that depend on a choice among numbers."""
+        return decided_outputs(self.graph)
 
 
 _references: dict[tuple[bytes, str, int], Reference] = {}
@@ -191,6 +181,8 @@ def reference_of(
             if bytes_of(search.recorded) > _WITH_OTHERS:
                 search.replace_model(open_model(original, STRICT), search.outputs, ())
             search.run_also(others if weights > _HEAVY else [*others, WIDE])
+            if weights <= _HEAVY:
+                run_on_waves(search, settings.seed)
             reference.domain = keep_to_domain(search)
             hide_rows(search, reference.graph, 1 if weights > _HEAVY else None)
         else:

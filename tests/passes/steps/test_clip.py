@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from tests.harness import FLOATS, INTEGERS, dtype_of, run
+from tests.harness import FLOATS, INTEGERS, dtype_of, loads, run
 from tests.steps import check, check_down, element_wise, lift, lower, refuses, special_values
 
 NUMBERS = [*FLOATS, *INTEGERS]
@@ -40,6 +41,16 @@ def test_bounds_at_run_time(dtype: str, bounds: str, low: int, high: int) -> Non
     }
     source = element_wise(13, f"Clip (x, {bounds})", feeds)
     check_down(source, 12, 11, 10, 8, feeds=feeds, variants=("plain", "unranked", "if"))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_a_lower_bound_above_the_upper_one(dtype: str) -> None:
+    """ONNX Runtime refuses such bounds in attributes; from opset 12 on, all is the upper one."""
+    kind, feeds = helper.np_dtype_to_tensor_dtype(dtype_of(dtype)), {"x": special_values(dtype_of(dtype))}
+    source = f"""13 ({dtype}[N] x) => ({dtype}[N] y) <int64 five = {{5}}, int64 two = {{2}}> {{
+        low = Cast <to = {kind}> (five) high = Cast <to = {kind}> (two) y = Clip (x, low, high) }}"""
+    check_down(source, 11, 10, 8, feeds=feeds, variants=("plain", "if"))
+    assert loads(lower(source, 10)[0])
 
 
 def test_a_bound_that_float32_does_not_hold() -> None:

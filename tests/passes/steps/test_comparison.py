@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnx_migrate.errors import CannotMigrate
-from tests.harness import FLOATS, INTEGERS, NUMPY_TYPES, dtype_of
+from tests.harness import FLOATS, INTEGERS, NUMPY_TYPES, dtype_of, loads
 from tests.steps import check_down, element_wise, lower, operators, special_values
 
 COMPARED = {
@@ -91,6 +91,11 @@ def test_is_nan_and_is_inf_from_20(dtype: str, operator: str) -> None:
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_sign(dtype: str) -> None:
     check_down(f"9 ({dtype}[3,7] x) => ({dtype}[3,7] y) {{ y = Sign (x) }}", 8, 7)
+
+
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_sign_loads(dtype: str) -> None:
+    assert loads(lower(f"9 ({dtype}[3,7] x) => ({dtype}[3,7] y) {{ y = Sign (x) }}", 8)[0])
 
 
 @pytest.mark.parametrize("name", NUMPY_TYPES)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import dtype_of, model, random_feeds, run
+from tests.harness import dtype_of, loads, model, random_feeds, run
 from tests.steps import check, check_down, check_written_out, lift, lower, operators
 
 TEN = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
@@ -62,6 +62,19 @@ def test_other_types(name: str, dtype: str, axes: list[int], attributes: str) ->
     rtol = 1e-6 if attributes and name == "LogSum" else 0.0
     source = text(name, axes, attributes, dtype, opset)
     check_down(source, below, 12, feeds=feeds, variants=("plain", "if"), rtol=rtol)
+
+
+@pytest.mark.parametrize("name", ["Max", "Min"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("axes", [None, [1], [-1, 0]], ids=str)
+def test_extremes_of_integers(name: str, dtype: str, axes: list[int] | None) -> None:
+    """Below opset 12, integers of 8 bits are computed in int32, of which ONNX Runtime has a kernel."""
+    limits = np.iinfo(dtype_of(dtype))
+    pool = np.array([limits.min, limits.max, 0, 1, 100], dtype_of(dtype))
+    feeds = {"x": np.random.default_rng(0).choice(pool, (2, 3, 4))}
+    source = text(name, axes, "keepdims = 0", dtype)
+    check_down(source, 11, 9, 7, feeds=feeds, variants=("plain", "if"))
+    assert all(loads(lower(source, opset)[0]) for opset in (11, 9))
 
 
 @NAMES

@@ -18,6 +18,7 @@ from onnx_migrate.standard.targets.rows import (
     PREDICATES,
     Bundle,
     FaultRow,
+    KernelRow,
     Knowledge,
     OperatorSupport,
     ReleaseRow,
@@ -77,8 +78,8 @@ def test_the_example_of_the_page_has_every_key(tmp_path: Path) -> None:
 
 
 def test_the_page_has_every_key_that_a_file_can_have() -> None:
-    rows = (Table, ReleaseRow, OperatorSupport, FaultRow, Bundle)
-    arrays = {"release", "operator", "fault", "bundle"}
+    rows = (Table, ReleaseRow, OperatorSupport, FaultRow, KernelRow, Bundle)
+    arrays = {"release", "operator", "fault", "kernel", "bundle"}
     keys = {name for row in rows for name in keys_of(row)} - arrays - {"file", "digest"}
     files = example() + example(1) + example(3)
 

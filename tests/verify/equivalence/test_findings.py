@@ -174,3 +174,43 @@ def test_steps_are_rare_where_the_other_elements_differ_by_rounding(elsewhere, k
     moved["y"].flat[:2] += np.float32(0.005) * np.abs(moved["y"]).max()
     findings.compare(LEVELS[1], 0, moved)
     assert findings.verdict("").kind is kind
+
+
+@pytest.mark.parametrize(("after", "kind"), [("same", Kind.VERIFIED), ("a", Kind.DIFFERS)])
+def test_an_inner_value_that_is_paired_twice_is_compared_with_each(after, kind):
+    """Upstream of another output, the same value may be paired with one of another type and name."""
+    findings = Findings(original_run(CONSTANT), Tolerance(), {})
+    computed = values(findings)
+    other = {**computed, "b": computed["a"].astype(np.int32), "same": computed["a"].copy()}
+    if after == "a":
+        other["a"] = computed["a"] + 1
+    findings.compare(LEVELS[0], 0, other, [("a", "b"), ("a", "a")])
+    verdict = findings.verdict("")
+    assert verdict.kind is (kind if after == "a" else Kind.UNVERIFIED)
+    assert ("float32 became int32" in verdict.reason) is (after == "same")
+
+
+@pytest.mark.parametrize(("wide", "kind"), [(0.0, Kind.VERIFIED), (1e-9, Kind.UNVERIFIED)])
+def test_an_inner_value_may_be_of_a_wider_type_that_holds_the_same_numbers(wide, kind):
+    findings = Findings(original_run(CONSTANT), Tolerance(), {})
+    computed = values(findings)
+    computed["w"] = computed["a"].astype(np.float64) + wide
+    findings.compare(LEVELS[0], 0, computed, [("a", "w")])
+    assert findings.verdict("").kind is kind
+
+
+@pytest.mark.parametrize(
+    ("coarsest", "identical", "kind"),
+    [
+        (2.0**-10, True, Kind.VERIFIED),
+        (2.0**-23, True, Kind.DIFFERS),
+        (2.0**-10, False, Kind.DIFFERS),
+    ],
+)
+def test_optimisation_may_round_halves_otherwise_where_the_bits_are_the_same_without(
+    coarsest, identical, kind
+):
+    findings = Findings(original_run(RELU), Tolerance(), {}, coarsest=coarsest)
+    findings.compare(LEVELS[0], 0, values(findings, lambda y: y if identical else y * np.float32(1 + 1e-7)))
+    findings.compare(LEVELS[1], 0, values(findings, lambda y: y * np.float32(1.001)))
+    assert findings.verdict("").kind is kind

@@ -86,6 +86,20 @@ def test_casts_that_are_joined_in_another_way_are_rounding():
     check(before, wrong, Kind.DIFFERS, exact=wrong)
 
 
+@pytest.mark.parametrize(("factor", "found"), [(1.0, False), (1.002, True)])
+def test_what_is_cast_from_float16_may_not_have_been_rounded_to_it(factor, found):
+    """ONNX Runtime computes the second Sqrt in float32, and casts its result neither to float16 nor back."""
+    values = np.linspace(0.1, 3, 64).astype(np.float16)
+    model = "(float16[64] x) => (float[64] y) {{ {} y = Cast<to=1>(h) }}"
+    rounded = net(model.format("c = Cast<to=1>(x) s = Sqrt(c) h = Cast<to=10>(s)"))
+    other = "a = Sqrt(x) h = Mul(a, k)" if found else "g = Sqrt(x)"
+    plain = net(model.format(other).replace("(h)", "(h)" if found else "(g)"))
+    if found:
+        plain.graph.initializer.append(numpy_helper.from_array(np.float16(factor), "k"))
+    problem = first_difference(runnable(rounded), runnable(plain), [{"x": values}], claimed=True).problem
+    assert bool(problem) is found
+
+
 NORM = """(float[1,4,8,8] x) => (float[1,4,8,8] y) { a = Conv(x, w) n = BatchNormalization<epsilon=0.00001>(a, g, b, m, v)
     e = Exp(n) t = Mul(e, e) y = Tanh(t) }"""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 
 from onnx_migrate.verify import Runnable
-from onnx_migrate.verify.evaluators import STRICT, open_model
-from onnx_migrate.verify.evaluators.strict import strict
+from onnx_migrate.verify.evaluators import STRICT, UNOPTIMIZED, open_model
+from onnx_migrate.verify.evaluators.strict import rounded_weights, strict
 from tests.harness import model
 from tests.steps import operators
 
@@ -77,3 +78,18 @@ def test_small_constants_are_stored_in_float32() -> None:
     given = open_model(runnable, STRICT).run({"x": X})
     np.testing.assert_array_equal(given["y"], half_product(X, X))
     assert operators(strict(runnable).model).count("Cast") == 2  # of the input and the output
+
+
+def test_weights_are_rounded_where_a_branch_inside_a_branch_reads_them() -> None:
+    """The constant is that of the outer branch, and the node that reads it is in the inner one."""
+    numbers = np.linspace(1, 2, 300, dtype=np.float32)
+    text = f"""17 (float[300] x, bool c) => (float[300] y) {{
+        y = If (c) <then_branch = t () => (float[300] p) <float[300] w = {{{", ".join(map(repr, numbers.tolist()))}}}> {{
+            p = If (c) <then_branch = tt () => (float[300] r) {{ r = Mul (x, w) }},
+                        else_branch = te () => (float[300] s) {{ s = Abs (x) }}> }},
+                    else_branch = e () => (float[300] q) {{ q = Neg (x) }}> }}"""
+    original = Runnable(structure=model(text).SerializeToString())
+    for stored in (True, False):
+        rounded = rounded_weights(original, TensorProto.FLOAT16, stored=stored)
+        given = open_model(rounded, UNOPTIMIZED).run({"x": np.ones(300, np.float32), "c": np.array(True)})
+        assert given["y"].tolist() == numbers.astype(np.float16).tolist()

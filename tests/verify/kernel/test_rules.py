@@ -225,6 +225,14 @@ def test_a_node_may_round_a_hundredth_of_float16_to_the_neighbour(changed, agree
     assert "1 of 1001 elements differ" in beyond_one_node(half, off(half, 0.01, 0), 8)
 
 
+def test_one_node_may_compute_zeros_of_either_sign():
+    zeros, half = np.zeros(100, np.float16), np.zeros(100, np.float16)
+    half[2:] = 1
+    assert beyond_one_node(zeros, -zeros, 8) == ""
+    assert beyond_one_node(half, -half, 8)
+    assert beyond_one_node(half, half + (half == 0) * np.float16(1e-3), 8)
+
+
 def test_one_node_computes_the_same_integers_shapes_and_infinities():
     steps = np.arange(9, dtype=np.int8)
     assert "1 of 9" in beyond_one_node(steps, np.array([*range(8), 9], np.int8), 8)

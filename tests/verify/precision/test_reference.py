@@ -82,19 +82,3 @@ def test_inputs_of_a_model_that_decides_are_drawn_again_at_once() -> None:
     text = "17 (float[4,4] x) => (int64[4,1] y) { y = ArgMax (x) }"
     original = Runnable(structure=model(text).SerializeToString())
     assert len(reference_of(original, original, Settings(isolated=False), 3).outputs) == 13
-
-
-@pytest.mark.parametrize(("named_from", "named"), [(0.0, True), (1e9, False)])
-def test_causes_are_named_from_where_they_are_asked_for(named_from: float, named: bool) -> None:
-    original = Runnable(structure=model(TEXT).SerializeToString())
-    other = model(TEXT.replace("{0.001}", "{0.0012}"))
-    found = closeness(
-        original,
-        Runnable(structure=other.SerializeToString()),
-        TensorProto.FLOAT16,
-        Settings(isolated=False),
-        strictly=True,
-        named_from=named_from,
-    )
-    assert not found.agrees
-    assert bool(found.causes) == named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto, TensorProto
 
 from onnx_migrate.verify.inputs.corners.flow import Flow
-from onnx_migrate.verify.inputs.corners.paths import MOVING
+from onnx_migrate.verify.inputs.corners.paths import MOVING, operators
 
 __all__ = [
     "bounds_infinities",
@@ -18,75 +18,23 @@ __all__ = [
     "runs_long_on_large_numbers",
 ]
 
-_MOVING = MOVING | {
-    "Concat",
-    "Shape",
-    "Size",
-    "Constant",
-    "ConstantOfShape",
-    "Where",
-    "If",
-    "SequenceConstruct",
-    "SequenceInsert",
-    "ConcatFromSequence",
-    "SequenceEmpty",
-    "SequenceLength",
-    "OptionalHasElement",
-    "Range",
-}
-_ELEMENTWISE = frozenset(
-    [
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Neg",
-        "Abs",
-        "Sqrt",
-        "Exp",
-        "Log",
-        "Reciprocal",
-        "Floor",
-        "Ceil",
-        "Round",
-        "IsNaN",
-        "IsInf",
-        "Equal",
-        "Greater",
-        "GreaterOrEqual",
-        "Less",
-        "LessOrEqual",
-        "Not",
-        "And",
-        "Or",
-        "Xor",
-        "Sigmoid",
-        "Tanh",
-        "Sin",
-        "Cos",
-        "Erf",
-        "Sum",
-        "Softplus",
-        "Softsign",
-        "Imputer",
-    ]
+_MOVING = MOVING | operators(
+    """
+    Concat Shape Size Constant ConstantOfShape Where If SequenceConstruct SequenceInsert ConcatFromSequence SequenceEmpty
+    SequenceLength OptionalHasElement Range
+    """
 )
-_SUMMING = frozenset(
-    [
-        "MatMul",
-        "Gemm",
-        "Conv",
-        "ReduceSum",
-        "ReduceMean",
-        "Softmax",
-        "LogSoftmax",
-        "BatchNormalization",
-        "LayerNormalization",
-        "Einsum",
-        "CumSum",
-        "GlobalAveragePool",
-        "AveragePool",
-    ]
+_ELEMENTWISE = operators(
+    """
+    Add Sub Mul Div Neg Abs Sqrt Exp Log Reciprocal Floor Ceil Round IsNaN IsInf Equal Greater GreaterOrEqual Less
+    LessOrEqual Not And Or Xor Sigmoid Tanh Sin Cos Erf Sum Softplus Softsign Imputer
+    """
+)
+_SUMMING = operators(
+    """
+    MatMul Gemm Conv ReduceSum ReduceMean Softmax LogSoftmax BatchNormalization LayerNormalization Einsum CumSum
+    GlobalAveragePool AveragePool
+    """
 )
 """Operators that make NaN of every sum with a NaN in it. With infinities it matters in which order they add."""
 
@@ -99,36 +47,11 @@ _BODIES = _OVER_ELEMENTS | {"Loop"}
 _BOUNDING = frozenset({"Clip", "Max", "Min", "Relu", "IsInf"})
 """Operators that make the bound of an infinity, or keep it."""
 
-_OF_INTEGERS = frozenset(
-    [
-        "Add",
-        "Sub",
-        "Mul",
-        "Neg",
-        "Abs",
-        "Equal",
-        "Greater",
-        "GreaterOrEqual",
-        "Less",
-        "LessOrEqual",
-        "Not",
-        "And",
-        "Or",
-        "Xor",
-        "Max",
-        "Min",
-        "Sign",
-        "Clip",
-        "Div",
-        "Mod",
-        "BitwiseAnd",
-        "BitwiseOr",
-        "BitwiseXor",
-        "BitwiseNot",
-        "Sum",
-        "Relu",
-        "Imputer",
-    ]
+_OF_INTEGERS = operators(
+    """
+    Add Sub Mul Neg Abs Equal Greater GreaterOrEqual Less LessOrEqual Not And Or Xor Max Min Sign Clip Div Mod BitwiseAnd
+    BitwiseOr BitwiseXor BitwiseNot Sum Relu Imputer
+    """
 )
 _SHAPED = frozenset(
     {"Reshape", "Expand", "Tile", "Slice", "Gather", "Split", "Pad", "Squeeze", "Unsqueeze", "Div", "Mod"}
@@ -138,33 +61,19 @@ _SHAPED = frozenset(
 _COSTLY = frozenset({"RoiAlign", "MaxRoiPool", "CropAndResize", "Range", "MelWeightMatrix"})
 """Operators of which large numbers take much time or memory, or mean nothing."""
 
-_TO_INTEGERS = frozenset(
-    {
-        "GridSample",
-        "DeformConv",
-        "RoiAlign",
-        "MaxRoiPool",
-        "CropAndResize",
-        "AffineGrid",
-        "QuantizeLinear",
-        "DynamicQuantizeLinear",
-    }
+_TO_INTEGERS = operators(
+    """
+    GridSample DeformConv RoiAlign MaxRoiPool CropAndResize AffineGrid QuantizeLinear DynamicQuantizeLinear
+    """
 )
 """Operators that make positions or steps of floats; ONNX Runtime's kernels do not bring all large ones to the type's ends."""
 
 _RESIZING = frozenset({"Resize", "Upsample"})
-_SIZED = _RESIZING | {
-    "Expand",
-    "Tile",
-    "Pad",
-    "Reshape",
-    "OneHot",
-    "Slice",
-    "Split",
-    "TopK",
-    "CenterCropPad",
-    "AffineGrid",
-}
+_SIZED = _RESIZING | operators(
+    """
+    Expand Tile Pad Reshape OneHot Slice Split TopK CenterCropPad AffineGrid
+    """
+)
 
 _DIVIDING = frozenset({"Div", "Reciprocal", "Pow", "Sqrt", "Log"})
 

@@ -12,40 +12,23 @@ import numpy as np
 from onnx_migrate.verify.inputs.constraints.facts import Argument
 from onnx_migrate.verify.kernel.arrays import Array
 
-__all__ = ["MOVING", "Path", "Step", "paths_behind"]
+__all__ = ["MOVING", "Path", "Step", "operators", "paths_behind"]
+
+
+def operators(names: str) -> frozenset[str]:
+    """Return the operators of a text, whose names are separated by blanks and ends of lines."""
+    return frozenset(names.split())
+
 
 _MOST_CONSTANTS = 3
 """Numbers of one constant, as the biases of channels, that are tried."""
 
-MOVING = frozenset(
-    [
-        "Identity",
-        "Cast",
-        "CastLike",
-        "Reshape",
-        "Transpose",
-        "Squeeze",
-        "Unsqueeze",
-        "Flatten",
-        "Slice",
-        "Gather",
-        "GatherElements",
-        "GatherND",
-        "Expand",
-        "Tile",
-        "Split",
-        "Pad",
-        "Dropout",
-        "DepthToSpace",
-        "SpaceToDepth",
-        "Compress",
-        "ReverseSequence",
-        "Trilu",
-        "SplitToSequence",
-        "SequenceAt",
-        "OptionalGetElement",
-        "Optional",
-    ]
+MOVING = operators(
+    """
+    Identity Cast CastLike Reshape Transpose Squeeze Unsqueeze Flatten Slice Gather GatherElements GatherND Expand Tile
+    Split Pad Dropout DepthToSpace SpaceToDepth Compress ReverseSequence Trilu SplitToSequence SequenceAt OptionalGetElement
+    Optional
+    """
 )
 """Operators whose output holds elements of an input, unchanged but for a Cast."""
 
@@ -86,22 +69,11 @@ _KEEPING: dict[str, tuple[int, ...] | None] = {
 }
 """The positions of the inputs of which some elements come out as they are; None is all of them."""
 
-_IN_PLACE = frozenset(
-    [
-        "Identity",
-        "Cast",
-        "CastLike",
-        "Dropout",
-        "Clip",
-        "Relu",
-        "Abs",
-        "Imputer",
-        "Optional",
-        "OptionalGetElement",
-        "SequenceConstruct",
-        "SequenceInsert",
-        "SequenceAt",
-    ]
+_IN_PLACE = operators(
+    """
+    Identity Cast CastLike Dropout Clip Relu Abs Imputer Optional OptionalGetElement SequenceConstruct SequenceInsert
+    SequenceAt
+    """
 )
 """Operators that leave each element at its position."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_migrate.verify.inputs.constraints.facts import Argument
+from onnx_migrate.verify.inputs.corners.paths import operators
 from onnx_migrate.verify.inputs.corners.patterns import samples
 
 __all__ = ["chooses_among_equals", "columns_at", "compares_elements", "numbers_at", "words_at"]
@@ -19,20 +20,10 @@ _MOST_NUMBERS = 32
 _COMPARISONS = frozenset(
     {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Clip", "Where", "Mod"}
 )
-_TIES = frozenset(
-    {
-        "TopK",
-        "ArgMax",
-        "ArgMin",
-        "MaxPool",
-        "Hardmax",
-        "Unique",
-        "NonZero",
-        "NonMaxSuppression",
-        "And",
-        "Or",
-        "Xor",
-    }
+_TIES = operators(
+    """
+    TopK ArgMax ArgMin MaxPool Hardmax Unique NonZero NonMaxSuppression And Or Xor
+    """
 )
 """Operators whose output depends on which elements of one input are equal."""
 

@@ -1,0 +1,39 @@
+"""In how many elements two constants differ, as a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["array_difference"]
+
+_SAME = 1e-5
+"""Difference of two constants, as a share of the largest magnitude, that folding leaves by rounding alone."""
+
+
+def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> str:
+    """Return in how many elements two constants differ, and the first ones; "" if they are the same but for rounding."""
+    if one.shape != other.shape:
+        if one.ndim == 2 and one.T.shape == other.shape and not array_difference(label, one.T, other):
+            return ""
+        if one.size != other.size:
+            return f"{label} has shape {list(one.shape)}, and {list(other.shape)} in the second model"
+        other = other.reshape(one.shape)
+    if one.dtype.kind not in "fViub" or other.dtype.kind not in "fViub":
+        return "" if np.array_equal(one, other) else f"{label} differs"
+    wide, wide_other = one.astype(np.float64), other.astype(np.float64)
+    apart = np.abs(wide - wide_other)
+    size = max(float(np.abs(wide).max(initial=0)), float(np.abs(wide_other).max(initial=0)))
+    differs = ~((apart <= _SAME * size) | (wide == wide_other) | (np.isnan(wide) & np.isnan(wide_other)))
+    count = int(differs.sum())
+    if not count:
+        return ""
+    if one.size == 1:
+        return f"{label} is {one.reshape(-1)[0]:g}, and {other.reshape(-1)[0]:g} in the second model"
+    at = tuple(int(place[0]) for place in np.nonzero(differs))
+    first = "at" if count == 1 else "first at"
+    return (
+        f"{label} differs in {count:,} of {one.size:,} elements,"
+        f" {first} {list(at)}: {one[at]:g} and {other[at]:g}"
+    )

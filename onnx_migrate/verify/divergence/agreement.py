@@ -1,0 +1,120 @@
+"""Which values of two models are the same numbers, whatever they are called and whatever stands between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from onnx_migrate.cached import cached_property
+from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.evaluators.strict import is_narrow
+
+from .records import Recorded
+from .samples import Sample
+
+__all__ = ["Agreement"]
+
+_AGREES, _AGREES_NARROW = 1e-4, 2e-2
+"""Error up to which two values agree, of float32 and of narrower floats: rounding adds up along a deep model."""
+
+_SMALLEST = 4e-6
+"""Error up to which two float32 values agree however close the outputs are."""
+
+_SHARE = 0.1
+"""Share of the outputs' error that two values which agree may differ by."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The values of two models that agree on one input, by their numbers. `named` pairs values of equal names or structure."""
+
+    original: Recorded
+    other: Recorded
+    named: Mapping[str, str]
+    """Values of the other model by those of the original."""
+    renamed: Runnable
+    """The other model, whose values have the names of those of the original that they are paired with."""
+
+    @cached_property
+    def outputs(self) -> dict[str, float]:
+        """The error of each output of the models, whose names are equal."""
+        names = [output.name for output in self.original.model.graph.output]
+        pairs = [(name, self.original.samples.get(name), self.other.samples.get(name)) for name in names]
+        return {name: one.error(two) for name, one, two in pairs if one is not None and two is not None}
+
+    @cached_property
+    def limit(self) -> float:
+        """The error up to which two values agree, as a share of their largest value."""
+        narrow = any(is_narrow(side.model) for side in (self.original, self.other))
+        worst = max(self.outputs.values(), default=0.0)
+        return float(np.clip(worst * _SHARE, _SMALLEST, _AGREES_NARROW if narrow else _AGREES))
+
+    @property
+    def differing(self) -> list[str]:
+        """The outputs that do not agree."""
+        return [name for name, error in self.outputs.items() if error > self.limit]
+
+    def error(self, value: str, other: str) -> float:
+        """Return how far two values are apart; infinite where one was not recorded."""
+        one, two = self.original.samples.get(value), self.other.samples.get(other)
+        return one.error(two) if one is not None and two is not None else float("inf")
+
+    @cached_property
+    def partners(self) -> dict[str, str]:
+        """For each value of the other model that agrees with one of the original, the latter."""
+        theirs = {other: value for value, other in self.named.items()}
+        found: dict[str, str] = {}
+        for name, sample in self.other.samples.items():
+            value = theirs.get(name, "")
+            if (value in self.original.samples and self.error(value, name) <= self.limit) or (
+                value := self._by_numbers(sample)
+            ):
+                found[name] = value
+        return found
+
+    def has(self, sample: Sample | None) -> bool:
+        """Return whether the original computes a value that agrees with a sample."""
+        return sample is not None and bool(self._by_numbers(sample))
+
+    def _by_numbers(self, sample: Sample) -> str:
+        """Return a value of the original that agrees with a sample; "" if none does, or all of its elements are the same."""
+        if sample.uniform:
+            return ""
+        samples = self.original.samples
+        near = self._by_size.near(sample, self.limit)
+        return next((name for name in near if samples[name].error(sample) <= self.limit), "")
+
+    @cached_property
+    def _by_size(self) -> _BySize:
+        return _BySize(self.original.samples)
+
+    @cached_property
+    def agreeing(self) -> frozenset[str]:
+        """The values of the original that agree with one of the other model."""
+        return frozenset(map(self.original.value_of, self.partners.values())) | {
+            value for value, other in self.named.items() if self.error(value, other) <= self.limit
+        }
+
+
+class _BySize:
+    """Samples by their kinds and numbers of elements, in the order of a projection, so that near ones are soon found."""
+
+    def __init__(self, samples: Mapping[str, Sample]) -> None:
+        self._rows: dict[tuple[str, int], list[tuple[float, str]]] = {}
+        for name, sample in samples.items():
+            self._rows.setdefault((sample.kind, sample.size), []).append((sample.projections[0], name))
+        for rows in self._rows.values():
+            rows.sort()
+
+    def near(self, sample: Sample, limit: float) -> Iterator[str]:
+        """Yield the values whose projection is as near as rounding within `limit` leaves it."""
+        rows = self._rows.get((sample.kind, sample.size), [])
+        width = 4 * limit * sample.largest * float(np.sqrt(sample.size))
+        middle = sample.projections[0]
+        for place in range(bisect_left(rows, (middle - width, "")), len(rows)):
+            if rows[place][0] > middle + width:
+                return
+            yield rows[place][1]

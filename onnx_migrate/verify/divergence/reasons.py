@@ -1,0 +1,231 @@
+"""Why the nodes of a region compute something else: another operator, attribute, weight, order of inputs or element type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.messages import count_of, listed
+from onnx_migrate.model.array_difference import array_difference
+from onnx_migrate.model.graphs import node_label, producers
+from onnx_migrate.verify.equivalence.unlike_nodes import Unlike
+from onnx_migrate.verify.kernel.arrays import Array
+
+from .agreement import Agreement
+from .folds import Linear, linear_of
+from .node_settings import kind_of, kinds_of, settings_of
+from .records import Recorded
+from .regions import Region
+
+__all__ = ["Reason", "nodes_of", "reasons_of"]
+
+_SCALES = frozenset({"Add", "BatchNormalization", "Div", "Mul", "Sub"})
+"""Operators that simplifiers fold into the weight before them."""
+
+_HANDED_ON = frozenset(
+    {"Cast", "Constant", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
+)
+"""Operators that simplifiers add and remove, as they only hand on numbers."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that differs, as a sentence, and the nodes that it is about; None for one that a model lacks."""
+
+    text: str
+    original: onnx.NodeProto | None = None
+    other: onnx.NodeProto | None = None
+
+
+def nodes_of(side: Recorded, values: Sequence[str]) -> list[onnx.NodeProto]:
+    """Return the nodes that compute some values, in their order."""
+    found = {id(node): node for node in (side.producers[value] for value in values)}
+    return list(found.values())
+
+
+def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
+    """Return what differs between the nodes of a region, the most certain first; none if nothing is found."""
+    sides = agreement.original, agreement.other
+    ours = nodes_of(agreement.original, region.original)
+    theirs = nodes_of(agreement.other, region.other)
+    folded = [linear_of(nodes, side) for nodes, side in zip((ours, theirs), sides, strict=True)]
+    pairs = list(_pairs(ours, theirs))
+    products: tuple[Linear, Linear] | None = None
+    if folded[0] is not None and folded[1] is not None and len(folded[0].nodes) + len(folded[1].nodes) > 2:
+        products = folded[0], folded[1]
+    found = list(_operators(agreement, region, is_folded=products is not None))
+    if products is not None:
+        found += _folded_weights(*products)
+    inside = {id(node) for linear in products or () for node in linear.nodes}
+    for one, two in pairs:
+        if id(one) not in inside or id(two) not in inside:
+            found += _settings(one, two, sides)
+        found += _inputs(one, two, agreement)
+        found += _bodies(one, two, agreement)
+    return [*found, *_element_type(agreement, region)]
+
+
+def _pairs(
+    ours: Sequence[onnx.NodeProto], theirs: Sequence[onnx.NodeProto]
+) -> Iterator[tuple[onnx.NodeProto, onnx.NodeProto]]:
+    """Yield nodes of the same kind, of which there are as many in both models, in their order."""
+    for kind in dict.fromkeys(map(kind_of, ours)):
+        one = [node for node in ours if kind_of(node) == kind]
+        two = [node for node in theirs if kind_of(node) == kind]
+        if len(one) == len(two):
+            yield from zip(one, two, strict=True)
+
+
+def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iterator[Reason]:
+    """Yield which operators one model has here and the other has not, fused ones counted as those they stand for.
+
+    If scales and shifts may be folded into a weight, they do not count. Neither do Transposes between two layouts, nor nodes that
+    compute shapes.
+    """
+    ours, theirs = (
+        [node for node in nodes_of(side, values) if _is_of_floats(node, side)]
+        for side, values in ((agreement.original, region.original), (agreement.other, region.other))
+    )
+    if not ours or not theirs:
+        return
+    ignored = _HANDED_ON | (_SCALES if is_folded else frozenset())
+    read = (agreement.partners.get(name) for node in theirs for name in node.input)
+    if any(name in agreement.original.layouts for name in read):
+        ignored |= {"Transpose"}
+    one, two = (
+        {kind: node for node in nodes for kind in kinds_of(node) if kind not in ignored}
+        for nodes in (ours, theirs)
+    )
+    counts = [Counter(kind for node in nodes for kind in kinds_of(node)) for nodes in (ours, theirs)]
+    missing, more = (sorted((a - b).keys() - ignored) for a, b in (counts, counts[::-1]))
+    if len(missing) == len(more) == 1:
+        text = f"{missing[0]} in the original, {more[0]} in the second model"
+        yield Reason(text, one[missing[0]], two[more[0]])
+    elif missing and not more:
+        yield Reason(f"the second model has no {listed(missing)} here", one[missing[0]], theirs[-1])
+    elif more and not missing:
+        yield Reason(f"the original has no {listed(more)} here", ours[-1], two[more[0]])
+
+
+def _is_of_floats(node: onnx.NodeProto, side: Recorded) -> bool:
+    sample = side.samples.get(node.output[0])
+    return sample is None or sample.kind == "f"
+
+
+def _settings(one: onnx.NodeProto, two: onnx.NodeProto, sides: tuple[Recorded, Recorded]) -> Iterator[Reason]:
+    """Yield the attributes and constants of two nodes of one kind that differ."""
+    first, second = settings_of(one, sides[0]), settings_of(two, sides[1])
+    for name in sorted(first.attributes.keys() & second.attributes.keys()):
+        ours, theirs = first.attributes[name], second.attributes[name]
+        if ours != theirs:
+            yield Reason(f"{name}: {_text(ours)} → {_text(theirs)}", one, two)
+    for name in first.constants.keys() & second.constants.keys():
+        (label, array), (other_label, other) = first.constants[name], second.constants[name]
+        text = array_difference(f"{_noun(array)} {label!r}", array, other)
+        if text:
+            made = sides[0].producers.get(label), sides[1].producers.get(other_label)
+            yield from _of_makers(*made, sides) or [Reason(text, one, two)]
+    for name in first.attributes.keys() & second.constants.keys():
+        theirs = second.constants[name][1]
+        if theirs.size == 1 and not np.isclose(float(theirs.reshape(-1)[0]), first.attributes[name]):
+            yield Reason(f"{name}: {_text(first.attributes[name])} → {theirs.reshape(-1)[0]:g}", one, two)
+
+
+def _of_makers(
+    one: onnx.NodeProto | None, two: onnx.NodeProto | None, sides: tuple[Recorded, Recorded]
+) -> list[Reason]:
+    """Return what differs of the nodes that compute two constants from others; none where one is stored as it is."""
+    if one is None or two is None or kind_of(one) != kind_of(two) or one.op_type == "Constant":
+        return []
+    return list(_settings(one, two, sides))
+
+
+def _noun(array: Array) -> str:
+    return "weight" if array.dtype.kind in "fV" and array.size > 1 else "constant"
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)[:80]
+
+
+def _folded_weights(one: Linear, two: Linear) -> Iterator[Reason]:
+    """Yield how a weight and a bias differ once what follows them is folded in."""
+    names = listed(
+        [f"{node.op_type} {node_label(node)!r}" for node in (one if len(one.nodes) > 1 else two).nodes[1:]]
+    )
+    node = one.nodes[0]
+    if one.weight.shape != two.weight.shape:
+        return
+    label = f"weight {one.name!r} with {names} folded in"
+    channels = _whole_channels(one.weight, two.weight)
+    if channels is not None:
+        at, factor = channels
+        scaling = next((n for n in one.nodes[1:] if n.op_type not in _HANDED_ON), node)
+        yield Reason(
+            f"{label} is {factor:.3g} times as large in {count_of(len(at), 'channel')} of {len(one.weight)}, first in"
+            f" channel {at[0]}: the scale or variance differs",
+            scaling,
+            two.nodes[0],
+        )
+    elif text := array_difference(label, one.weight, two.weight):
+        yield Reason(text, node, two.nodes[0])
+    if text := array_difference(f"bias with {names} folded in", one.bias, two.bias):
+        yield Reason(text, one.nodes[-1], two.nodes[0])
+
+
+def _whole_channels(one: Array, two: Array) -> tuple[list[int], float] | None:
+    """Return the channels that differ, and by which factor the first does; None unless each is scaled as a whole."""
+    found: list[int] = []
+    factor = 1.0
+    for channel, (ours, theirs) in enumerate(zip(one, two, strict=True)):
+        if not array_difference("", ours, theirs):
+            continue
+        square = float((ours * ours).sum())
+        scale = float((ours * theirs).sum()) / square if square else 0.0
+        if ours.size < 2 or array_difference("", ours * scale, theirs):
+            return None
+        factor = factor if found else scale
+        found.append(channel)
+    return (found, factor) if found else None
+
+
+def _inputs(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> Iterator[Reason]:
+    """Yield how a node reads values of the original in another order, or others."""
+    pairs = [
+        (ours, theirs)
+        for ours, theirs in zip(one.input, two.input, strict=False)
+        if ours in agreement.original.samples and theirs in agreement.other.samples
+    ]
+    read = [agreement.original.value_of(agreement.partners.get(theirs, "")) for _, theirs in pairs]
+    if len(one.input) != len(two.input) or "" in read:
+        return
+    if any(agreement.error(*pair) > agreement.limit for pair in pairs):
+        ours = [ours for ours, _ in pairs]
+        text = "the same values in another order" if sorted(ours) == sorted(read) else "other values"
+        yield Reason(
+            f"{two.op_type} reads {text}: {', '.join(read)}, and {', '.join(ours)} in the original", one, two
+        )
+
+
+def _bodies(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> Iterator[Reason]:
+    """Yield what differs inside two nodes that have graphs or call functions."""
+    theirs = {other: value for value, other in agreement.named.items()}
+    renamed = producers(agreement.renamed.model.graph).get(theirs.get(two.output[0], two.output[0]), two)
+    if text := Unlike(agreement.original.runnable, agreement.renamed).inside(one, renamed):
+        yield Reason(text, one, two)
+
+
+def _element_type(agreement: Agreement, region: Region) -> Iterator[Reason]:
+    one = agreement.original.samples.get(region.original[-1])
+    two = agreement.other.samples.get(region.other[-1])
+    if one is not None and two is not None and one.dtype != two.dtype:
+        yield Reason(
+            f"the second model computes in {two.dtype} here, and the original in {one.dtype}",
+            agreement.original.producers[region.original[-1]],
+            agreement.other.producers[region.other[-1]],
+        )

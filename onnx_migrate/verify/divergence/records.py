@@ -1,0 +1,143 @@
+"""Runs a model once and records the values of its main graph, a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate.cached import cached_property
+from onnx_migrate.model.graphs import fed_inputs, names_read, producers
+from onnx_migrate.process import mark
+from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, shapes_of
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.kernel.arrays import Array
+from onnx_migrate.verify.model_traits import dependents
+
+from .samples import Sample, sample_of
+
+__all__ = ["Layout", "Recorded", "record"]
+
+_MEMORY = 1 << 27
+"""Bytes of values that one run gives out, by the sizes that inference finds."""
+
+_WHOLE = 1 << 22
+"""Elements up to which a constant is kept whole, so that two of them can be compared element by element."""
+
+
+_PERMUTATIONS = {3: ((0, 2, 1),), 4: ((0, 3, 1, 2), (0, 2, 3, 1))}
+"""By rank, the permutations between layouts with the channels last and second, between which optimisers move Transposes."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A value with its axes in another order."""
+
+    value: str
+    permutation: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A model and what it computes on one input: samples of the values that depend on the input, and its constants."""
+
+    runnable: Runnable
+    feed: Mapping[str, Any]
+    samples: Mapping[str, Sample]
+    constants: Mapping[str, Array]
+    """Initializers and values that are computed from constants alone."""
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    """Values in another layout, as NHWC in NCHW. Their names are in `samples` too."""
+
+    def value_of(self, name: str) -> str:
+        """Return the value of the model that a sample is of, whatever its layout."""
+        return self.layouts[name].value if name in self.layouts else name
+
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The structure of the model."""
+        return self.runnable.model
+
+    @cached_property
+    def producers(self) -> dict[str, onnx.NodeProto]:
+        """The node that computes each value of the main graph."""
+        return producers(self.model.graph)
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """The values that depend on an input, in the order of the nodes."""
+        reached = dependents(self.model, {value.name for value in fed_inputs(self.model.graph)})
+        return [name for node in self.model.graph.node for name in node.output if name in reached]
+
+    @cached_property
+    def readers(self) -> dict[str, list[onnx.NodeProto]]:
+        """The nodes of the main graph that read each value, in themselves or in graphs inside."""
+        found: dict[str, list[onnx.NodeProto]] = {}
+        for node in self.model.graph.node:
+            for name in names_read(node):
+                found.setdefault(name, []).append(node)
+        return found
+
+    def values(self, names: Sequence[str]) -> dict[str, Array]:
+        """Return tensors whole, those of other layouts too, from a further run. Raises EvaluationError."""
+        run = open_model(self.runnable, UNOPTIMIZED, dict.fromkeys(map(self.value_of, names))).run(self.feed)
+        found: dict[str, Array] = {}
+        for name in names:
+            array = run[self.value_of(name)]
+            if isinstance(array, np.ndarray):
+                layout = self.layouts.get(name)
+                found[name] = array if layout is None else array.transpose(layout.permutation)
+        return found
+
+
+def record(runnable: Runnable, feed: Mapping[str, Any], which: str, *, in_layouts: bool = False) -> Recorded:
+    """Run a model on one input and return samples of all its values, with `in_layouts` in other layouts too.
+
+    `which` is "original" or "result", for the step that is reported. A value that ONNX Runtime does not give out is left out.
+    Raises EvaluationError.
+    """
+    model = runnable.model
+    types = ValueTypes(model, shapes_of(feed))
+    fed = {value.name for value in fed_inputs(model.graph)}
+    reached = dependents(model, fed)
+    names = [name for node in model.graph.node for name in node.output if name]
+    samples: dict[str, Sample] = {}
+    layouts: dict[str, Layout] = {}
+    constants: dict[str, Array] = {}
+    for name in fed:
+        sample = sample_of(feed.get(name))
+        if sample is not None:
+            samples[name] = sample
+    for part in chunks(names, types, _MEMORY):
+        mark(f"{which}: running, recording values")
+        for name, value in _run(runnable, feed, part).items():
+            if name in reached:
+                sample = sample_of(value)
+                if sample is not None:
+                    samples[name] = sample
+                for permutation in _PERMUTATIONS.get(value.ndim, ()) if in_layouts and sample else ():
+                    turned = sample_of(value.transpose(permutation))
+                    if turned is not None and turned.shape != value.shape:
+                        layouts[f"{name} {permutation}"] = Layout(name, permutation)
+                        samples[f"{name} {permutation}"] = turned
+            elif isinstance(value, np.ndarray) and value.size <= _WHOLE:
+                constants[name] = value
+    for tensor in model.graph.initializer:
+        if tensor.name not in fed and int(np.prod(tensor.dims, dtype=np.int64)) <= _WHOLE:
+            constants[tensor.name] = onnx.numpy_helper.to_array(runnable.inlined(tensor))
+    return Recorded(runnable, feed, samples, constants, layouts)
+
+
+def _run(runnable: Runnable, feed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of one part; where ONNX Runtime does not give one out, those of each half."""
+    try:
+        run = open_model(runnable, UNOPTIMIZED, names).run(feed)
+        return {name: run[name] for name in names if name in run}
+    except EvaluationError:
+        if len(names) == 1:
+            return {}
+        half = len(names) // 2
+        return {**_run(runnable, feed, names[:half]), **_run(runnable, feed, names[half:])}

@@ -1,0 +1,242 @@
+"""The nodes of two models between the last values that agree and the first ones behind which both compute the same again.
+
+A value without an equal one need not be a fault: a fused or split node has inner values that the other model lacks. So a run
+decides. It puts the original's value in place of the other model's. If that model then computes the original's outputs, all nodes
+behind the value agree, and the fault is before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+
+from onnx_migrate.cached import cached_property
+from onnx_migrate.model.graphs import names_read
+from onnx_migrate.process import mark
+from onnx_migrate.verify.equivalence.inner_values import CutModel
+from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.kernel.arrays import Array
+
+from .agreement import Agreement
+from .records import Recorded
+from .samples import Sample, sample_of
+
+__all__ = ["Region", "region_of", "with_idle_nodes"]
+
+_VALUES = 48
+"""Values of the other model that are tried as the end of the region, the first ones behind the agreeing values."""
+
+_PARTNERS = 4
+"""Values of the original that are tried for each of these, beside the one of the same name or structure."""
+
+_ELEMENTS = 1 << 25
+"""Elements of the original's values that are held to be put in place."""
+
+_NEXT = 16
+"""Values behind the replaced one that are looked at, beside the outputs."""
+
+_ENOUGH = 0.5
+"""Share of these values that agree from which on the region ends there: the others are inside fused or split nodes."""
+
+_IDLE = 1e-6
+"""Error up to which a node has changed no number."""
+
+_REPAIRED = 0.02
+"""Share of an output's error that may be left with the original's value in place."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """The part of two models in which they part. `agreed` are the original's values before it."""
+
+    original: tuple[str, ...]
+    """Values that the original computes in the region, in the order of its nodes; the last one is its end."""
+    other: tuple[str, ...]
+    """Values that the other model computes in the region; the last one is its end."""
+    agreed: tuple[str, ...]
+    is_confirmed: bool
+    """Whether a run showed that both models agree again behind the region. Otherwise it reaches up to an output."""
+
+
+def region_of(agreement: Agreement) -> Region | None:
+    """Return the region in which two models part first; None if their outputs agree. Raises EvaluationError."""
+    differing = agreement.differing
+    if not differing:
+        return None
+    ours = _suspects(agreement.original, agreement.agreeing, differing)
+    theirs = _suspects(agreement.other, agreement.partners.keys(), differing)
+    search = _Search(agreement, list(ours), list(theirs))
+    doubtful: tuple[str, str] | None = None
+    for other in list(theirs)[:_VALUES]:
+        value, share = search.same_as(other)
+        if share >= _ENOUGH:
+            return search.region(value, other, is_confirmed=True)
+        doubtful = doubtful or ((value, other) if share > 0 else None)
+    if doubtful is not None:
+        return search.region(*doubtful, is_confirmed=True)
+    first = next((name for name in differing if name in ours and name in theirs), "")
+    return search.region(first, first, is_confirmed=False) if first else None
+
+
+def with_idle_nodes(agreement: Agreement, region: Region) -> Region:
+    """Return a region with the original's nodes behind it that change no number, as an Add of zeros: one may be the fault."""
+    side, end = agreement.original, region.original[-1]
+    behind = [end]
+    for node in side.model.graph.node:
+        if not set(behind).isdisjoint(names_read(node)):
+            behind += [
+                name
+                for name in node.output
+                if any(_is_same(side, end, turned) for turned in _layouts(side, name))
+            ]
+    return replace(region, original=(*region.original, *behind[1:]))
+
+
+def _layouts(side: Recorded, value: str) -> list[str]:
+    return [value, *(name for name, layout in side.layouts.items() if layout.value == value)]
+
+
+def _is_same(side: Recorded, value: str, other: str) -> bool:
+    one, two = side.samples.get(value), side.samples.get(other)
+    return one is not None and two is not None and one.error(two) <= _IDLE
+
+
+def _suspects(
+    side: Recorded, agreeing: Collection[str], differing: Iterable[str]
+) -> dict[str, onnx.NodeProto]:
+    """Return the values from which a differing output is reached past no value that agrees, in the order of the nodes."""
+    varying = set(side.varying)
+    pending = [name for name in differing if name in side.producers]
+    seen = set(pending)
+    while pending:
+        for name in names_read(side.producers[pending.pop()]):
+            if name in varying and name not in seen and name not in agreeing:
+                seen.add(name)
+                pending.append(name)
+    return {name: side.producers[name] for name in side.varying if name in seen}
+
+
+@dataclass
+class _Search:
+    """Looks for the end of the region among the values of both models that do not agree."""
+
+    agreement: Agreement
+    ours: list[str]
+    theirs: list[str]
+
+    def same_as(self, other: str) -> tuple[str, float]:
+        """Return the original's value with which in place of `other` most values behind it agree, and their share; -1 for none.
+
+        The share matters, as outputs may be saturated.
+        """
+        best, most = "", -1.0
+        for value in self._partners(other):
+            share = self._share_behind(value, other)
+            if share > most:
+                best, most = value, share
+            if most >= _ENOUGH:
+                break
+        return best, most
+
+    def _partners(self, other: str) -> list[str]:
+        """Return the original's values that `other` may be but for the fault: that of the same name first, and the nearest."""
+        sample = self.agreement.other.samples.get(other)
+        if sample is None:
+            return []
+        named = self._theirs_of.get(other, "")
+        samples = self.agreement.original.samples
+        alike = (name for name in self._ours if name != named and _alike(samples.get(name), sample))
+        near = [name for name, _ in zip(alike, range(_PARTNERS), strict=False)]
+        return [*([named] if named in self.ours and named in samples else []), *near]
+
+    @cached_property
+    def _ours(self) -> list[str]:
+        """The original's values that do not agree, those of other layouts behind each."""
+        turned: dict[str, list[str]] = {}
+        for name, layout in self.agreement.original.layouts.items():
+            turned.setdefault(layout.value, []).append(name)
+        return [part for name in self.ours for part in (name, *turned.get(name, ()))]
+
+    def _share_behind(self, value: str, other: str) -> float:
+        """Return which share of the values behind `other` agrees with `value` in its place; -1 if the outputs do not."""
+        array = self._whole.get(value)
+        sample = self.agreement.other.samples.get(other)
+        if array is None or sample is None or array.size != sample.size:
+            return -1.0
+        behind = list(self._behind(other))
+        outputs = [name for name in self.agreement.differing if name in behind and name != other]
+        following = [name for name in behind[1:] if name in self.theirs and name not in outputs][:_NEXT]
+        if not outputs and not following:
+            return 1.0 if other == value else -1.0
+        try:
+            mark("result: running, with a value of the original")
+            put = array.reshape(sample.shape).astype(sample.dtype)
+            model = CutModel(self.agreement.other.runnable, {other: put}, [*outputs, *following])
+            run = model.run({**self.agreement.other.feed, other: put})
+        except EvaluationError:
+            return -1.0
+        samples = {name: sample_of(array) for name, array in run.items()}
+        agreeing = [self.agreement.has(samples[name]) for name in following]
+        repaired = bool(outputs) and all(self._is_repaired(name, samples[name]) for name in outputs)
+        # Behind a second fault the outputs differ all the same, and the values before it agree.
+        if not repaired and not (agreeing and agreeing[0]):
+            return -1.0
+        return sum(agreeing) / len(agreeing) if agreeing else 1.0
+
+    def _is_repaired(self, output: str, sample: Sample | None) -> bool:
+        ours, before = self.agreement.original.samples[output], self.agreement.outputs[output]
+        return sample is not None and ours.error(sample) <= max(self.agreement.limit, _REPAIRED * before)
+
+    @cached_property
+    def _theirs_of(self) -> dict[str, str]:
+        return {other: value for value, other in self.agreement.named.items()}
+
+    def _behind(self, other: str) -> Iterator[str]:
+        """Yield a value of the other model and all that depend on it, in the order of the nodes."""
+        reached = {other}
+        yield other
+        for node in self.agreement.other.model.graph.node:
+            if not reached.isdisjoint(names_read(node)):
+                new = [name for name in node.output if name and name not in reached]
+                reached.update(new)
+                yield from new
+
+    @cached_property
+    def _whole(self) -> dict[str, Array]:
+        """The original's values that are tried, as many as memory allows."""
+        wanted: list[str] = []
+        left = _ELEMENTS
+        tried = (value for other in self.theirs[:_VALUES] for value in self._partners(other))
+        for value in dict.fromkeys(tried):
+            size = self.agreement.original.samples[value].size
+            if size <= left:
+                wanted.append(value)
+                left -= size
+        return self.agreement.original.values(wanted) if wanted else {}
+
+    def region(self, value: str, other: str, *, is_confirmed: bool) -> Region:
+        """Return the region that ends at these values."""
+        ours = _before(self.agreement.original, self.agreement.original.value_of(value), set(self.ours))
+        theirs = _before(self.agreement.other, other, set(self.theirs))
+        inside = set(ours)
+        read = (name for part in ours for name in names_read(self.agreement.original.producers[part]))
+        fed = self.agreement.original.samples.keys()
+        agreed = tuple(dict.fromkeys(name for name in read if name in fed and name not in inside))
+        return Region(tuple(ours), tuple(theirs), agreed, is_confirmed)
+
+
+def _alike(one: Sample | None, other: Sample) -> bool:
+    return one is not None and (one.kind, one.shape) == (other.kind, other.shape)
+
+
+def _before(side: Recorded, end: str, inside: Collection[str]) -> Sequence[str]:
+    """Return a value and those it is computed from within a set, in the order of the nodes; it is the last one."""
+    found, pending = {end}, [end]
+    while pending:
+        for name in names_read(side.producers[pending.pop()]):
+            if name in inside and name not in found:
+                found.add(name)
+                pending.append(name)
+    return [*(name for name in side.varying if name in found and name != end), end]

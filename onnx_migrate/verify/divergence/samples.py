@@ -1,0 +1,102 @@
+"""What is kept of a recorded value, so that any two values of two models can be compared without holding all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from onnx_migrate.verify.kernel.arrays import Array
+
+__all__ = ["Sample", "sample_of"]
+
+_ELEMENTS = 1 << 16
+"""Elements that are kept of a value. Of a larger one these are spread over it, and two projections stand for the rest."""
+
+_SPREAD = 3.0
+"""Standard deviations by which the projections of two values may be apart that differ by rounding alone."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some elements of a value, in the order of memory, and two projections of all of them.
+
+    Values of other shapes with the same elements, as before and after a Reshape, have the same sample.
+    """
+
+    kind: str
+    """ "f" for floats, "i" for integers, "b" for truth values."""
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    elements: Array
+    largest: float
+    """The largest finite magnitude."""
+    uniform: bool
+    """Whether all elements are the same, so that the value agrees with others by chance."""
+    projections: tuple[float, float]
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the whole value."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def error(self, other: Sample) -> float:
+        """Return the largest difference from another value of as many elements, as a share of the larger of their largest values.
+
+        Infinite where the kinds differ, or NaN or infinity is elsewhere. Integers and truth values have an error of 0 or 1.
+        """
+        if self.kind != other.kind or self.size != other.size:
+            return float("inf")
+        if self.kind != "f":
+            same = np.array_equal(self.elements, other.elements) and self.projections == other.projections
+            return 0.0 if same else 1.0
+        finite = np.isfinite(self.elements)
+        ours, theirs = self.elements[~finite], other.elements[~finite]
+        if not np.array_equal(finite, np.isfinite(other.elements)) or not np.array_equal(
+            ours, theirs, equal_nan=True
+        ):
+            return float("inf")
+        scale = max(self.largest, other.largest)
+        if not scale:
+            return 0.0
+        apart = np.abs(self.elements[finite] - other.elements[finite])
+        rest = max(abs(one - two) for one, two in zip(self.projections, other.projections, strict=True))
+        spread = _SPREAD * np.sqrt(self.size)
+        return float(max(apart.max(initial=0.0), rest / spread) / scale)
+
+
+def sample_of(value: Any) -> Sample | None:
+    """Return the sample of a tensor of numbers; None for text, a sequence or an absent optional."""
+    if not isinstance(value, np.ndarray):
+        return None
+    kind = {"f": "f", "V": "f", "i": "i", "u": "i", "b": "b"}.get(value.dtype.kind)
+    if kind is None or not value.size:
+        return None
+    flat = value.reshape(-1).astype(np.float64 if kind == "f" else np.int64)
+    elements = flat if flat.size <= _ELEMENTS else flat[_positions(flat.size)]
+    finite = np.where(np.isfinite(flat), flat, 0) if kind == "f" else flat
+    # A one-element fault moves both projections by as much as it moves the element.
+    projections = [float((finite * _signs(flat.size, seed)).sum()) for seed in (1, 2)]
+    return Sample(
+        kind,
+        value.dtype,
+        value.shape,
+        elements.copy(),
+        float(np.abs(finite).max()),
+        bool((flat == flat[0]).all()),
+        (projections[0], projections[1]),
+    )
+
+
+@lru_cache(maxsize=8)
+def _positions(size: int) -> Array:
+    chosen: Array = np.sort(np.random.default_rng(size).choice(size, _ELEMENTS, replace=False))
+    return chosen
+
+
+@lru_cache(maxsize=16)
+def _signs(size: int, seed: int) -> Array:
+    signs: Array = np.random.default_rng((seed, size)).integers(0, 2, size, np.int8) * 2 - 1
+    return signs

@@ -1,0 +1,61 @@
+"""Brings a model to the opset from which on its operators take a narrow type."""
+
+from __future__ import annotations
+
+from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.model.graphs import all_nodes
+from onnx_migrate.model.model import Model
+from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.standard.opsets import onnx_opset, set_onnx_opset
+from onnx_migrate.standard.schema import is_onnx
+
+__all__ = ["with_needed_opset"]
+
+_QUANTISING = ("QuantizeLinear", "DequantizeLinear")
+
+_BFLOAT_BEGINS = 13
+"""The first opset with bfloat16."""
+
+_BESIDE = 17
+"""The opset of ai.onnx, whose Casts are written, in a model that imports other domains alone."""
+
+_SCALES_OPSET, _BFLOAT_OPSET = 19, 22
+"""The opsets from which on QuantizeLinear and DequantizeLinear take scales of float16, and Conv and the pools bfloat16."""
+
+
+def with_needed_opset(model: Model, kind: str, log: ChangeLog, *, may_raise: bool) -> Model:
+    """Return the model at the opset from which on its operators take the type, if that is newer and allowed.
+
+    Raises CannotMigrate where the model is to have an opset without bfloat16, and is to be in that.
+    """
+    opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
+    needed, reason = _needed(model, kind)
+    if 0 < opset < _BFLOAT_BEGINS and kind.startswith("bf16") and not may_raise:
+        raise CannotMigrate(
+            f"bfloat16 begins with opset {_BFLOAT_BEGINS}, and the model is to have opset {opset}",
+            code="precision-lost",
+            hint=f"give --opset {_BFLOAT_BEGINS} or more, or --precision {kind.replace('bf16', 'fp16')}",
+        )
+    if not opset:
+        set_onnx_opset(model.proto, max(needed, _BESIDE))
+    if opset >= needed or not opset or not may_raise:
+        return model
+    log.note(
+        "precision",
+        "opset-raised",
+        f"the opset is raised from {opset} to {needed}, from which on {reason}; --opset {opset} keeps it",
+    )
+    return make_pass("migrate_opset", opset=needed, newer="keep").run(model, log)
+
+
+def _needed(model: Model, kind: str) -> tuple[int, str]:
+    """Return the opset that a type needs, 0 for any, and why."""
+    if kind == "bf16":
+        return _BFLOAT_OPSET, "convolutions and pools take bfloat16"
+    if kind == "bf16-weights":
+        return _BFLOAT_BEGINS, "there is bfloat16"
+    nodes = all_nodes(model.proto)
+    if kind == "fp16" and any(node.op_type in _QUANTISING and is_onnx(node.domain) for node in nodes):
+        return _SCALES_OPSET, "scales may be float16"
+    return 0, ""
