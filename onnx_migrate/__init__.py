@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from onnx_migrate.batching import Job, Outcome, Summary, Watcher, batch
     from onnx_migrate.comparison import compare
+    from onnx_migrate.conversion import convert_version
     from onnx_migrate.difference import Difference, diff
     from onnx_migrate.engine.model_properties import ModelProperty
     from onnx_migrate.engine.pass_infra import Pass
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     )
     from onnx_migrate.explanation import explain
     from onnx_migrate.inspection import inspect
-    from onnx_migrate.migration import Migration, convert_version, migrate
+    from onnx_migrate.migration import Migration, migrate
     from onnx_migrate.options import default_pipeline
     from onnx_migrate.process.progress import Progress
     from onnx_migrate.report import ModelSummary, PartialReport, Report
@@ -100,7 +101,8 @@ _MODULES = {
     "engine.pipeline": ("Pipeline",),
     "explanation": ("explain",),
     "inspection": ("inspect",),
-    "migration": ("Migration", "convert_version", "migrate"),
+    "conversion": ("convert_version",),
+    "migration": ("Migration", "migrate"),
     "options": ("default_pipeline",),
     "process.progress": ("Progress",),
     "report": ("ModelSummary", "PartialReport", "Report"),

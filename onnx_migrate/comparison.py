@@ -23,8 +23,8 @@ from onnx_migrate.model.interface import (
 )
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
-from onnx_migrate.process import CancelToken, Limits, Returned, stoppable
-from onnx_migrate.process.progress import ProgressListener, Reporter
+from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppable
+from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
@@ -100,7 +100,9 @@ def compare(
         advice = () if cast else tuple(_on_precision(*models))
         if difference:
             return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}", notes=advice)
-        reporter = Reporter(progress, ["verify", *(["prove"] if asked else [])])
+        reporter = Reporter(
+            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
+        )
         reporter.stage("verify")
         settings = Settings(
             input_data,
@@ -249,7 +251,8 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     kind = narrowest(other.proto)
     ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, _DRAWS)
     if not isinstance(ending, Returned):
-        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+        late = isinstance(ending, TimedOut)
+        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)
     found: Closeness = ending.value
     if found.reason:
         return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
@@ -290,5 +293,5 @@ def _checked(model: Model, check: Callable[[Model], T]) -> T:
     except InvalidModel as error:
         place = f"{error.where}: " if error.where else ""
         raise InvalidModel(
-            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.hint
+            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.advice
         ) from error

@@ -13,6 +13,7 @@ from enum import Enum
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from onnx_migrate.advice import advice_text
 from onnx_migrate.cached import cached_property
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.pass_infra import Pass
@@ -241,7 +242,7 @@ class CompatibilityChecker:
             migrated = _migrated(migrated.model.copy(), log, fittings)
         model, log, error = migrated.model, migrated.log, migrated.error
         if error is not None:
-            helps = (error.hint,) if error.hint else ()
+            helps = tuple(filter(None, [_help_of(error)]))
             return Compatibility(
                 target,
                 Support.NO,
@@ -318,3 +319,8 @@ def _migrated(model: Model, log: ChangeLog, passes: Iterable[Pass]) -> _Migrated
 
 def _opset(model: Model) -> int | None:
     return onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version)
+
+
+def _help_of(error: MigrateError) -> str:
+    """Return the advice on a refusal; `remedies` tries fixed dims and says whether they help."""
+    return advice_text(one for one in error.advice if "fix" not in one.options)

@@ -14,6 +14,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 __all__ = [
     "Declared",
     "KeywordsOf",
+    "OfSource",
     "check_names",
     "current_names",
     "declared",
@@ -92,10 +93,11 @@ def declared(of: type) -> tuple[Declared, ...]:
     return tuple(Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
 
 
-class _OfSource(Protocol[S_contra, P, R_co]):
+class OfSource(Protocol[S_contra, P, R_co]):
     """A function of a source and of options as keywords."""
 
-    def __call__(self, source: S_contra, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def __call__(self, source: S_contra, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function."""
 
 
 class KeywordsOf(Generic[P]):
@@ -111,7 +113,7 @@ class KeywordsOf(Generic[P]):
     def __call__(self, function: Callable[[V], R]) -> Callable[P, R]: ...
 
     @overload
-    def __call__(self, function: Callable[[S, V], R]) -> _OfSource[S, P, R]: ...
+    def __call__(self, function: Callable[[S, V], R]) -> OfSource[S, P, R]: ...
 
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
         """Return the function with keywords, which raises TypeError for one that is not declared."""

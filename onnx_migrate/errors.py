@@ -1,7 +1,7 @@
 """The exceptions of this package, and the place in a model that they refer to.
 
-Every error has a `code`, a stable slug that `onnx-migrate explain` explains. Its text is one line: where, what is
-wrong, and a hint in parentheses. Messages start in lower case and have no full stop at the end.
+Every error has a `code`, a stable slug that `onnx-migrate explain` explains. Its text is one line: where, and what is
+wrong. Its `hint` says what helps, and marks what was not tried. Both start in lower case and have no full stop at the end.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from onnx_migrate.advice import Advice, Hint, advice_of, advice_text
 from onnx_migrate.messages import printable
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
@@ -61,40 +62,69 @@ class Where(NamedTuple):
         return f"{text} in {self.scope}" if self.scope not in ("", "graph") else text
 
 
+_NOTE = "Hint: "
+"""How the note of an exception begins that is its hint."""
+
+
 class MigrateError(Exception):
     """The base class of all errors that this package raises on purpose; its text is one line for the user."""
 
     default_code = "failed"
+    corrects: ClassVar[bool] = False
+    """Whether a hint in bare words corrects what the user typed, so that it holds without a trial."""
     code: str
     reason: str
-    hint: str
+    advice: tuple[Advice, ...]
+    """Each way out, with whether it was tried."""
     where: Where | None
 
-    def __init__(self, reason: str, *, code: str = "", where: Where | None = None, hint: str = "") -> None:
+    def __init__(self, reason: str, *, code: str = "", where: Where | None = None, hint: Hint = "") -> None:
         self.reason = reason
         self.code = code or self.default_code
         self.where = where
-        self.hint = hint
         self.partial_report: object = None
         """An `onnx_migrate.report.PartialReport` of what had been done to the model; None if it was not loaded."""
         super().__init__(reason)
+        self.advise(hint)
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        hint = f" ({self.hint})" if self.hint else ""
-        return printable(" ".join(f"{place}{self.reason}{hint}".split()))
+        return printable(" ".join(f"{place}{self.reason}".split()))
+
+    @property
+    def hint(self) -> str:
+        """The advice as one text, "" without any; "not tried: " stands before advice that nobody tried on the model."""
+        return printable(" ".join(advice_text(self.advice).split()))
+
+    @property
+    def hint_tried(self) -> bool:
+        """Whether all of the hint is known to work."""
+        return all(one.tried for one in self.advice)
+
+    @property
+    def with_hint(self) -> str:
+        """The text and the hint in one line, as the command line prints them."""
+        return f"{self} ({self.hint})" if self.hint else str(self)
+
+    def advise(self, hint: Hint) -> None:
+        """Replace the advice; tracebacks show it below the text from Python 3.11 on."""
+        others = [note for note in getattr(self, "__notes__", ()) if not note.startswith(_NOTE)]
+        self.advice = advice_of(hint, tried=self.corrects)
+        self.__notes__ = [*others, *([f"{_NOTE}{self.hint}"] if self.advice else [])]
 
 
 class LoadError(MigrateError):
     """The source is not a readable ONNX model."""
 
     default_code = "not-onnx"
+    corrects = True
 
 
 class SaveError(MigrateError):
     """The result could not be written; an existing file at the target is unchanged."""
 
     default_code = "cannot-write"
+    corrects = True
 
 
 @contextmanager
@@ -112,6 +142,7 @@ class UsageError(MigrateError, ValueError):
     """An argument is not valid, such as an unknown input name or an opset that does not exist."""
 
     default_code = "usage"
+    corrects = True
 
 
 def require_package(module: str, purpose: str, command: str, otherwise: str) -> None:
@@ -145,6 +176,7 @@ class InvalidModel(LoadError, CannotMigrate):
     """The source is readable and not a valid ONNX model: it contradicts itself or the standard at the place named."""
 
     default_code = "invalid-node"
+    corrects = False
 
 
 class IllegalModel(MigrateError):

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 import onnx
 
 from onnx_migrate import files
+from onnx_migrate.advice import advice_of, advice_text
 from onnx_migrate.compatibility import (
     Compatibility,
     CompatibilityChecker,
@@ -37,8 +38,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights
-from onnx_migrate.options import Opset, default_pipeline
-from onnx_migrate.remedies import remedies
+from onnx_migrate.options import Opset, Options, default_pipeline, pipeline_of
+from onnx_migrate.remedies import remedies, tried_advice
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.report.json_form import json_of, selects
 from onnx_migrate.report.selections import version
@@ -104,7 +105,9 @@ class ForeignOperator:
         if found is None:
             return cls(*key, False, reason="no form of it is known")
         if found.refusal:
-            return cls(*key, False, reason=found.refusal, hint=found.hint)
+            return cls(
+                *key, False, reason=found.refusal, hint=advice_text(advice_of(found.hint, tried=False))
+            )
         return cls(*key, True, found.direct or None)
 
 
@@ -176,9 +179,10 @@ def inspect(
     stored = list(stored_weights(bodies(proto)))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
-    plan = _plan(
-        model, summary, default_pipeline(opset=opset if targets else asked, runtime=targets, simplify=False)
-    )
+    options = Options(opset=opset if targets else asked, runtime=targets, simplify=False)
+    plan = _plan(model, summary, pipeline_of(options))
+    if isinstance(plan, MigrateError):
+        plan.advise(tried_advice(plan, model, options))
     planned = plan if isinstance(plan, Report) else None
     return Inspection(
         model=model.name,
@@ -241,7 +245,14 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
     advice = advisor.advise(target)
     if advice.standing.rank >= Support.NOT_KNOWN.rank:
         return advice
-    return replace(advice, helps=(*advice.helps, *remedies(advisor, Targets((target,)))))
+    targets = Targets((target,))
+    helps = advice.helps
+    if advice.refusal is not None:
+        options = Options(opset=advisor.opset, runtime=targets, simplify=False)
+        tried = tried_advice(advice.refusal, advisor.model, options)
+        own = advice_text(one for one in tried if "fix" not in one.options)  # which the remedies try
+        helps = (own,) if own else ()
+    return replace(advice, helps=(*helps, *remedies(advisor, targets)))
 
 
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
@@ -256,7 +267,7 @@ def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
         path = Path(absolute(source))
         weights = Weights(path.parent, source=path, may_be_missing=True)
         model = Model(from_file(path, str(source), weights), weights, str(source), keepalive=source)
-        return model, (str(error),)
+        return model, (error.with_hint,)
 
 
 @dataclass(frozen=True)
@@ -344,14 +355,14 @@ def _advised(inspection: Inspection) -> list[Any]:
     return [json_of(item) for item in inspection.advice or inspection.outlooks]
 
 
-_ERROR = "code=error.code reason=error.reason hint=error.hint where=error.where"
+_ERROR = "code=error.code reason=error.reason hint=error.hint hint_tried=error.hint_tried where=error.where"
 
 selects(
     Inspection,
     """schema_version model producer ir_version=summary.ir_version opset opset_imports nodes operators functions
     inputs=summary.inputs outputs=summary.outputs weights weight_bytes external_files problems target changes=plan.changes
-    notes=plan.notes refusal{code reason hint where} reachable=reachability.opsets refusals=reachability.refusals domains
-    foreign advice""",
+    notes=plan.notes refusal{code reason hint hint_tried where} reachable=reachability.opsets refusals=reachability.refusals
+    domains foreign advice""",
     schema_version=version, opset_imports=_imports, advice=_advised,
 )  # fmt: skip
 selects(ForeignOperator, "domain name count written direct reason? hint?")

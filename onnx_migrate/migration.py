@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from operator import index
-from typing import Literal, TypeVar, cast
-
-import onnx
+from typing import Any, ParamSpec, Protocol, cast
 
 from onnx_migrate import files
-from onnx_migrate.declared import KeywordsOf
+from onnx_migrate.advice import Advice
+from onnx_migrate.declared import KeywordsOf, OfSource
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import Chain
-from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.engine.steps.step_table import import_steps
-from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import (
     CannotMigrate,
-    IllegalModel,
     InvalidModel,
     MigrateError,
-    UsageError,
     require_onnxruntime,
 )
+from onnx_migrate.files import GivenModel as M
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
 from onnx_migrate.process import OutOfTime, stoppable
-from onnx_migrate.process.progress import Reporter
+from onnx_migrate.process.progress import OWN_STAGES, Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
-from onnx_migrate.rewrite.annotations import differ_in_header_alone, drop_unused_imports, unused_imports
+from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.part import Rest
@@ -49,86 +44,26 @@ from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import libraries_of
 
-__all__ = ["Migration", "StageClock", "convert_version", "migrate"]
+__all__ = ["Migration", "StageClock", "migrate"]
 
-M = TypeVar("M", bound=files.IrModel)
-"""A ModelProto, or an onnx_ir.Model."""
-
-
-def convert_version(
-    model: M,
-    target_version: int,
-    *,
-    ir_version: Literal["fit", "keep"] = "fit",
-    in_place: bool = False,
-    timeout: float = 600.0,
-) -> M:
-    """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`, up or down.
-
-    A ModelProto gives a ModelProto. An onnx_ir.Model gives an onnx_ir.Model with the same tensor objects, none of which is
-    evaluated unless an adapter needs its values. The argument is not touched, unless `in_place`: then it becomes the result, and
-    is returned.
-
-    Opset and IR version change and nothing else: no simplification, no verification. The IR version becomes that with which the
-    opset was released, where it is lower, and going down the oldest that has all that the model needs; "keep" leaves it. The
-    import of a custom domain goes where its last node does. References to external data that was not loaded stay.
-
-    `timeout` is how many seconds the conversion may take (docs/library.md, "What a timeout covers").
-
-    Raises UsageError for an argument of another type or an opset that there is not; LoadError if an adapter needs a value that
-    was not loaded; CannotMigrate for a node without an equivalent at the target, and where the result needs a newer IR version
-    than is to be kept; MigrateError, code `timed-out`, past the timeout, and then `model` is unchanged.
-    """
-    with stoppable(None, timeout):
-        return _converted(model, target_version, ir_version, in_place=in_place)
+P = ParamSpec("P")
 
 
-def _converted(model: M, target_version: int, ir_version: str, *, in_place: bool) -> M:
-    """Convert a model as `convert_version` does."""
-    if isinstance(target_version, bool) or not hasattr(target_version, "__index__"):
-        raise UsageError(
-            f"target_version is {target_version!r}, which is no opset", hint="give a whole number, as in 17"
-        )
-    if ir_version not in ("fit", "keep"):
-        raise UsageError(f"ir_version={ir_version!r} is not known", hint='it is "fit" or "keep"')
-    source, opset, keep = (
-        files.load(model, allow_missing_data=True),
-        index(target_version),
-        ir_version == "keep",
-    )
-    unused = unused_imports(source.proto)
-    pipeline = Pipeline(
-        (
-            make_pass("migrate_opset", opset=opset, unlist=False, newer="lower", keep_ir=keep),
-            make_pass("lower_opset", opset=opset, keep_ir=keep),
-        )
-    )
-    log = ChangeLog()
-    if keep:
-        log.record_fact("", "", IrLimit(source.proto.ir_version, opset, kept=True))
-    try:
-        result = pipeline.run(source, log).model
-    except IllegalModel as error:
-        if not keep:
-            raise
-        hint = 'ir_version="fit" gives it the one it needs'
-        raise CannotMigrate(f"the result: {error.reason}", code="no-such-ir", hint=hint) from error
-    drop_unused_imports(result.proto, keep=unused)
-    if files.is_ir_model(model):
-        made = files.ir_model_of(result, model)
-        if not in_place:
-            return cast("M", made)
-        files.replace_ir_model(model, made)
-    else:
-        whole = files.inline(result)
-        if not in_place:
-            return cast("M", whole)
-        cast("onnx.ModelProto", model).CopyFrom(whole)
-    return model
+class _Migrate(Protocol[P]):
+    """`migrate` as type checkers see it: the result has the type of the model that is given."""
+
+    def __call__(self, source: M | files.Content | Model, *args: P.args, **options: P.kwargs) -> Migration[M]:
+        """Migrate a model."""
 
 
+def _typed(function: OfSource[Any, P, Any]) -> _Migrate[P]:
+    """Return the function; its type says which model comes back."""
+    return cast("_Migrate[P]", function)
+
+
+@_typed
 @KeywordsOf(Options)
-def migrate(source: files.Source | Model, options: Options) -> Migration:
+def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
     Args:
@@ -162,13 +97,13 @@ class _Run:
             require_onnxruntime("the verification", "or leave it out: --verify=off")
         self.asked = asked_for(options.run_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
-        self.request, self.pipeline = Request.of(options), pipeline_of(options)
+        self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
         self.strict = options.require_valid
         # A process for the verification is started while the passes run, unless it may take no run at all.
         self.ready = options.isolated and self.policy != "off" and options.ir_version is None
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
-        reporter = Reporter(options.progress, ["load", *self.pipeline.names, *proofs])
+        reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
         self.clock = StageClock(reporter.stage)
         self.settings = Settings(
             options.input_data,
@@ -180,7 +115,7 @@ class _Run:
             libraries=libraries_of(options.ort_library),
         )
 
-    def of(self, source: files.Source | Model) -> Migration:
+    def of(self, source: files.Source | Model) -> Migration[Any]:
         """Load and migrate a model. Raises as `migrate` does."""
         if isinstance(source, Model):
             original = source
@@ -192,7 +127,7 @@ class _Run:
         try:
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
-            self._add_remedies(error, _baseline(original, log))
+            self._add_remedies(error, original, _baseline(original, log))
             error.partial_report = PartialReport.of(
                 original, log, error.where, self.clock.seconds, self.request
             )
@@ -222,19 +157,26 @@ class _Run:
         rest = log.fact(Rest, "", "")
         return Migration(report, original, result.model, rest.model if rest else None)
 
-    def _add_remedies(self, error: MigrateError, original: Model) -> None:
-        """Add to the hint of a refusal what would help, where the passes refused the model for a runtime."""
+    def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
+        """Try the advice on a refusal, and add what would help where the passes refused the model for a runtime."""
+        if isinstance(error, InvalidModel):
+            return
+        from onnx_migrate.remedies import remedies, tried_advice
+
+        error.advise(tried_advice(error, original, self.options))
         targets = self.request.targets
-        if targets is None or not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
+        if targets is None or not isinstance(error, CannotMigrate):
             return
         from onnx_migrate.compatibility import CompatibilityChecker
-        from onnx_migrate.remedies import remedies
 
+        own = [
+            one for one in error.advice if "fix" not in one.options
+        ]  # which the remedies try for the runtime
         try:
-            helps = remedies(CompatibilityChecker(original), targets)
+            helps = remedies(CompatibilityChecker(baseline), targets)
         except OutOfTime:  # the refusal says more than the end of the search for a way out
             return
-        error.hint = "; ".join(filter(None, (error.hint, *helps)))
+        error.advise((*own, *(Advice(text, tried=True) for text in helps)))
 
     def _proved(
         self, original: Model, log: ChangeLog
@@ -271,6 +213,12 @@ class _Run:
                     " dynamic dims work",
                     severity="warning",
                 )
+
+
+def _titles(pipeline: Pipeline, proofs: Iterable[str]) -> dict[str, str]:
+    """Return the titles of the stages of a call by name, in their order."""
+    passes = {item.name: item.title or f"running the pass {item.name}" for item in pipeline}
+    return {"load": OWN_STAGES["load"], **passes, **{name: OWN_STAGES[name] for name in proofs}}
 
 
 def _baseline(original: Model, log: ChangeLog) -> Model:

@@ -1,13 +1,13 @@
-"""What a migration returns: the report, the original, and the result, which can be saved."""
+"""The value that a migration returns: the report, the original, and the result, which can be saved."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO
+from typing import BinaryIO, Generic, cast
 
 import onnx
 
@@ -15,6 +15,8 @@ from onnx_migrate import files
 from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
 from onnx_migrate.files import Beside, NewContent
+from onnx_migrate.files import GivenModel as M
+from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import Report
 from onnx_migrate.report.diff_nodes import DiffEntry
@@ -28,21 +30,27 @@ def _with_rest(rest: list[NewContent], beside: Beside | None, size: int) -> Iter
         yield
 
 
-@dataclass(frozen=True)
-class Migration:
+@dataclass(frozen=True, repr=False)
+class Migration(Generic[M]):
     """A migrated and, unless that was left out, verified model, and the report of what was changed."""
 
     report: Report
-    original: Model = field(repr=False)
+    original: Model
     """The model as it was read, unchanged."""
-    _model: Model = field(repr=False)
-    _rest: Model | None = field(default=None, repr=False)
+    _model: Model
+    _rest: Model | None = None
 
     def __str__(self) -> str:
         return self.report.text()
 
+    def __repr__(self) -> str:
+        report, verdict = self.report, self.report.verification
+        opsets = f"opset {report.before.opset} → {report.after.opset}"
+        proof = verdict.kind.value if verdict else "not compared"
+        return f"<Migration of {report.model}: {opsets}, {count_of(len(report.changes), 'change')}, {proof}>"
+
     @cached_property
-    def model(self) -> onnx.ModelProto | Any:
+    def model(self) -> M:
         """The result as what was given: an onnx_ir.Model, with its tensor objects, for one; else a complete ModelProto.
 
         The weights of a ModelProto are read when it is first asked for.
@@ -50,14 +58,14 @@ class Migration:
         return self._given_back(self._model)
 
     @cached_property
-    def rest(self) -> onnx.ModelProto | Any | None:
+    def rest(self) -> M | None:
         """What is behind the outputs of the result, as it was, where `cut` asked for that; else None. In the form of `model`."""
         return None if self._rest is None else self._given_back(self._rest)
 
-    def _given_back(self, model: Model) -> onnx.ModelProto | Any:
+    def _given_back(self, model: Model) -> M:
         if self.original.ir_model is not None:
-            return files.ir_model_of(model, self.original.ir_model)
-        return files.inline(model)
+            return cast("M", files.ir_model_of(model, self.original.ir_model))
+        return cast("M", files.inline(model))
 
     @property
     def structure(self) -> onnx.ModelProto:
@@ -67,6 +75,17 @@ class Migration:
     def same_as_original(self) -> bool:
         """Return whether the result equals the original, weights included; they are read only where moved."""
         return self.report.same or files.equal(self.original, self._model)
+
+    def viewed(self, report: Report) -> Report:
+        """Return a report of this migration with what a page draws of the result: the changed nodes in it, and its graph."""
+        return report.viewed(self._model)
+
+    def html(self) -> str:
+        """Return the report as a page that needs no other file, with the graph of the result.
+
+        Raises UsageError without jinja2 ("onnx-migrate[html]").
+        """
+        return self.viewed(self.report).html()
 
     def differences(self) -> list[DiffEntry]:
         """Return how the result differs from the original, node by node, as `--diff` shows it; for lines see `diff_lines`."""

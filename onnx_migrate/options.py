@@ -293,10 +293,10 @@ class Options:
     )
     passes: Sequence[Pass | Callable[..., Any] | str] = option(
         (), "--pass", panel=REWRITING, multiple=True, metavar="NAME",
-        help="Run your own pass before the simplifier: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
-        "onnx_graphsurgeon.Graph. Repeat it for more.",
-        text="""your own passes, which run before the simplifier: functions of a ModelProto or a graphsurgeon Graph,
-        "module:function", or `Pass` objects.""",
+        help="Run your own pass before simplify: MODULE:FUNCTION, a function of an onnx.ModelProto or of an "
+        "onnx_graphsurgeon.Graph, or the name of an installed pass.",
+        text="""more passes, to run before simplify: functions of a ModelProto or a graphsurgeon Graph,
+        "module:function", or passes.""",
     )
     adapters: Sequence[str] = option(
         (), "--adapters", panel=REWRITING, multiple=True, metavar="MODULE",

@@ -1,22 +1,26 @@
-"""What would help where a runtime does not take a model; each is tried on the model's structure before it is said."""
+"""Finds advice on a refusal, and tries each piece on the model's structure before onnx-migrate prints it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from onnx_migrate.advice import Advice, Chosen
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes, fed_inputs
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options, default_pipeline
+from onnx_migrate.options import Options, default_pipeline, pipeline_of
+from onnx_migrate.process import OutOfTime
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.part import cut
 from onnx_migrate.splitting import split_for
 from onnx_migrate.standard.targets import Target, Targets, milestones
 from onnx_migrate.standard.targets.releases import key
 
-__all__ = ["remedies"]
+__all__ = ["remedies", "tried_advice"]
 
 _FAR = 320
 """A length for an axis of an image: a multiple of the strides that networks have."""
@@ -27,31 +31,100 @@ _LONG = 128
 def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]:
     """Return what would help with a model that the targets do not take: fixed dims, floats, a later release, a shorter model."""
     model = checker.model
-    found = [_fixed_dims(model, targets), _quantised(model, targets), _cut_off(model, targets)]
+    texts = [_fixed_dims(model, targets), _quantised(model, targets), _cut_off(model, targets)]
     if len(targets) == 1:
-        found.insert(2, _later_release(checker, targets.members[0]))
-    return tuple(item for item in found if item)
+        texts.insert(2, _later_release(checker, targets.members[0]))
+    return tuple(filter(None, texts))
+
+
+def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[Advice, ...]:
+    """Return the advice on a refusal of a model: with a mark on what works, and without what does not help.
+
+    Advice without options does not change, and neither does advice for which no time is left.
+    """
+    tried: list[Advice] = []
+    every = [*error.advice]
+    try:
+        while every:
+            one = every[0]
+            outcome = one if one.tried or not one.options else _outcome(one, error, model, options)
+            tried += [outcome] if outcome else []
+            every.pop(0)
+    except OutOfTime:  # the refusal says more than the end of the search for a way out
+        pass
+    return tuple(_without_repetition([*tried, *every]))
+
+
+def _without_repetition(every: Iterable[Advice]) -> Iterator[Advice]:
+    """Yield the advice without what asks for the options of an earlier piece that works."""
+    asked: list[Mapping[str, Any]] = []
+    for one in every:
+        if one.options and one.options in asked:
+            continue
+        asked += [one.options] if one.tried else []
+        yield one
+
+
+def _outcome(advice: Advice, error: MigrateError, model: Model, options: Options) -> Advice | None:
+    """Return the advice after a migration that follows it; None if that ends with the same refusal."""
+    changes, example = dict(advice.options), ""
+    if Chosen.DIMS in changes.values():
+        if options.fix_shape or options.dynamic or options.dynamic_batch:
+            return advice  # the sizes of other dims are the user's to choose
+        changes["fix_shape"] = _example_dims(model)
+        if not changes["fix_shape"]:
+            return None
+        example = _fix_options(changes["fix_shape"])
+    if options.pipeline is not None or "precision" in changes or error.code == "precision-lost":
+        return advice  # other passes ignore the options; a search for float32 nodes takes as long as the call
+    failure = _failure(model, replace(options, **_ASIDE, **changes))
+    if failure is None:
+        return advice if options.precision else advice.worked(example)
+    is_same = failure.code == error.code and failure.reason == error.reason
+    return advice if example and not is_same else None
+
+
+_ASIDE: dict[str, Any] = {"simplify": False, "precision": None, "precision_io": False, "keep_fp32": ()}
+"""Options that a trial leaves out, since these passes run the model."""
+
+
+def _failure(model: Model, options: Options) -> MigrateError | None:
+    """Return the error with which the passes of a request end, None if they make a model."""
+    try:
+        pipeline_of(options).run(model, ChangeLog())
+    except MigrateError as failure:
+        return failure
+    except (MemoryError, RecursionError) as failure:  # the first refusal says more
+        return MigrateError(f"the trial ended with {type(failure).__name__}", code="out-of-memory")
+    return None
 
 
 def _fixed_dims(model: Model, targets: Targets) -> str:
     """Return the options that fix all dims of the inputs, if the targets take the model then."""
+    fixed = _example_dims(model)
+    taken = _taken(model, targets, fix_shape=fixed) if fixed else ""
+    return f"with fixed dims {taken}, for example with {_fix_options(fixed)}" if taken else ""
+
+
+def _fix_options(fixed: dict[str, list[int]]) -> str:
+    return " ".join(f"--fix-shape {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
+
+
+def _example_dims(model: Model) -> dict[str, list[int]]:
+    """Return shapes for the inputs that have open dims; dims of one name have one size."""
     sizes: dict[str, int] = {}
     fixed: dict[str, list[int]] = {}
     for value in fed_inputs(model.proto.graph):
         dims = value.type.tensor_type.shape.dim
         if not value.type.tensor_type.HasField("shape") or all(dim.HasField("dim_value") for dim in dims):
             continue
-        found = []
+        shape = []
         for axis, dim in enumerate(dims):
             guess = 1 if axis == 0 else _FAR if len(dims) == 4 and axis > 1 else _LONG
             symbol = dim.dim_param or f"{value.name} {axis}"
-            found.append(dim.dim_value if dim.dim_value > 0 else sizes.setdefault(symbol, guess))
-        fixed[value.name] = found
-    if not fixed:
-        return ""
-    taken = _taken(model, targets, fix_shape=fixed)
-    options = " ".join(f"--fix-shape {name}:{','.join(map(str, dims))}" for name, dims in fixed.items())
-    return f"with fixed dims {taken}, for example with {options}" if taken else ""
+            shape.append(dim.dim_value if dim.dim_value > 0 else sizes.setdefault(symbol, guess))
+        fixed[value.name] = shape
+    return fixed
 
 
 def _quantised(model: Model, targets: Targets) -> str:
@@ -65,9 +138,9 @@ def _quantised(model: Model, targets: Targets) -> str:
 
 
 def _taken(model: Model, targets: Targets, **options: Any) -> str:
-    """Return that targets take what a migration with these options makes, "" if it is refused.
+    """Return that targets support the result of a migration with these options, "" if the migration ends with an error.
 
-    No more is said than is known where an operator of the result is neither measured nor read.
+    The text promises less if an operator of the result is neither measured nor read.
     """
     log = ChangeLog()
     try:
@@ -79,7 +152,7 @@ def _taken(model: Model, targets: Targets, **options: Any) -> str:
 
 
 def _later_release(checker: CompatibilityChecker, target: Target) -> str:
-    """Return the first later release that takes the model, as it is or after a migration."""
+    """Return the first later release that supports the model, with or without a migration."""
     for item in milestones(target.table):
         if key(item.number) > key(target.number):
             standing = checker.advise(item).standing

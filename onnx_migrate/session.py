@@ -12,6 +12,7 @@ from typing import Any
 from onnx_migrate import files
 from onnx_migrate.comparison import compare
 from onnx_migrate.errors import UsageError
+from onnx_migrate.files import GivenModel as M
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import Workers, check_cancelled, stoppable, using
@@ -55,7 +56,7 @@ class Session:
         """End the children, whatever they do: calls that run raise Cancelled, and later ones UsageError."""
         self._workers.close()
 
-    def migrate(self, source: files.Source | Model, **options: Any) -> Migration:
+    def migrate(self, source: M | files.Content | Model, **options: Any) -> Migration[M]:
         """Migrate a model as `onnx_migrate.migrate` does, with its keywords, and raise as it does."""
         with self._place(options):
             return migrate(source, **options)

@@ -38,6 +38,7 @@ class Cleanup(Pass):
     """Remove nodes, initializers and imports that nothing uses, repeated node names and invalid value_info."""
 
     name: ClassVar[str] = "cleanup"
+    title: ClassVar[str] = "removing unused nodes and weights"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.UNIQUE_NODE_NAMES})
 

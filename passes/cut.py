@@ -66,6 +66,7 @@ class Cut(ObligedPass):
     """
 
     name: ClassVar[str] = "cut"
+    title: ClassVar[str] = "cutting the model"
     outputs: str | tuple[str, ...] = ()
     inputs: str | tuple[str, ...] = ()
     rest: bool = False

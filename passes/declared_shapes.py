@@ -41,6 +41,7 @@ class DeclaredShapes(Pass):
     """
 
     name: ClassVar[str] = "declared_shapes"
+    title: ClassVar[str] = "checking declared shapes"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""

@@ -173,6 +173,7 @@ class Dequantized(ObligedPass):
     """
 
     name: ClassVar[str] = "dequantized"
+    title: ClassVar[str] = "replacing quantised weights by floats"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:

@@ -67,6 +67,7 @@ class FixValues(ObligedPass):
     """
 
     name: ClassVar[str] = "fix_values"
+    title: ClassVar[str] = "fixing values of inputs"
     values: FixedValues = field(default_factory=dict)
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:

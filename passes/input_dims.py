@@ -75,6 +75,7 @@ class OpenDims(Pass):
     """
 
     name: ClassVar[str] = "open_dims"
+    title: ClassVar[str] = "naming open dims"
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""
@@ -134,7 +135,7 @@ def loaded_like(prover: Prover, before: Model, behind: Behind) -> Verdict:
         return prover.require_loadable(before, behind.result, behind.verdict)
     except VerificationFailed as error:
         if any(node.op_type == "If" for node in all_nodes(behind.result.proto)):
-            error.hint = "--no-control-flow leaves out branches that do not fit these sizes"
+            error.advise("--no-control-flow leaves out branches that do not fit these sizes")
         raise
 
 
@@ -147,6 +148,7 @@ class FixDims(ObligedPass):
     """
 
     name: ClassVar[str] = "fix_dims"
+    title: ClassVar[str] = "fixing dims"
     fix: FixedDims = field(default_factory=dict)
     all_dims: bool = False
     """Whether every dim of the inputs must have a size then."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
@@ -32,6 +33,7 @@ class LowerOpset(Pass):
     """
 
     name: ClassVar[str] = "lower_opset"
+    title: ClassVar[str] = "lowering the opset"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opset: int
     nearest: bool = False
@@ -105,7 +107,7 @@ class LowerOpset(Pass):
         log.note(
             self.name,
             "not-lowered",
-            f"opset {opset} cannot be reached, so the result has opset {reached}: {refusal}",
+            f"opset {opset} cannot be reached, so the model has opset {reached}: {refusal.with_hint}",
             subject=refusal.where.node if refusal.where else "",
             severity="warning",
         )
@@ -118,10 +120,12 @@ def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:
     first = next(item.error for item in refusals if item.nearest == nearest)
     others = len(refusals) - 1
     more = f" (refused, and {count_of(others, 'more node')})" if others else ""
-    hint = f"{first.hint}; " if first.hint else ""
     return CannotMigrate(
         f"{first.reason}{more}",
         code=first.code,
         where=first.where,
-        hint=f"{hint}opset {nearest} can be reached",
+        hint=(
+            *first.advice,
+            Advice(f"opset {nearest} can be reached", options={"opset": nearest}),
+        ),
     )

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
 from onnx_migrate.engine.steps.lift import Lift
@@ -54,6 +55,7 @@ class MigrateOpset(Pass):
     """
 
     name: ClassVar[str] = "migrate_opset"
+    title: ClassVar[str] = "raising the opset"
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
@@ -71,11 +73,12 @@ class MigrateOpset(Pass):
     noted: bool = False
     """Whether a note says that the model keeps its opset, as its user did not name one."""
 
-    def hint_for(self, error: MigrateError, retry: Retry) -> str:
-        """Return the hint of an error; of a result that does not load, with the newest opset at which it does."""
+    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
+        """Return the advice on an error; on a result that does not load, with the newest opset at which it does."""
         opset = self._newest_loadable(retry) if error.code == "does-not-load" else None
-        newest = "" if opset is None else f"opset {opset} is the newest at which it loads"
-        return "; ".join(filter(None, (newest, error.hint)))
+        if opset is None:
+            return error.advice
+        return (Advice(f"opset {opset} is the newest at which it loads", tried=True), *error.advice)
 
     def _newest_loadable(self, retry: Retry) -> int | None:
         """Return the newest opset below the result's at which it loads as the original does; None if none is found in time."""
@@ -237,7 +240,12 @@ class MigrateOpset(Pass):
             raise CannotMigrate(
                 f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",
                 code="downgrade",
-                hint=f"leave --no-lower out, or ask for {target}+ to keep newer models as they are",
+                hint=(
+                    Advice("leave --no-lower out", options={"lower": True}),
+                    Advice(
+                        f"ask for {target}+ to keep newer models as they are", options={"opset": f"{target}+"}
+                    ),
+                ),
             )
         return target
 

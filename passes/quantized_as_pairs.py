@@ -165,6 +165,7 @@ class QuantizedAsPairs(Pass):
     """
 
     name: ClassVar[str] = "quantized_as_pairs"
+    title: ClassVar[str] = "replacing quantised operators by float operators"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     beside: int = 17
     """The ai.onnx opset for a body that imports none."""

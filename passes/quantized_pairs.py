@@ -39,6 +39,7 @@ class QuantizedPairs(Pass):
     """
 
     name: ClassVar[str] = "quantized_pairs"
+    title: ClassVar[str] = "adding pairs of QuantizeLinear and DequantizeLinear"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
 
     @classmethod

@@ -41,6 +41,7 @@ class Standard(Pass):
     """
 
     name: ClassVar[str] = "standard"
+    title: ClassVar[str] = "replacing operators of other domains"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     domains: tuple[str, ...] = ()
     """The domains whose nodes are written; all that are known if there are none. With com.microsoft, what ONNX Runtime has of
@@ -106,4 +107,4 @@ def _refusal(errors: list[CannotMigrate]) -> CannotMigrate:
     if others:
         names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])
         more = f"; {count_of(len(others), 'more node')} refused: {names}{', …' if len(others) > 5 else ''}"
-    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.hint)
+    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.advice)

@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison difference explanation inspection migration options engine report rewrite
+    __init__   -> batching session comparison difference explanation inspection conversion migration options engine report rewrite
     cli -> batching comparison difference explanation inspection compatibility migration report options engine
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
@@ -25,6 +25,7 @@ ARROWS = """
     session    -> comparison migration files model
     comparison -> engine verify files model
     difference -> report files rewrite model
+    conversion -> remedies options engine report files model rewrite
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model
@@ -74,6 +75,7 @@ registry finds them. Then the folders inside the rooms, by the names of the fold
 of these. The files of a folder are not listed; what keeps them in order is that there is no circle."""
 
 LEAVES = {
+    "advice",
     "cached",
     "declared",
     "docstrings",

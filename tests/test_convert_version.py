@@ -101,6 +101,39 @@ def test_convert_version_raises_the_same_kinds() -> None:
     assert caught.value.where.operator == "NeverWas"
 
 
+def test_a_path_gives_a_model(tmp_path: Path) -> None:
+    onnx.save(small(), tmp_path / "m.onnx")
+    expected = bytes_of(convert_version(small(), 17))
+
+    assert bytes_of(convert_version(tmp_path / "m.onnx", 17)) == expected
+    assert bytes_of(convert_version(str(tmp_path / "m.onnx"), 17)) == expected
+    with pytest.raises(UsageError, match="cannot be converted in place") as caught:
+        convert_version(str(tmp_path / "m.onnx"), 17, in_place=True)
+    assert caught.value.hint == "give a ModelProto or an onnx_ir.Model, or leave in_place out"
+
+
+def test_a_report_says_what_changed_and_what_was_assumed() -> None:
+    proto = onnx.load(UPSAMPLE)
+    result, report = convert_version(proto, 17, report=True)
+
+    assert bytes_of(result) == bytes_of(convert_version(proto, 17))
+    assert (report.before.opset, report.after.opset) == (opset_of(proto), 17)
+    assert [change.where.operator for change in report.changes] == ["Upsample"]
+    assert report.outcome == "migrated"
+    same, report = convert_version(result, 17, in_place=True, report=True)
+    assert same is result
+    assert (report.changes, report.outcome) == ((), "unchanged")
+
+
+def test_a_report_has_a_note_on_an_assumption() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 11, "": 13]> g (float[4] x) => (float[4] y) { y = Softmax (x) }'
+    )
+    _, report = convert_version(proto, 17, report=True)
+
+    assert [note.code for note in report.notes if note.severity == "warning"] == ["ambiguous-opset"]
+
+
 @pytest.mark.parametrize("target", ["17", None, 17.0, True, [17]])
 def test_what_is_no_opset_is_a_usage_error(target: Any) -> None:
     with pytest.raises(UsageError, match="is no opset"):

@@ -21,6 +21,7 @@ from onnx_migrate import (
     MigrateError,
     Pass,
     PassError,
+    Progress,
     SaveError,
     Session,
     UsageError,
@@ -29,6 +30,7 @@ from onnx_migrate import (
     files,
     migrate,
 )
+from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.migration import Migration
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import Worker
@@ -57,6 +59,35 @@ def test_every_kind_of_source_leads_to_the_same_result() -> None:
 def test_what_is_no_model_is_named(source: Any) -> None:
     with pytest.raises(UsageError, match="binary mode"):
         migrate(source, **FAST)
+
+
+def test_the_representation_of_a_migration_is_one_line() -> None:
+    migration = migrate(UPSAMPLE, opset=17)
+
+    assert repr(migration) == f"<Migration of {UPSAMPLE}: opset 9 → 17, 1 change, verified>"
+    assert repr(migrate(UPSAMPLE, **FAST)).endswith("1 change, not compared>")
+
+
+def test_progress_speaks_to_users() -> None:
+    """Each stage has a title, and no title is the name of a pass."""
+    seen: list[Progress] = []
+    migrate(UPSAMPLE, opset=17, precision="fp16", progress=seen.append)
+
+    titles = [event.title for event in seen if not event.detail]
+    assert titles[:2] == ["reading the model", "raising the opset"]
+    assert "choosing the precision of each node" in titles
+    assert titles[-1] == "comparing with the original"
+    assert all(kind.title for kind in builtin_passes().values())
+
+
+def test_a_pass_of_the_user_has_a_title() -> None:
+    def scribble(model: onnx.ModelProto) -> None:
+        model.producer_name = "scribbled"
+
+    seen: list[Progress] = []
+    migrate(small(), passes=[scribble], verify=False, progress=seen.append)
+
+    assert "running the pass scribble" in map(str, seen)
 
 
 def test_a_proto_is_not_touched_by_any_pass() -> None:

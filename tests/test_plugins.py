@@ -112,7 +112,7 @@ with pytest.raises(CannotMigrate, match="opset 3 of com.example can be reached")
     migrate(newer, opset={D: 1}, **FAST)
 assert caught.value.code == "needs-constant"
 other = model("y = com.example.Other (x)")
-with pytest.raises(MigrateError, match="com.example has no operator Other .the plug-in for com.example must declare it"):
+with pytest.raises(MigrateError, match="com.example has no operator Other\\nHint: not tried: the plug-in for com.example"):
     migrate(other, opset={D: 3}, **FAST)
 declare_operator("Gizmo", 4, domain=D)
 with pytest.raises(CannotMigrate) as caught:
@@ -157,7 +157,7 @@ result = migrate(model("y = com.example.Same (x)"), opset={D: 2}, **FAST)
 assert imports(result.model)[D] == 2 and not result.report.changes
 assert imports(migrate(result.model, opset={D: 1}, **FAST).model)[D] == 1
 gone = model("y = com.example.Gone (x)")
-with pytest.raises(CannotMigrate, match="nothing replaces it .train again"):
+with pytest.raises(CannotMigrate, match="nothing replaces it\\nHint: not tried: train again"):
     migrate(gone, opset={D: 2}, **FAST)
 assert imports(migrate(gone, opset=17, **FAST).model)[D] == 1
 """)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import onnx
 import pytest
 
-from onnx_migrate import files, migrate
+from onnx_migrate import convert_version, files, migrate
+from onnx_migrate.advice import FIX_DIMS, Advice, Chosen
 from onnx_migrate.compatibility import CompatibilityChecker
-from onnx_migrate.errors import CannotMigrate
+from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.inspection import inspect
-from onnx_migrate.process import check_stopped
-from onnx_migrate.remedies import remedies
+from onnx_migrate.options import Options
+from onnx_migrate.process import OutOfTime, check_stopped
+from onnx_migrate.remedies import remedies, tried_advice
 from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model
 from tests.support.targets import targets_of
@@ -120,7 +123,124 @@ def test_a_refused_migration_says_what_would_help() -> None:
 
     with pytest.raises(CannotMigrate) as error:
         migrate(model(NON_ZERO), runtime=resolve("tensorrt==8.4"))
-    assert error.value.hint.endswith("TensorRT 8.5 takes it as it is")
+    assert error.value.advice[-1] == Advice("TensorRT 8.5 takes it as it is", tried=True)
+
+
+DET = '<ir_version: 8, opset_import: ["": 11]> g (float[N,N] x) => (float y) { y = Det (x) }'
+
+
+def test_advice_that_works_has_an_example_and_no_mark() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        migrate(model(DET), opset=10)
+
+    first, second = caught.value.advice
+    assert first == Advice(
+        "fix the dims of the model's inputs with --fix, for example --fix x:1,1", True, {"fix": Chosen.DIMS}
+    )
+    assert (second.text, second.tried) == ("opset 11 can be reached", True)
+    assert migrate(model(DET), opset=10, fix="x:1,1").report.verified
+    assert migrate(model(DET), opset=11).report.verified
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "hint", "change"),
+    [
+        ("9 (float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) { y = Upsample (x, s) }", {"opset": 10}, "Resize of opset 11",
+         {"opset": 11}),
+        ("9 (float[4] x) => (float[4] y) { y = Relu (x) }", {"opset": 8, "lower": False}, "leave --no-lower out",
+         {"lower": True}),
+        ("17 (float[4] x) => (float[4] y) { y = Relu (x) }", {"ir_version": 6}, "--opset 11", {"opset": "11"}),
+        ("17 (int64[4] x) => (int64[4] y) { y = Mul (x, x) }", {"int32": "require"}, "give --int32 to", {"int32": True}),
+        ("17 (float[4] x) => (int64[1,n] y) { y = NonZero (x) }", {"static": True}, "--best-effort", {"best_effort": True}),
+        ("17 (float[2,4] x) => (float[2,4] y) { y = Relu (x) }", {"fix": "x:3,4"}, "make it dynamic first",
+         {"fix": None, "dynamic": "x:0=N"}),
+    ],
+)  # fmt: skip
+def test_advice_without_a_mark_works(
+    text: str, options: dict[str, Any], hint: str, change: dict[str, Any]
+) -> None:
+    with pytest.raises(MigrateError) as caught:
+        migrate(model(text), **options)
+
+    assert [one.tried for one in caught.value.advice if one.text.find(hint) >= 0] == [True]
+    assert migrate(model(text), **{**options, **change}).report.verified
+
+
+def test_advice_that_does_not_help_is_not_printed() -> None:
+    """All dims are numbers already, and the other opset ends with the same refusal."""
+    refusal = CannotMigrate("no equal", hint=(FIX_DIMS, Advice("migrate to opset 9", options={"opset": 9})))
+    text = "9 (float[2,2] x) => (float[2,2] y) { y = Relu (x) }"
+    source = files.load(model(text))
+    assert [one.text for one in tried_advice(refusal, source, Options(opset=8))] == ["migrate to opset 9"]
+
+    with pytest.raises(MigrateError) as caught:
+        migrate(model(text), opset=8, ir_version=2)
+    same = caught.value
+    same.advise(Advice("do the same again", options={"opset": 8}))
+    assert tried_advice(same, source, Options(opset=8, ir_version=2)) == ()
+
+
+def test_dims_of_which_the_user_gave_some_are_not_tried() -> None:
+    refusal = CannotMigrate("no equal", hint=FIX_DIMS)
+
+    assert tried_advice(refusal, files.load(model(DET)), Options(opset=10, fix="x:1,1")) == (FIX_DIMS,)
+
+
+def test_advice_is_not_tried_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_time(*_: object) -> None:
+        raise OutOfTime(MigrateError("timed out"))
+
+    monkeypatch.setattr("onnx_migrate.remedies._failure", out_of_time)
+    with pytest.raises(CannotMigrate) as caught:
+        migrate(model(DET), opset=10)
+
+    assert (
+        caught.value.hint
+        == "not tried: fix the dims of the model's inputs with --fix; opset 11 can be reached"
+    )
+
+
+def test_two_ways_to_the_same_options_are_one() -> None:
+    text = """16 (float[1,1,4,4] x, float[N,4] r, int64[N] i) => (float[N,1,1,1] y)
+        { y = RoiAlign <coordinate_transformation_mode = "output_half_pixel"> (x, r, i) }"""
+    with pytest.raises(CannotMigrate) as caught:
+        migrate(model(text), opset=9)
+
+    assert caught.value.hint == "bring the model to opset 10"
+
+
+def test_an_inspection_tries_the_advice_on_its_refusal() -> None:
+    refusal = inspect(model(DET), opset=10).refusal
+
+    assert refusal is not None
+    assert refusal.hint_tried
+    assert "--fix x:1,1" in refusal.hint
+
+
+def test_the_help_for_a_runtime_marks_what_was_not_tried() -> None:
+    (advice,) = inspect(model(NON_ZERO), runtime="tensorrt==8.4").advice
+
+    assert advice.helps[0].endswith("; not tried: make 'x' an initializer that is not a graph input")
+    assert advice.helps[1:] == ("TensorRT 8.5 takes it as it is",)
+
+
+def test_a_trial_that_takes_too_much_memory_does_not_hide_the_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def exhausted(options: Options) -> None:
+        raise MemoryError
+
+    refusal = CannotMigrate("no equal", hint=Advice("opset 9 works", options={"opset": 9}))
+    monkeypatch.setattr("onnx_migrate.remedies.pipeline_of", exhausted)
+
+    assert tried_advice(refusal, files.load(model(DET)), Options(opset=8)) == ()
+
+
+def test_a_conversion_tries_the_advice_on_its_refusal() -> None:
+    with pytest.raises(CannotMigrate) as caught:
+        convert_version(model(DET), 10)
+
+    assert "opset 11 can be reached" in [one.text for one in caught.value.advice if one.tried]
 
 
 def test_the_model_stays_as_it_is() -> None:

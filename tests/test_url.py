@@ -118,7 +118,7 @@ def test_a_protocol_whose_package_is_missing_names_it() -> None:
 def test_without_fsspec_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
 
-    with pytest.raises(UsageError, match=r"memory://a\.onnx.*pip install 'onnx-migrate\[url\]'"):
+    with pytest.raises(UsageError, match=r"memory://a\.onnx.*\nHint: run pip install 'onnx-migrate\[url\]'"):
         open_file_system("memory://a.onnx")
 
 

@@ -12,18 +12,23 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import replace
 
-from onnx_migrate.batching.job import Job, Outcome
+from onnx_migrate.batching.job import TIMED_OUT, Job, Outcome
 from onnx_migrate.batching.pool import LocalPool, WorkerEndedError, call_worker
 from onnx_migrate.batching.work import refused, run_job
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.process import Limits, current_workers
 from onnx_migrate.process.deadline import Deadline
+from onnx_migrate.report.failure import Failure
 from onnx_migrate.url import absolute, is_url
 
 __all__ = ["Submitter", "run_warm", "submitting"]
 
 _FIRST = 0.75
 """The part of its time that a model has in a shared worker. The rest is for a second attempt, which a crash needs too."""
+
+
+_START = 5.0
+"""Seconds that a new worker may take to start and import: a job has to reach its own deadline, which says how far it came."""
 
 
 class Submitter:
@@ -58,11 +63,11 @@ class Submitter:
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
         """Return how a job ended; None where it must be run once more, as `again` returns it."""
         try:
-            return replace(future.result(), source=job.source, output=job.output)
+            return _named_as_given(future.result(), job)
         except (FutureTimeout, TimeoutError):
             error = MigrateError(
-                "took longer than the time limit and was stopped",
-                code="timed-out",
+                f"the model was not done after {_limit_text(job)} and was stopped",
+                code=TIMED_OUT,
                 hint="--timeout allows more seconds",
             )
         except WorkerEndedError as end:
@@ -148,7 +153,7 @@ def _seconds(job: Job, timeout: float) -> float:
     """Return when the worker of a job is ended: a second attempt ends by itself, with the time to look at its result."""
     if not job.isolated:
         return timeout * _FIRST
-    return Deadline(max(timeout - job.spent, 1e-3)).grace_left()
+    return Deadline(timeout, spent=job.spent).grace_left() + _START
 
 
 def _memory_share(processes: int) -> int | None:
@@ -167,3 +172,35 @@ def _anywhere(job: Job) -> Job:
 
 def _absolute(name: str) -> str:
     return name if is_url(name) else absolute(name)
+
+
+def _named_as_given(outcome: Outcome, job: Job) -> Outcome:
+    """Return an outcome with the path of the model as the caller gave it: a worker elsewhere knows an absolute path."""
+    there = _absolute(job.source)
+    if outcome.source == job.source or not outcome.source:
+        return replace(outcome, source=job.source, output=job.output)
+
+    def named(text: str) -> str:
+        return text.replace(there, job.source)
+
+    report = outcome.report
+    if isinstance(report, Failure):
+        done = replace(report.done, model=job.source)
+        report = replace(report, model=job.source, reason=named(report.reason), done=done)
+    elif report is not None:
+        report = replace(report, model=job.source)
+    return replace(
+        outcome,
+        source=job.source,
+        output=job.output,
+        reason=named(outcome.reason),
+        doubt=named(outcome.doubt),
+        remarks=tuple(map(named, outcome.remarks)),
+        report=report,
+    )
+
+
+def _limit_text(job: Job) -> str:
+    """Return the time limit of a job in words."""
+    seconds = job.arguments.get("timeout")
+    return "its time limit" if seconds is None else f"{seconds:g} s"

@@ -17,6 +17,8 @@ __all__ = [
     "MIGRATED",
     "NOT_VERIFIED",
     "REFUSED",
+    "STATES",
+    "TIMED_OUT",
     "UNCHANGED",
     "UNVERIFIED",
     "VERIFIED",
@@ -31,6 +33,12 @@ MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED = "migrated", "unchanged", "refuse
 VERIFIED, UNVERIFIED, NOT_VERIFIED = "verified", "unverified", "not verified"
 """What is known of a result; "not verified" is one whose verification was turned off."""
 
+TIMED_OUT = "timed-out"
+"""The state of a model that did not end in time, and the code of its error."""
+
+STATES = (MIGRATED, UNCHANGED, UNVERIFIED, TIMED_OUT, REFUSED, INVALID, FAILED)
+"""What a reader of a batch sees of a model, best first: how the job ended, or that the result is unverified or took too long."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -39,7 +47,8 @@ class Job:
     `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
     `isolated` the native stages run in child processes of their own. `spent` is how many seconds of the model's time an attempt
     before took. `known` is the journal's record of the output, if
-    there is one. `flags` complete the command line that does the same again.
+    there is one. `flags` complete the command line that does the same again. `viewed` asks for a report
+    with what a page draws of the result.
     """
 
     source: str
@@ -51,6 +60,7 @@ class Job:
     spent: float = 0.0
     known: Mapping[str, Any] | None = None
     flags: tuple[str, ...] = ()
+    viewed: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,8 @@ class Outcome:
 
     `code` and `reason` say why it was refused or failed. `report` is the report or the failure, None where `cached`
     says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
-    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `remarks` say
+    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `late` is whether
+    it is unverified because the time limit ended the verification. `remarks` say
     what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid, `left`
     how many things a best effort left as they are.
     """
@@ -75,6 +86,7 @@ class Outcome:
     record: Mapping[str, Any] | None = field(default=None, repr=False)
     verification: str = ""
     doubt: str = ""
+    late: bool = False
     remarks: tuple[str, ...] = ()
     loadable: bool = False
     left: int = 0
@@ -82,17 +94,38 @@ class Outcome:
     @classmethod
     def of(cls, source: str, output: str | None, kind: str, report: ReportData) -> Outcome:
         """Return the outcome of a migration that was done."""
-        verdict = report.verification
-        known = NOT_VERIFIED if verdict is None else verdict.kind.value
-        doubt = verdict.reason if verdict is not None and known == UNVERIFIED else ""
+        verdict, left = report.verification, len(report.left)
+        if verdict is None:
+            return cls(source, output, kind, report=report, verification=NOT_VERIFIED, left=left)
+        known = verdict.kind.value
+        late = known == UNVERIFIED and verdict.timed_out
+        doubt = verdict.reason if known == UNVERIFIED else ""
         return cls(
-            source, output, kind, report=report, verification=known, doubt=doubt, left=len(report.left)
-        )
+            source, output, kind, report=report, verification=known, doubt=doubt, late=late, left=left
+        )  # fmt: skip
 
     @property
     def done(self) -> bool:
         """Whether the model was migrated or needed no change."""
         return self.kind in (MIGRATED, UNCHANGED)
+
+    def succeeded(self, *, allow_unverified: bool) -> bool:
+        """Whether the model is done and its result verified, or not to be verified, or unverified where that is allowed."""
+        return self.done and (allow_unverified or self.verification != UNVERIFIED)
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`: the kind, unless the result is unverified or the time limit ended the work on the model."""
+        if self.late or self.code == TIMED_OUT:
+            return TIMED_OUT
+        if UNVERIFIED in (self.verification, self.code):
+            return UNVERIFIED
+        return self.kind
+
+    @property
+    def why(self) -> str:
+        """Why the model is not migrated, or its result is unverified, on one line; "" for a success."""
+        return " ".join((self.reason or self.doubt).split())
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json-lines` writes for the model."""
@@ -103,6 +136,7 @@ class Outcome:
             "model": self.source,
             "output": self.output,
             "outcome": self.kind,
+            "state": self.state,
             "cached": self.cached,
             "status": self.verification,
             "loadable": self.loadable,
@@ -115,15 +149,16 @@ class Outcome:
 class Summary:
     """How a batch ended.
 
-    Counts of models by outcome, by outcome and code of the reason, of results by `verification`, `cached`: those that an
-    earlier run had done, `loadable`: those that were refused as invalid although ONNX Runtime loads them, and `left`: results of
-    a best effort that a runtime does not take in whole.
+    Counts of models by outcome, by outcome and code of the reason, by state, of results by `verification`, `cached`: those that
+    an earlier run had done, `loadable`: those that were refused as invalid although ONNX Runtime loads them, and `left`: results
+    of a best effort that a runtime does not take in whole.
     """
 
     models: int = 0
     ended: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter)
     verification: Counter[str] = field(default_factory=Counter)
     cached: int = 0
     loadable: int = 0
@@ -133,18 +168,26 @@ class Summary:
     """Whether results were not written, so that `migrated` are the models that would be."""
     complete: bool = False
     """Whether every model was tried: False after an interruption, or a failure with `fail_fast`."""
+    allow_unverified: bool = False
+    """Whether an unverified result counts as a success."""
 
     @property
-    def ok(self) -> bool:
+    def done(self) -> bool:
         """Whether every model was migrated or needed no change, and nothing was left."""
         done = self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
         return self.complete and done and not self.left
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is done, and no result is unverified unless that is allowed."""
+        return self.done and (self.allow_unverified or not self.verification[UNVERIFIED])
 
     def add(self, outcome: Outcome) -> None:
         """Count an outcome."""
         self.ended += 1
         self.outcomes[outcome.kind] += 1
         self.reasons[outcome.kind, outcome.code] += 1
+        self.states[outcome.state] += 1
         if outcome.verification:
             self.verification[outcome.verification] += 1
         self.cached += outcome.cached
@@ -176,6 +219,7 @@ class Summary:
             "preview": self.preview,
             "complete": self.complete,
             "outcomes": {kind: self.outcomes[kind] for kind in kinds},
+            "states": {state: self.states[state] for state in STATES},
             "reasons": {code: count for (_, code), count in sorted(self.reasons.items()) if code},
             "verification": {kind: self.verification[kind] for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)},
             "cached": self.cached,

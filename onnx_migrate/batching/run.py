@@ -23,7 +23,10 @@ from onnx_migrate.options import Options, policy_of
 from onnx_migrate.process import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 
-__all__ = ["Watcher", "batch", "run_jobs"]
+__all__ = ["MODEL_SECONDS", "Watcher", "batch", "run_jobs"]
+
+MODEL_SECONDS = 120.0
+"""Seconds that a model may take by default, both attempts together: a model that hangs must not hold up a nightly run."""
 
 _TICK = 0.2
 """Seconds between two checks of which jobs have begun."""
@@ -35,6 +38,9 @@ _WINDOW = 1000
 class Watcher:
     """Callbacks on the progress of a batch, which do nothing; a base class to override."""
 
+    views = False
+    """Whether the reports of outcomes hold what a page draws of the results."""
+
     def placed(self, outputs: Iterable[str]) -> None:
         """Called once, before `planned`, with where the results are written; what it raises ends the batch."""
 
@@ -43,6 +49,9 @@ class Watcher:
 
     def started(self, job: Job) -> None:
         """Called when a worker begins a model."""
+
+    def waiting(self) -> None:
+        """Called several times a second while models run."""
 
     def ended(self, outcome: Outcome) -> None:
         """Called when a model has ended, in whatever way."""
@@ -59,8 +68,9 @@ def batch(
     jobs: int | None = None,
     fail_fast: bool = False,
     resume: bool = False,
+    allow_unverified: bool = False,
     external: bool = False,
-    timeout: float = 600.0,
+    timeout: float = MODEL_SECONDS,
     memory_limit: int | None = None,
     watcher: Watcher | None = None,
     cancel: CancelToken | None = None,
@@ -75,9 +85,10 @@ def batch(
         executor: any `concurrent.futures.Executor` whose workers have this package and see the same files; by
             default processes of this machine, which are replaced when a model brings one down.
         jobs: how many such processes; as many as there are processors by default.
-        fail_fast: stop at the first model that is not migrated.
+        fail_fast: stop at the first model that is not migrated, or whose result is unverified.
         resume: skip a model if the journal says that the same content was migrated with the same options by the same
             versions, and its result still has the bytes that were written. Not possible where `out_dir` is a URL.
+        allow_unverified: let an unverified result count as a success in `Summary.ok`.
         external: write the weights of every result to a file beside it.
         timeout: seconds that a model may take. One that takes three quarters of them, or crashes its process, is tried once
             more in the time that is left, with each native stage in a child process of its own.
@@ -129,8 +140,8 @@ def batch(
 
     try:
         return run_jobs(
-            planned, executor=executor, jobs=jobs, fail_fast=fail_fast, timeout=timeout, memory_limit=memory_limit,
-            watcher=watcher, cancel=cancel, keep=keep,
+            planned, executor=executor, jobs=jobs, fail_fast=fail_fast, allow_unverified=allow_unverified, timeout=timeout,
+            memory_limit=memory_limit, watcher=watcher, cancel=cancel, keep=keep,
         )  # fmt: skip
     finally:
         if journal:
@@ -157,7 +168,8 @@ def run_jobs(
     executor: Executor | None = None,
     jobs: int | None = None,
     fail_fast: bool = False,
-    timeout: float = 600.0,
+    allow_unverified: bool = False,
+    timeout: float = MODEL_SECONDS,
     memory_limit: int | None = None,
     watcher: Watcher | None = None,
     cancel: CancelToken | None = None,
@@ -177,7 +189,9 @@ def run_jobs(
     if executor is None and any(policy_of(job.arguments.get("verify", True)) != "off" for job in planned):
         require_onnxruntime("the verification", "or leave it out: --verify=off")
     watcher = watcher or Watcher()
-    summary = Summary(models=len(planned))
+    if watcher.views:
+        planned = [replace(job, viewed=True) for job in planned]
+    summary = Summary(models=len(planned), allow_unverified=allow_unverified)
     start = time.perf_counter()
     watcher.placed(job.output for job in planned if job.output is not None)
     watcher.planned(len(planned))
@@ -191,7 +205,7 @@ def run_jobs(
                 summary.add(outcome)
                 summary.seconds = time.perf_counter() - start
                 watcher.ended(outcome)
-                if fail_fast and not outcome.done:
+                if fail_fast and not outcome.succeeded(allow_unverified=allow_unverified):
                     return summary
         summary.complete = True
         return summary
@@ -214,6 +228,7 @@ def _outcomes(
                 job = waiting.popleft()
                 pending[submit(job)] = job
             wait(pending, _TICK, FIRST_COMPLETED)
+            watcher.waiting()
             done = []
             for future in pending:
                 if future.done():  # also if it was cancelled before it began, which `wait` does not report

@@ -46,11 +46,13 @@ def run_job(job: Job) -> Outcome:
 
     The result is written whole or not at all. If `job.known` records that the same content with the same options led
     to the file that exists, the model is not migrated again. A result with remarks has no record, so that --resume writes it
-    again and tidies up; nor has one of which a best effort left something, so that its report names that again.
+    again and tidies up; nor has one of which a best effort left something, so that its report names that again, nor one whose
+    verification took too long, so that another run may give it more time.
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:
-        with stoppable(None, max(timeout - job.spent, _LEAST)), transfers_within(timeout):
+        spent = min(job.spent, timeout - _LEAST)
+        with stoppable(None, timeout, spent=spent), transfers_within(timeout):
             ended = _outcome(job)
     except MigrateError as error:  # the time is over
         ended = refused(job, error)
@@ -66,7 +68,8 @@ def _outcome(job: Job) -> Outcome:
         ended = refused(job, _told(error))
         tried = ended.kind == INVALID and not current_names(Options, job.arguments).get("require_valid")
         return _tried(job, ended) if tried else ended
-    return replace(ended, record=None if remarks or ended.left else ended.record, remarks=tuple(remarks))
+    again = remarks or ended.left or ended.late
+    return replace(ended, record=None if again else ended.record, remarks=tuple(remarks))
 
 
 def _told(error: Exception) -> MigrateError:
@@ -92,7 +95,7 @@ def refused(job: Job, error: MigrateError) -> Outcome:
     if isinstance(error, InvalidModel):
         kind = INVALID
     report = Failure.of(job.source, error)
-    return Outcome(job.source, job.output, kind, error.code, str(error), report=report)
+    return Outcome(job.source, job.output, kind, error.code, error.with_hint, report=report)
 
 
 def _tried(job: Job, ended: Outcome) -> Outcome:
@@ -128,9 +131,8 @@ def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
     flags = [*job.flags]
     flags += ["--save-as-external-data"] if job.external else []
     flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
-    return Outcome.of(
-        job.source, job.output, kind, migration.report.saved(None if job.in_place else job.output, *flags)
-    )
+    report = migration.report.saved(None if job.in_place else job.output, *flags)
+    return Outcome.of(job.source, job.output, kind, migration.viewed(report) if job.viewed else report)
 
 
 def _run(job: Job) -> Outcome:

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.declared import parameters_of
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
@@ -32,17 +33,25 @@ __all__ = [
     "default_passes",
     "installed_passes",
     "make_pass",
+    "package_of",
+    "passes_on_request",
     "register_default_pipeline",
     "register_pass",
 ]
 
 ENTRY_POINT_GROUP = "onnx_migrate.passes"
+"""Entry points of passes that run only where the user names them."""
+
+DEFAULT_GROUP = "onnx_migrate.default_passes"
+"""Entry points of passes that run in every migration: a package asks for that by this group."""
 
 
 class Pass(ABC):
     """One step of a pipeline. Subclasses are frozen dataclasses whose fields are the pass's options."""
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
+    """The pass in words for people who follow the progress of a call, such as "raising the opset"."""
     requires: ClassVar[frozenset[ModelProperty]] = frozenset()
     """What must hold of the model that the pass is given."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
@@ -82,9 +91,9 @@ class Pass(ABC):
         """Return whether an optional pass is to run on what became of a model."""
         return True
 
-    def hint_for(self, error: MigrateError, retry: Retry) -> str:
-        """Return the hint of an error that the proof of the result raised, with a way out if this pass finds one."""
-        return error.hint
+    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
+        """Return the advice on an error that the proof of the result raised, with a way out if this pass finds one."""
+        return error.advice
 
     @classmethod
     def cures(cls, error: VerificationFailed) -> bool:
@@ -136,6 +145,8 @@ class Retry(Protocol):
 
 
 _builtin: dict[str, type[Pass]] = {}
+_packages: dict[type[Pass], str] = {}
+"""The distributions of installed passes that are classes."""
 _default: list[Callable[[Any], list[Pass]]] = []
 
 
@@ -193,6 +204,8 @@ class UserPass(Pass):
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.VALID_NODES})
     function: Callable[..., Any]
     label: str
+    package: str = ""
+    """The distribution that installed the pass, "" for a function that the user gave."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -210,7 +223,8 @@ class UserPass(Pass):
             raise
         except Exception as error:
             raise PassError(f"pass {self.name!r} raised {type(error).__name__}: {error}") from error
-        log.note(self.name, "user-pass", f"ran {self.name}", subject=self.name)
+        if not self.package:  # the run of the pipeline names the package
+            log.note(self.name, "user-pass", f"ran {self.name}", subject=self.name)
         return result
 
 
@@ -245,7 +259,7 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     installed = _points()
     try:
         if given in installed:
-            return _named(installed[given].load(), given)
+            return _installed(installed[given])
         module, _, attribute = given.partition(":")
         if attribute:
             return as_pass(getattr(importlib.import_module(module), attribute))
@@ -263,14 +277,28 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     )
 
 
-def _named(loaded: Any, name: str) -> Pass:
-    found = as_pass(loaded)
-    return UserPass(found.function, name) if isinstance(found, UserPass) else found
+def _installed(point: EntryPoint) -> Pass:
+    """Return the pass of an entry point, whose package the report names."""
+    loaded, package = as_pass(point.load()), point.dist.name if point.dist else ""
+    if isinstance(loaded, UserPass):
+        return UserPass(loaded.function, point.name, package)
+    _packages[type(loaded)] = package
+    return loaded
 
 
 def installed_passes() -> list[Pass]:
-    """Return the passes of other distributions, from the entry-point group `onnx_migrate.passes`, by name."""
-    return [as_pass(name) for name in sorted(_points())]
+    """Return the passes of other distributions that run in every migration, from the group `DEFAULT_GROUP`, by name."""
+    return [as_pass(name) for name, point in sorted(_points().items()) if point.group == DEFAULT_GROUP]
+
+
+def passes_on_request() -> list[Pass]:
+    """Return the passes of other distributions that run where the user names them, from `ENTRY_POINT_GROUP`, by name."""
+    return [as_pass(name) for name, point in sorted(_points().items()) if point.group != DEFAULT_GROUP]
+
+
+def package_of(item: Pass) -> str:
+    """Return the name of the distribution that installed a pass, "" for a pass that is not installed."""
+    return item.package if isinstance(item, UserPass) else _packages.get(type(item), "")
 
 
 def _points() -> dict[str, EntryPoint]:
@@ -283,8 +311,8 @@ def _points() -> dict[str, EntryPoint]:
 
 
 @lru_cache(maxsize=1)
-def _points_in(
-    search: Callable[..., Iterable[EntryPoint]], folders: tuple[tuple[str, int], ...]
-) -> dict[str, EntryPoint]:
+def _points_in(search: Callable[[], Any], folders: tuple[tuple[str, int], ...]) -> dict[str, EntryPoint]:
     """Return the entry points; `folders` are only what they depend on, as each search reads all installed packages."""
-    return {point.name: point for point in search(group=ENTRY_POINT_GROUP)}
+    every = search()  # once, since it reads the metadata of all packages
+    groups = (ENTRY_POINT_GROUP, DEFAULT_GROUP)
+    return {point.name: point for group in groups for point in every.select(group=group)}

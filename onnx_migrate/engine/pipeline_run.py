@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.obligations import Chain, Link, Obligation, PassResult
-from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin, package_of
 from onnx_migrate.engine.validity import (
     accepted,
     check_result,
@@ -191,7 +192,7 @@ class PipelineRun:
         try:
             self._run(item)
         except MigrateError as error:
-            self._model, self._before_optional = before.restore(str(error)), None
+            self._model, self._before_optional = before.restore(error.with_hint), None
         else:
             self._before_optional = before
 
@@ -225,6 +226,9 @@ class PipelineRun:
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
         result, obligation = done.model, done.obligation
+        if package := package_of(item):
+            text = f"ran {item.name} of the installed package {package}"
+            self._log.note(item.name, "user-pass", text, subject=item.name)
         self._check_ensured(item, result)
         changed = before.difference(Interface.of(result.proto))
         if changed and not (obligation is not None and obligation.changes_interface):
@@ -269,7 +273,10 @@ class PipelineRun:
                         if valid
                         else f"pass {item.name!r} says that it leaves {ensured.value}, but {complaint}",
                         code="illegal-result" if valid else "missing-property",
-                        hint="correct the pass" if not own else "please report this bug of onnx-migrate",
+                        hint=Advice(
+                            "please report this bug of onnx-migrate" if own else "correct the pass",
+                            tried=True,
+                        ),
                     )
         kept = self._holding - {ModelProperty.VALID_NODES} if own else set()
         self._holding = kept | item.ensures

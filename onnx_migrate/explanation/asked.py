@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
+from onnx_migrate.advice import advice_of
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
 from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
@@ -87,13 +88,18 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
     return Unknown(asked, near_names(name), near, operators_in(asked))
 
 
+def _help_of(step: object) -> str:
+    """Return the way out of a step that is refused, "" for another; no model is at hand to try it on."""
+    return "; ".join(one.text for one in advice_of(getattr(step, "hint", ""), tried=False))
+
+
 def _named(name: str) -> Answer | None:
     lowered = name.lower().removesuffix(":")
     if lowered in CODES:
         return Answer(name, codes=(lowered,))
     if " " not in name and "-" in name:
         steps = tuple(
-            AskedStep(step.code, step_heading(step), step.doc, getattr(step, "hint", ""))
+            AskedStep(step.code, step_heading(step), step.doc, _help_of(step))
             for step in known_steps()
             if step.code == lowered
         )

@@ -8,12 +8,14 @@ from onnx_migrate.files.ir_models import ir_model_of, is_ir_model, replace_ir_mo
 from onnx_migrate.files.load import load
 from onnx_migrate.files.protos import inline
 from onnx_migrate.files.published import NewContent, published
-from onnx_migrate.files.reading import IrModel, Source
+from onnx_migrate.files.reading import Content, GivenModel, IrModel, Source
 from onnx_migrate.files.remote.download import ensure_local
 from onnx_migrate.files.save import Beside, contents_beside, rest_path, save, write
 
 __all__ = [
     "Beside",
+    "Content",
+    "GivenModel",
     "IrModel",
     "NewContent",
     "Source",

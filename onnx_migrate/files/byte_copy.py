@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.wire.payload_references import Piece
 from onnx_migrate.model.payloads import BufferPayload, FilePayload, FileStamp
@@ -97,7 +98,7 @@ def _copy(source: int, target: int, offset: int, end: int, path: Path) -> None:
     raise LoadError(
         f"{path} ends at byte {offset}, but the model needs it up to byte {end}: it was cut while it was read",
         code="missing-data",
-        hint="restore the file and try again",
+        hint=Advice("restore the file and try again"),
     )
 
 

@@ -6,6 +6,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice, advice_of
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.wire.protobuf import (
     BYTES,
@@ -108,7 +109,7 @@ def not_a_model(error: Malformed, head: bytes, total: int, name: str) -> LoadErr
     """Return the error for `total` bytes that begin with `head` and do not parse as a model, because of `error`."""
     looks, hint = describe(head)
     if looks:
-        return LoadError(f"{name} is not an ONNX model: {looks}", hint=hint)
+        return LoadError(f"{name} is not an ONNX model: {looks}", hint=advice_of(hint, tried=False))
     if not _starts_as_model(head):
         return LoadError(
             f"{name} is not an ONNX model: not a protobuf message", hint="give the path of an .onnx file"
@@ -118,11 +119,11 @@ def not_a_model(error: Malformed, head: bytes, total: int, name: str) -> LoadErr
         return LoadError(
             f"{name} is truncated: it ends at byte {total}, within a field that starts at byte {error.at}; {lost}",
             code="truncated",
-            hint="copy or download it again",
+            hint=Advice("copy or download it again"),
         )
     where = f"at byte {error.at}: " if error.at else ""
     return LoadError(
-        f"{name} is not a valid ONNX model: {where}{error.reason}", hint="copy or download it again"
+        f"{name} is not a valid ONNX model: {where}{error.reason}", hint=Advice("copy or download it again")
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import ObjectPayload, byte_size
@@ -50,7 +51,7 @@ def structure_of_ir_model(model: Any, weights: Weights) -> onnx.ModelProto:
     except Exception as error:  # onnx_ir's own kinds, and those of the tensors
         raise LoadError(
             f"onnx_ir cannot write this Model as a ModelProto: {error}",
-            hint="call onnx_ir.to_proto(model) to see where; models are read from onnx_ir 0.1.14 on",
+            hint=Advice("call onnx_ir.to_proto(model) to see where; models are read from onnx_ir 0.1.14 on"),
         ) from error
     return proto
 

@@ -63,7 +63,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         beside = _files_beside(proto, weights, found, allow_missing=allow_missing_data)
     except LoadError as error:
         reason = downloaded.with_url(error.reason) if downloaded else error.reason
-        raise LoadError(f"{name}: {reason}", code=error.code, hint=error.hint) from error
+        raise LoadError(f"{name}: {reason}", code=error.code, hint=error.advice) from error
     origin += [downloaded.url_of(file) if downloaded else str(file) for file in beside]
     if len(origin) == 1:
         weights.digest = structure_digest(proto)

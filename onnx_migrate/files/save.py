@@ -12,6 +12,7 @@ from typing import BinaryIO
 from google.protobuf.message import EncodeError
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError, SaveError
 from onnx_migrate.files.atomic_file import NewFile, folder_lock, remove_leftovers
 from onnx_migrate.files.byte_copy import write_pieces
@@ -79,7 +80,7 @@ def save(
             try:
                 save(model, written, external=external)
             except SaveError as error:
-                raise SaveError(f"{label}: {error.reason}", code=error.code, hint=error.hint) from error
+                raise SaveError(f"{label}: {error.reason}", code=error.code, hint=error.advice) from error
             with _within(beside, [written, written.with_name(f"{written.name}.data")]):
                 upload(written, label)
         return
@@ -207,7 +208,7 @@ def _require_same(model: Model, target: Path) -> None:
         raise LoadError(
             f"{target} has changed since the model was read",
             code="source-changed",
-            hint="run it again, on the model that is there now",
+            hint=Advice("run it again, on the model that is there now"),
         )
 
 
@@ -269,7 +270,7 @@ def _layout(
         raise SaveError(
             f"{name.removesuffix('.data')}: the graph without its large tensors takes {total_size(pieces)} bytes, and protobuf"
             " writes less than 2 GB",
-            hint="store large tensors in raw_data, float_data or double_data",
+            hint=Advice("store large tensors in raw_data, float_data or double_data"),
         )
     return pieces, data, used
 

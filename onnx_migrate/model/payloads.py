@@ -11,6 +11,7 @@ from typing import Any
 
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.tensor_fields import DATA_FIELDS
@@ -107,7 +108,7 @@ class FilePayload:
         return LoadError(
             f"{self.path} has changed since the model was read",
             code="source-changed",
-            hint="load the model again",
+            hint=Advice("load the model again"),
         )
 
     def read(self) -> bytes:

@@ -48,13 +48,16 @@ _token: ContextVar[CancelToken | None] = ContextVar("onnx_migrate_cancel_token",
 
 
 @contextmanager
-def stoppable(token: CancelToken | None, seconds: float | None = None) -> Iterator[None]:
+def stoppable(
+    token: CancelToken | None, seconds: float | None = None, *, spent: float = 0.0
+) -> Iterator[None]:
     """Let a token, and a deadline in `seconds`, stop what the block does in this thread.
 
+    An attempt before the block has `spent` some of the seconds; messages name the limit as a whole.
     Raises the error of a `Stopped`: Cancelled for the token, MigrateError with the code `timed-out` for the deadline.
     Raises UsageError where `seconds` is no limit.
     """
-    deadline = None if seconds is None else Deadline(seconds, current_deadline())
+    deadline = None if seconds is None else Deadline(seconds, current_deadline(), spent=spent)
     before = _token.set(_token.get() if token is None else token)
     try:
         with until(deadline):

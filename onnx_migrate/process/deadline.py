@@ -33,13 +33,13 @@ _GRACE, _LEAST_GRACE = 0.1, 2.0
 class Deadline:
     """The moment at which a call ends. A call within another one ends with the outer one at the latest.
 
-    Raises UsageError for what is no number of seconds above 0.
+    `spent` is how many of the seconds an attempt before has taken. Raises UsageError for what is no number of seconds above 0.
     """
 
-    def __init__(self, seconds: float, outer: Deadline | None = None) -> None:
+    def __init__(self, seconds: float, outer: Deadline | None = None, *, spent: float = 0.0) -> None:
         self.seconds = _checked(seconds)
         """The limit that the caller gave."""
-        self._start, self._outer = monotonic(), outer
+        self._start, self._outer = monotonic() - spent, outer
 
     @property
     def own_seconds(self) -> float:

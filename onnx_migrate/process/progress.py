@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onnx_migrate.process.cancellation import Stopped, check_cancelled, check_stopped
 
-__all__ = ["Progress", "ProgressListener", "Reporter"]
+__all__ = ["OWN_STAGES", "Progress", "ProgressListener", "Reporter"]
 
 _RUN = re.compile(r"run (\d+)(?: of (\d+))?$")
 """How the text of a run ends (verify/run_count.py)."""
@@ -17,11 +17,11 @@ _RUN = re.compile(r"run (\d+)(?: of (\d+))?$")
 
 @dataclass(frozen=True)
 class Progress:
-    """A stage that begins, or a run that begins within it. As text: "verify: input 2 of 3, run 5 of 8".
+    """A stage that begins, or a run that begins within it. As text: "comparing with the original: input 2 of 3, run 5 of 8".
 
-    `stage` is "load", the name of a pass, "verify" or "prove"; it is number `number` of `stages`. `detail` says where in the
-    stage it is, "" as the stage begins. `done` of `total` runs of the stage have ended, as far as is known. `seconds` is the
-    time since the call began.
+    `title` says in words for users what the stage does. `stage` is its name for programs: "load", the name of a pass, "verify"
+    or "prove". It is number `number` of `stages`. `detail` says how far the stage has come, "" as it begins. `done` of `total`
+    runs of the stage have ended, as far as is known. `seconds` is the time since the call began.
     """
 
     stage: str
@@ -31,6 +31,7 @@ class Progress:
     detail: str = ""
     done: int | None = None
     total: int | None = None
+    title: str = ""
 
     @property
     def fraction(self) -> float | None:
@@ -38,12 +39,20 @@ class Progress:
         return self.done / self.total if self.done is not None and self.total else None
 
     def __str__(self) -> str:
-        return f"{self.stage}: {self.detail}" if self.detail else self.stage
+        title = self.title or self.stage
+        return f"{title}: {self.detail}" if self.detail else title
 
 
 ProgressListener = Callable[[Progress], object]
 """What is called as stages and runs begin, in the thread of the call; what it raises ends the call."""
 
+
+OWN_STAGES = {
+    "load": "reading the model",
+    "verify": "comparing with the original",
+    "prove": "running the model in other runtimes",
+}
+"""The titles of the stages that are no passes."""
 
 _OF_CHILDREN = frozenset({"verify", "prove"})
 """Stages that end in time by themselves: they run models in child processes. The result is unverified then, and no error."""
@@ -52,12 +61,12 @@ _OF_CHILDREN = frozenset({"verify", "prove"})
 class Reporter:
     """Tells a listener of the stages of one call and of the runs within; a cancelled call ends at the next of these.
 
-    A call whose time is over ends as the next stage of its own work begins.
+    A call whose time is over ends as the next stage of its own work begins. `stages` are the titles of the stages by name.
     """
 
-    def __init__(self, listener: ProgressListener | None, stages: Sequence[str]) -> None:
+    def __init__(self, listener: ProgressListener | None, stages: Mapping[str, str]) -> None:
         self._listener = listener
-        self._stages = list(stages)
+        self._titles = dict(stages)
         self._start = time.perf_counter()
         self._stage = ""
 
@@ -66,26 +75,27 @@ class Reporter:
         if name not in _OF_CHILDREN:
             check_stopped(name)
         self._stage = name
-        self._tell(Progress(name, *self._place(), self._seconds()))
+        self._tell()
 
     def within(self, detail: str) -> None:
         """Tell where in the stage it is. Raises as `stage` does."""
         run = _RUN.search(detail)
         done, total = (int(run[1]) - 1, int(run[2]) if run[2] else None) if run else (None, None)
-        self._tell(Progress(self._stage, *self._place(), self._seconds(), detail, done, total))
+        self._tell(detail, done, total)
 
-    def _tell(self, event: Progress) -> None:
+    def _tell(self, detail: str = "", done: int | None = None, total: int | None = None) -> None:
         check_cancelled()
         if self._listener is None:
             return
+        title = self._titles.get(self._stage, "")
         try:
-            self._listener(event)
+            self._listener(Progress(self._stage, *self._place(), self._seconds(), detail, done, total, title))
         except Exception as error:
             raise Stopped(error) from error
 
     def _place(self) -> tuple[int, int]:
-        known = self._stage in self._stages
-        return self._stages.index(self._stage) + 1 if known else 0, len(self._stages)
+        names = list(self._titles)
+        return names.index(self._stage) + 1 if self._stage in names else 0, len(names)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._start

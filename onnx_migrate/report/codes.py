@@ -214,7 +214,7 @@ CODES = {
     "unlisted": "Initializers that were also listed as inputs are no longer listed. From IR version 4 on this is not required, and runtimes can treat them as constants only if they are not listed. --keep-initializers-as-inputs keeps them listed, so that callers can override them.",
     "unused-import": "Imports of domains that no node uses were removed from opset_import. They change nothing, but a runtime that does not know such a domain, or its version, refuses the model for them.",
     "written-out": "An If, Loop, Scan or SequenceMap was written with plain nodes: the branch of a condition that is known, both branches and Where, or all rounds. The note says what was taken for granted, how many nodes it became, and the multiplications.",
-    "user-pass": "Your own pass, given with --pass, was run.",
+    "user-pass": "Your own pass, given with --pass, was run, or a pass of an installed package, which the message names. --skip-pass NAME leaves out a pass.",
     "value-info": "Declared shapes of inner values were removed from value_info, because they were wrong, repeated, or for values that do not exist.",
 }  # fmt: skip
 

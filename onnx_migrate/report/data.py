@@ -14,10 +14,12 @@ from onnx_migrate.cached import cached_property
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.graphs import bodies, stored_weights
 from onnx_migrate.model.interface import Interface, Port
+from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.report.json_form import Seconds
 from onnx_migrate.report.operator_table import OperatorRow, operator_table
 from onnx_migrate.report.request import Request
+from onnx_migrate.report.result_view import ResultView
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
 from onnx_migrate.rewrite.simplification import Simplification
@@ -94,7 +96,7 @@ class ReportData:
     was not written, or a size is not known. `operators_known` is how the operators of the result are known in each runtime that
     it is for. `ranges` is how large the numbers of nodes are, None where no narrower precision was asked for, or nothing was run.
     `precision` is what a change of precision did, None if nobody asked for one. `same` is whether the result equals the original,
-    weights included.
+    weights included. `view` is what a page draws of the result, None unless `viewed` added it; JSON does not have it.
     """
 
     model: str
@@ -117,6 +119,7 @@ class ReportData:
     ranges: NumberRanges | None = None
     precision: PrecisionChange | None = None
     same: bool = False
+    view: ResultView | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def operators(self) -> tuple[OperatorRow, ...]:
@@ -130,6 +133,10 @@ class ReportData:
         if self.request is None:
             return self
         return replace(self, request=replace(self.request, output=output or "", saving=flags))
+
+    def viewed(self: _Same, result: Model) -> _Same:
+        """Return the report with what a page draws of the result."""
+        return replace(self, view=ResultView.of(self.changes, result))
 
     def written(self: _Same, before: int | None, size: int | None) -> _Same:
         """Return the report of a result of which `size` bytes were written, for a model of `before` bytes.

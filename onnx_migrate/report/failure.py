@@ -70,6 +70,8 @@ class Failure:
     kind: str
     reason: str
     hint: str
+    hint_tried: bool
+    """False if a part of the hint is marked as not tried."""
     where: Where | None
     done: PartialReport = field(default_factory=PartialReport)
     verification: Verdict | None = None
@@ -88,6 +90,7 @@ class Failure:
             type(error).__name__,
             error.reason,
             error.hint,
+            error.hint_tried,
             error.where,
             done if isinstance(done, PartialReport) else PartialReport(),
             failed.verification,

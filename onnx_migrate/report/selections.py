@@ -92,9 +92,9 @@ selects(PrecisionChange, "* kept_bytes operators reasons lines")
 selects(
     Failure,
     """schema_version model outcome
-    error=.{code kind reason hint scope=where.scope node=where.node operator=where.operator from_version=where.from_version
-    to_version=where.to_version} request before=done.before changes=done.changes notes=done.notes seconds=done.seconds
-    blocked=done.node verification first_difference proved_in""",
+    error=.{code kind reason hint hint_tried scope=where.scope node=where.node operator=where.operator
+    from_version=where.from_version to_version=where.to_version} request before=done.before changes=done.changes
+    notes=done.notes seconds=done.seconds blocked=done.node verification first_difference proved_in""",
     schema_version=version, request=_asked_for,
 )  # fmt: skip
 selects(

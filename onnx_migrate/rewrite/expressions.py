@@ -15,6 +15,7 @@ import numpy.typing as npt
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
+from onnx_migrate.advice import FIX_DIMS, Hint
 from onnx_migrate.facts.node_inference import is_unknown
 from onnx_migrate.rewrite.bounded_arrays import bounded_dims
 from onnx_migrate.rewrite.change_log import Exactness
@@ -164,7 +165,7 @@ class Value:
             self.op.refuse(
                 f"the size of axis {axis} of {self.name!r} must be fixed, and is not known",
                 code="needs-shape",
-                hint="fix the dims of the model's inputs with --fix-shape",
+                hint=FIX_DIMS,
             )
         return size
 
@@ -367,7 +368,7 @@ class Writer:
 
     # The report
 
-    def refuse(self, reason: str, *, code: str, hint: str = "") -> NoReturn:
+    def refuse(self, reason: str, *, code: str, hint: Hint = "") -> NoReturn:
         """Refuse the node; see `Rewriter.refuse`."""
         self.rw.refuse(reason, code=code, hint=hint)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import (
     FunctionKey,
@@ -222,7 +223,12 @@ def inline_functions(
                 f"the function cannot be inlined: it uses opset {own} of {domain or 'ai.onnx'}, and the model opset {outer}",
                 code=code or "cannot-inline",
                 where=Where(function_path(function)),
-                hint=f"bring both to one opset first: --opset {max(own, outer)}" if not domain else "",
+                hint=Advice(
+                    f"bring both to one opset: --opset {max(own, outer)}",
+                    options={"opset": max(own, outer)},
+                )
+                if not domain
+                else "",
             )
     inline_calls(model.proto, functions)
     return model

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import helper
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.node_inference import record_outputs
 from onnx_migrate.facts.scope import Scope
@@ -128,7 +129,7 @@ class LoweringRewriter(Rewriter):
                 f"the shape of {value!r} must be fixed below opset {self.version + 1}, and it is"
                 f" {'unknown' if shape is None else list(shape)}",
                 code="needs-shape",
-                hint="fix the dims of the model's inputs with --fix-shape",
+                hint=FIX_DIMS,
             )
         return tuple(size for size in shape if size is not None)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import onnx
 from onnx import AttributeProto, helper
 
+from onnx_migrate.advice import Hint
 from onnx_migrate.errors import CannotMigrate, InvalidModel, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import without_middle
@@ -127,7 +128,7 @@ class NodeView:
         """Return the name of an output, "" when it is left out."""
         return self.node.output[index] if index < len(self.node.output) else ""
 
-    def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: str = "") -> NoReturn:
+    def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: Hint = "") -> NoReturn:
         """Refuse the migration because of this node: with InvalidModel for the code `invalid-node`, else CannotMigrate.
 
         A reason of more than 2,000 characters is cut in the middle.

@@ -14,7 +14,7 @@ PASSING = {
     "right": "the result is right, as the original is",
     "gained": "the result is right, and the original does not run there",
     "mended": "the result is right, and the original is not",
-    "alike": "the result differs as much as the original does: this runtime computes other numbers, with or without the migration",
+    "alike": "the result differs as much as the original does, because this runtime computes other numbers",
 }
 """What each outcome means with which a result may be written."""
 

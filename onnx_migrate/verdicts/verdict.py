@@ -121,7 +121,8 @@ class Verdict:
     runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
     about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time. `load`
     says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
-    could be compared: the original did not run, or the time was over. `distance` is how far the model that the verifier
+    could be compared: the original did not run, or the time was over. `timed_out` is whether the time limit ended the comparison,
+    or would have ended it. `distance` is how far the model that the verifier
     was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
     stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
     what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
@@ -143,6 +144,7 @@ class Verdict:
     own_rounding: bool = False
     load: LoadFailure | None = None
     comparable: bool = True
+    timed_out: bool = False
     distance: Distance | None = None
     compared_with: str = ""
     proved_in: tuple[RuntimeProof, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.cached import cached_property
 from onnx_migrate.engine.obligations import Behind, Chain, Link
 from onnx_migrate.engine.pass_infra import builtin_passes
@@ -164,7 +165,7 @@ class Verifying:
         except (VerificationFailed, CannotMigrate) as error:
             if not result.can_leave_out:
                 raise
-            return self._prove(result.without_optional(str(error)))
+            return self._prove(result.without_optional(error.with_hint))
         verdict = proof.verdict
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
@@ -173,7 +174,10 @@ class Verifying:
             raise PassError(
                 f"simplification is required, but {reason}",
                 code="not-simplified",
-                hint="--simplify=auto writes the model without it, --verify=off writes it without a comparison",
+                hint=Advice(
+                    "--simplify=auto writes the model without it, --verify=off writes it without a comparison",
+                    tried=True,
+                ),
             )
         if not result.can_leave_out:
             return result, proof
@@ -227,10 +231,10 @@ class Verifying:
         """Add to the hint of an error the requests that work, as passes find them."""
         retry = Retrying(self.pipeline, self.prover, original, failed, self.log)
         for item in self.pipeline:
-            error.hint = item.hint_for(error, retry)
+            error.advise(item.advice_on(error, retry))
         if error.code == "does-not-load":
-            off = "--verify=off writes it all the same, for runtimes that load it"
-            error.hint = "; ".join(filter(None, (error.hint, off)))
+            off = Advice("--verify=off writes it all the same, for runtimes that load it", tried=True)
+            error.advise((*error.advice, off))
 
     @contextmanager
     def _naming_faulty_pass(self, original: Model, result: PipelineResult, place: int) -> Iterator[None]:
@@ -260,7 +264,7 @@ def _unverified(verdict: Verdict) -> VerificationFailed:
     error = VerificationFailed(
         f"the numbers could not be compared: {verdict.reason}",
         code="unverified",
-        hint="--verify=auto writes the result all the same, and says so",
+        hint=Advice("--verify=auto writes the result all the same, and says so", tried=True),
     )
     error.verification = verdict
     return error

@@ -26,7 +26,8 @@ def with_conversion(verdict: Verdict, segments: Sequence[Verdict]) -> Verdict:
         worst = max(segments, key=lambda segment: _FROM_BEST.index(segment.grade))
         statement = Statement("conversion", worst.agreement)
     if unverified is not None and verdict.verified:
-        verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=unverified.reason)
+        late = unverified.timed_out
+        verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=unverified.reason, timed_out=late)
     if not verdict.statements:
         rounded = any(segment.own_rounding or segment.grade in _FROM_BEST[1:] for segment in segments[:-1])
         return replace(verdict, own_rounding=verdict.own_rounding or rounded)

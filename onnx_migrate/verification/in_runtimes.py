@@ -41,9 +41,9 @@ class ProvingInRuntimes:
         code = "runtime-fails" if any(item.result.failed for item in failing) else "runtime-differs"
         if all(item.outcome == "unknown" for item in failing):
             code = "unverified"
-        from onnx_migrate.verify.other_runtimes.ways_out import way_out
+        from onnx_migrate.verify.other_runtimes.ways_out import ways_out
 
-        error = VerificationFailed(proofs_text(failing), code=code, hint=way_out(failing[0]))
+        error = VerificationFailed(proofs_text(failing), code=code, hint=ways_out(failing[0]))
         error.verification = proof.verdict if proof else None
         error.proved_in = outcomes
         raise error

@@ -40,7 +40,8 @@ def prove_parts(
     if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
     if not isinstance(ending, process.Returned):
-        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False)
+        late = isinstance(ending, process.TimedOut)
+        return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)
     verdict: Verdict = ending.value
     if verdict.kind is Kind.DIFFERS:
         raise differing(verdict)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx_migrate import files, process
+from onnx_migrate.advice import Advice, Hint
 from onnx_migrate.errors import (
     CannotMigrate,
     MigrateError,
@@ -203,7 +204,7 @@ def _does_not_load(verdict: Verdict, failure: LoadFailure) -> VerificationFailed
         f"ONNX Runtime loads the original, but not the result: {failure.reason}",
         code="does-not-load",
         where=Where(node=failure.node, operator=failure.operator) if failure.node else None,
-        hint="with optimisations off it loads as it is" if failure.unoptimised else "",
+        hint=Advice("with optimisations off it loads as it is", tried=True) if failure.unoptimised else "",
     )
     error.verification = verdict
     return error
@@ -219,10 +220,13 @@ def differing(verdict: Verdict) -> VerificationFailed:
     return error
 
 
-def _hint(verdict: Verdict) -> str:
+def _hint(verdict: Verdict) -> Hint:
     """Return what a user can do about a result that differs."""
     if verdict.exact is False and not verdict.own_rounding:
-        return "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass"
+        return Advice(
+            "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass",
+            tried=True,
+        )
     if verdict.comparisons:
         return "--rtol and --atol allow larger differences, --input-data compares on other inputs"
     return ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from onnx_migrate import process
+from onnx_migrate.advice import untried
 from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Ending, Limits, Listener, Worker
@@ -92,7 +93,8 @@ def interruption(ending: Ending) -> str:
     """Describe an ending other than Returned, as in "not done after 600 s, in the step 'original: running'; …"."""
     text = f"{ending}, in the step {getattr(ending, 'stage', '') or 'start'!r}"
     fault = "that is a fault of onnx-migrate: please report it" if isinstance(ending, process.Raised) else ""
-    return "; ".join(filter(None, (text, what_helps(ending), fault)))
+    helps = what_helps(ending)
+    return "; ".join(filter(None, (text, helps and untried(helps), fault)))
 
 
 def is_crash_of_result(ending: Ending) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import FIX_DIMS, Advice
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.standard.schema import is_onnx
 
@@ -40,8 +41,10 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorP
 
 
 _OPEN = (
-    "fix the dims of the model's inputs with --fix-shape, if they are open; sizes that depend on data, as behind NonZero or"
-    " NonMaxSuppression, stay so: leave that part to your program, with --split"
+    FIX_DIMS,
+    Advice(
+        "sizes behind NonZero or NonMaxSuppression depend on data and stay open: leave that part to your program, with --split"
+    ),
 )
 _GUARD = "let the model give it values for which it is defined: by a Clip around an index, or a Where around a divisor"
 

@@ -56,6 +56,7 @@ class ControlFlow(Pass):
     """
 
     name: ClassVar[str] = "control_flow"
+    title: ClassVar[str] = "replacing branches and loops by plain nodes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     for_targets: ClassVar[bool] = True
     operators: ClassVar[frozenset[str]] = _PLAIN | RECURRENT
@@ -99,7 +100,7 @@ class ControlFlow(Pass):
                 log.note(
                     self.name,
                     "not-fitted",
-                    str(error),
+                    error.with_hint,
                     subject=error.where.node if error.where else "",
                     severity="warning",
                 )
@@ -161,7 +162,7 @@ def _one(errors: list[MigrateError]) -> CannotMigrate:
         if others
         else ""
     )
-    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.hint)
+    return CannotMigrate(f"{first.reason}{more}", code=first.code, where=first.where, hint=first.advice)
 
 
 class _Visitor(StepVisitor):
@@ -216,7 +217,7 @@ class _Visitor(StepVisitor):
         who = targets.lacks("", operator) if targets is not None else ()
         if who:
             reason = f"{listed(map(str, who))} {'have' if len(who) > 1 else 'has'} no {operator}, and {error.reason}"
-            error = CannotMigrate(reason, code=error.code, where=error.where, hint=error.hint)
+            error = CannotMigrate(reason, code=error.code, where=error.where, hint=error.advice)
         return LoweringRefusal(error, None, 0)
 
     def check_outputs(self, scope: Scope) -> None:

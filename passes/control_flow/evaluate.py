@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.advice import Hint
 from onnx_migrate.engine.steps.formula import Op, Value
 from onnx_migrate.engine.steps.node_steps import node_name
 from onnx_migrate.errors import CannotMigrate, Where
@@ -335,7 +336,7 @@ class Evaluator:
         """Record what was done at the current node, whose nodes were written from `start` on."""
         self.expansions.append(Expansion(self.where, what, self.rw.preceding[start:]))
 
-    def refuse(self, reason: str, *, code: str = "", hint: str = "") -> NoReturn:
+    def refuse(self, reason: str, *, code: str = "", hint: Hint = "") -> NoReturn:
         """Refuse the current node."""
         raise CannotMigrate(reason, code=code or "control-flow", where=self.where, hint=hint)
 

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.advice import FIX_DIMS, Advice
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.messages import count_and_verb, count_of
 from onnx_migrate.model.graphs import names_read, nested_nodes, output_names, subgraphs
@@ -17,8 +18,10 @@ from .cost import multiplications
 from .evaluate import RANDOM, Env, Evaluator, Held, SequenceOf, handles
 
 _FIX = (
-    "fix the dims of the model's inputs with --fix-shape, or the value of one with --fix-value, if it follows from them; else run"
-    " the body from your program"
+    FIX_DIMS,
+    Advice(
+        "fix the value of an input with --fix-value, if it follows from that; else run the body from your program"
+    ),
 )
 
 
@@ -163,7 +166,7 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     if at.rw.version < 9:
         at.refuse(
             "Scan has a batch axis below opset 9",
-            hint="bring the model to opset 9 or later first, with --opset",
+            hint=Advice("bring the model to opset 9 or later, with --opset", options={"opset": 9}),
         )
     attributes = attributes_of(node)
     scans = int(attributes["num_scan_inputs"])

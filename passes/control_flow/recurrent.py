@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import Value
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.messages import count_and_verb, count_of
@@ -180,10 +181,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     x = at.op.Transpose(at.value(names[0]), perm=[1, 0, 2]) if turned else at.value(names[0])
     shape = x.static
     if shape is None:
-        at.refuse(
-            f"the dims of {names[0]!r} are not fixed",
-            hint="fix the dims of the model's inputs with --fix-shape",
-        )
+        at.refuse(f"the dims of {names[0]!r} are not fixed", hint=FIX_DIMS)
     if len(shape) != 3 and at.guard is not None:
         raise BranchFails(
             f"{node.op_type} {at.where.node!r} reads {count_of(len(shape), 'axis')}, and needs 3"

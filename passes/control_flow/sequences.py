@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 
 from ..split_parts import drops_axis, part_lengths
@@ -100,7 +101,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         at.refuse(
             f"the lengths of its parts, or the size of axis {axis} of {source!r}, are not known",
             code="sequences",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     parts = part_lengths(lengths, size)
     if parts is None:

@@ -30,6 +30,7 @@ class MigrateMl(Pass):
     """
 
     name: ClassVar[str] = "migrate_ml"
+    title: ClassVar[str] = "raising the ai.onnx.ml opset"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     opset: int
     newer: Newer = "refuse"
@@ -60,6 +61,7 @@ class LowerMl(Pass):
     """
 
     name: ClassVar[str] = "lower_ml"
+    title: ClassVar[str] = "lowering the ai.onnx.ml opset"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opset: int
     beside: int = 13
@@ -96,6 +98,7 @@ class MigrateDomains(Pass):
     """
 
     name: ClassVar[str] = "migrate_domains"
+    title: ClassVar[str] = "raising the opsets of custom domains"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opsets: Mapping[str, CustomOpset] = field(default_factory=dict)
     """By domain."""
@@ -120,6 +123,7 @@ class LowerDomains(Pass):
     """
 
     name: ClassVar[str] = "lower_domains"
+    title: ClassVar[str] = "lowering the opsets of custom domains"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opsets: Mapping[str, CustomOpset] = field(default_factory=dict)
     beside: int = 17

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import Lower
 from onnx_migrate.errors import CannotMigrate
@@ -50,7 +51,10 @@ def lift_domain(
             f"the model has opset {own} of {domain}, which is newer than the target {target}, and lowering was not asked"
             " for",
             code="downgrade",
-            hint=f"leave --no-lower out, or ask for {target}+ to keep newer models as they are",
+            hint=(
+                Advice("leave --no-lower out", options={"lower": True}),
+                Advice(f"ask for {target}+ to keep newer models as they are"),
+            ),
         )
     versions = (imported(owner.opset_import, domain) for owner in owners(proto))
     if all(version is None or version >= target for version in versions):
@@ -88,12 +92,16 @@ def lower_domain(
     if lower.refusals:
         nearest = max(item.nearest for item in lower.refusals)
         first = next(item.error for item in lower.refusals if item.nearest == nearest)
-        hint = f"{first.hint}; " if first.hint else ""
         raise CannotMigrate(
             first.reason,
             code=first.code,
             where=first.where,
-            hint=f"{hint}opset {nearest} of {domain} can be reached",
+            hint=(
+                *first.advice,
+                Advice(
+                    f"opset {nearest} of {domain} can be reached", options={"opset": f"{domain}={nearest}"}
+                ),
+            ),
         )
     log.note(pass_name, _code(domain), f"{domain} {newest} became {opset}", subject="model")
     remove_dead_values(proto, dead)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError
@@ -38,6 +39,7 @@ class DynamicDims(Pass):
     """
 
     name: ClassVar[str] = "dynamic_dims"
+    title: ClassVar[str] = "making dims dynamic"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.DYNAMIC_DIMS})
     dynamic: DynamicAxes = field(default_factory=dict)
@@ -45,13 +47,13 @@ class DynamicDims(Pass):
     batch: str = ""
     """The symbol for the batch of every input, "" if that is not asked for."""
 
-    def hint_for(self, error: MigrateError, retry: Retry) -> str:
-        """Return the hint of an error; of a dim that is not free, with the dims that can be dynamic together."""
+    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
+        """Return the advice on an error; on a dim that is not free, the dims that can be dynamic together."""
         plan = retry.log.fact(DimPlan, "", "")
         if error.code != "frozen-dim" or plan is None:
-            return error.hint
+            return error.advice
         works = self._largest_request(plan, retry)
-        return plan.part_text(works) if works else error.hint
+        return (Advice(plan.part_text(works), tried=True),) if works else error.advice
 
     def _largest_request(self, plan: DimPlan, retry: Retry) -> list[str]:
         """Return symbols of a refused plan that can be dynamic together, the most that were found in time.
@@ -136,7 +138,9 @@ class DynamicDims(Pass):
             trial.roll_back()
         if not works:
             return error
-        return CannotMigrate(error.reason, code=error.code, where=error.where, hint=plan.part_text(works))
+        return CannotMigrate(
+            error.reason, code=error.code, where=error.where, hint=Advice(plan.part_text(works), tried=True)
+        )
 
     def _attempt(self, model: Model, plan: DimPlan, log: ChangeLog) -> Model | CannotMigrate:
         """Apply a plan to a copy of the model; return the error where that fails, which leaves no trace in the log."""

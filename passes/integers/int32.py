@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
@@ -77,6 +78,7 @@ class Int32(Pass):
     """
 
     name: ClassVar[str] = "int32"
+    title: ClassVar[str] = "replacing int64 by int32"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     interface: ClassVar[bool] = False
     """Whether inputs and outputs become int32 too."""
@@ -136,7 +138,10 @@ class Int32(Pass):
             f"not all of the model can compute in int32: the node keeps int64, as {reason}{others}",
             code="int32-overflow",
             where=step.where,
-            hint="give --int32 to keep what may overflow, or --int32=io where callers give int32",
+            hint=(
+                Advice("give --int32 to keep what may overflow", options={"int32": True}),
+                Advice("give --int32=io where callers give int32", options={"int32": "io"}),
+            ),
         )
 
     def _report_written(self, written: Narrowed, log: ChangeLog) -> None:
@@ -212,6 +217,7 @@ class Int32Ports(ObligedPass, Int32):
     """Give inputs and outputs of int64 the type int32, behind `int32`, which has left Casts there."""
 
     name: ClassVar[str] = "int32_ports"
+    title: ClassVar[str] = "replacing int64 by int32 at inputs and outputs"
     interface: ClassVar[bool] = True
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:

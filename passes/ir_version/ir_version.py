@@ -29,6 +29,7 @@ class IrVersion(Pass):
     """
 
     name: ClassVar[str] = "ir_version"
+    title: ClassVar[str] = "setting the IR version"
     ir_version: int
     drop_training: bool = False
     """Whether training information is removed, which IR versions below 7 do not have; else it is refused."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from onnx import ModelProto
 
+from onnx_migrate.advice import Advice, Hint
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes
@@ -30,9 +31,14 @@ from .sparse import make_dense
 
 __all__ = ["fit_ir_version", "lower_ir"]
 
-_HINTS = {
-    IrFeature.TRAINING: "--drop-training leaves it out",
-    IrFeature.OPTIONAL: "export the model without optional values, or ask for IR version 8",
+
+def _newer_ir(version: int) -> Advice:
+    return Advice(f"ask for IR version {version}", options={"ir_version": version})
+
+
+_HINTS: dict[IrFeature, Hint] = {
+    IrFeature.TRAINING: Advice("--drop-training leaves it out", options={"drop_training": True}),
+    IrFeature.OPTIONAL: (Advice("export the model without optional values"), _newer_ir(8)),
 }
 
 
@@ -161,10 +167,13 @@ class _Step:
             opset = newest_opset_of_ir(self.target, domain)
             asked = opset if domain == "ai.onnx" else f"{domain}={opset}"
             reason = f"it imports {found.text}, which was released with IR version {found.since}"
-            hint = f"bring it to an opset that IR version {self.target} has: --opset {asked}"
+            hint: Hint = Advice(
+                f"bring it to an opset that IR version {self.target} has: --opset {asked}",
+                options={"opset": asked},
+            )
         else:
             reason = f"the model has {found.text}{more}, which came with IR version {found.since}"
-            hint = _HINTS.get(found.feature, f"ask for IR version {found.since}")
+            hint = _HINTS.get(found.feature) or _newer_ir(found.since)
         raise CannotMigrate(
             f"{reason}, so it cannot have IR version {self.target}",
             code="no-such-type" if found.feature in DTYPE_FEATURES.values() else "no-such-ir",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, TensorProto, numpy_helper
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.model import Model
@@ -38,7 +39,7 @@ def make_dense(model: Model) -> list[str]:
                     " and sparse tensors came with IR version 6",
                     code="no-such-ir",
                     where=Where(located.path, name),
-                    hint="ask for IR version 6",
+                    hint=Advice("ask for IR version 6", options={"ir_version": 6}),
                 )
             dense = _dense(
                 model.weights.array(values), model.weights.array(sparse.indices), tuple(sparse.dims)

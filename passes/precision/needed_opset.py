@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.pass_infra import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes
@@ -31,11 +32,15 @@ def with_needed_opset(model: Model, kind: str, log: ChangeLog, *, may_raise: boo
     """
     opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
     needed, reason = _needed(model, kind)
+    half = kind.replace("bf16", "fp16")
     if 0 < opset < _BFLOAT_BEGINS and kind.startswith("bf16") and not may_raise:
         raise CannotMigrate(
             f"bfloat16 begins with opset {_BFLOAT_BEGINS}, and the model is to have opset {opset}",
             code="precision-lost",
-            hint=f"give --opset {_BFLOAT_BEGINS} or more, or --precision {kind.replace('bf16', 'fp16')}",
+            hint=(
+                Advice(f"give --opset {_BFLOAT_BEGINS} or more", options={"opset": _BFLOAT_BEGINS}),
+                Advice(f"give --precision {half}", options={"precision": half}),
+            ),
         )
     if not opset:
         set_onnx_opset(model.proto, max(needed, _BESIDE))

@@ -59,6 +59,7 @@ class Precision(ObligedPass):
     """
 
     name: ClassVar[str] = "precision"
+    title: ClassVar[str] = "choosing the precision of each node"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     kind: str = "fp16"
     keep: Collection[str] = ()

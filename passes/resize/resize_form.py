@@ -45,6 +45,7 @@ class ResizeForm(Pass):
     """
 
     name: ClassVar[str] = "resize_form"
+    title: ClassVar[str] = "checking Resize nodes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     form: Form = "auto"

@@ -54,6 +54,7 @@ class ResizeIntent(ObligedPass):
     """
 
     name: ClassVar[str] = "resize_intent"
+    title: ClassVar[str] = "repairing Resize nodes from PyTorch"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"
@@ -105,6 +106,7 @@ class IntentNote(Pass):
     """
 
     name: ClassVar[str] = "intent_note"
+    title: ClassVar[str] = "checking Resize nodes from PyTorch"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"

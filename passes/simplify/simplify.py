@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate import files, process
+from onnx_migrate.advice import Advice, advice_of
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_package
@@ -37,7 +38,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from ..cleanup import Cleanup
 from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
-from .values_needed import Choice, divide
+from .values_needed import LEAVE_OUT, Choice, divide
 from .widened_weights import hide_casts, put_casts_back
 
 __all__ = ["Simplify", "mend_declarations"]
@@ -62,6 +63,7 @@ class Simplify(Pass):
     """
 
     name: ClassVar[str] = "simplify"
+    title: ClassVar[str] = "simplifying with onnxsim"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.VALID_NODES, ModelProperty.DYNAMIC_DIMS}
     )
@@ -147,9 +149,7 @@ class Simplify(Pass):
         obstacle = None if reason else why_not_run(proto, self.limits.memory)
         reason = obstacle.reason if obstacle else reason
         if reason:
-            raise PassError(
-                f"onnxsim was not started: {reason}", code="not-simplified", hint="leave simplify out"
-            )
+            raise PassError(f"onnxsim was not started: {reason}", code="not-simplified", hint=LEAVE_OUT)
 
     def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
         """Return what onnxsim makes of a model, from which `hidden` bytes of weights were taken. Raises PassError."""
@@ -176,16 +176,15 @@ class Simplify(Pass):
             raise PassError(
                 f"onnxsim failed: {ending}",
                 code="not-simplified",
-                hint="; ".join(
-                    filter(None, (what_helps(ending), "without simplify the migration does not need onnxsim"))
-                ),
+                hint=(*advice_of(what_helps(ending), tried=False), LEAVE_OUT),
             )
         grown = ending.value + hidden
         if grown > allowed:
             raise PassError(
-                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes, and {allowed:,} are allowed",
+                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes, and {allowed:,} are allowed: the"
+                " constants that it folds are larger than the nodes that compute them",
                 code="not-simplified",
-                hint="the constants that it folds are larger than the nodes that compute them; leave simplify out",
+                hint=LEAVE_OUT,
             )
         return files.load(result)
 
@@ -244,7 +243,7 @@ def _refuse_overridable(proto: onnx.ModelProto) -> None:
         raise PassError(
             f"onnxsim would fold initializer {name!r}, which is also an input, so that callers can override it",
             code="not-simplified",
-            hint="remove it from the inputs, or leave simplify out",
+            hint=(LEAVE_OUT, Advice("remove it from the inputs")),
         )
 
 
@@ -347,7 +346,7 @@ def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, ste
         raise PassError(
             f"the simplified model contradicts itself: {wrong}",
             code="not-simplified",
-            hint="a branch that was folded had hidden it; correct the declaration, or leave simplify out",
+            hint=(LEAVE_OUT, Advice("a branch that was folded had hidden it: correct the declaration")),
         )
 
 

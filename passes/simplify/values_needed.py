@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto, TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import PassError
 from onnx_migrate.model.graphs import output_names, subgraphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["Choice", "constant_tensor", "divide", "main_constants"]
+__all__ = ["LEAVE_OUT", "Choice", "constant_tensor", "divide", "main_constants"]
+
+LEAVE_OUT = Advice("leave simplification out with --no-simplify", tried=True)
+"""Advice that needs no trial: the passes before the simplifier have worked."""
 
 _SMALL = 1 << 16
 """Weights of up to this many bytes, such as biases, scales and shapes, come before all others."""
@@ -83,7 +87,7 @@ def divide(model: Model, limit: int, *, fuse: bool = True) -> Choice:
             f"{limit - left:,} bytes of weights are in sub-graphs, in functions or outputs, and onnxsim is given at most"
             f" {limit:,}: it needs five times their memory",
             code="not-simplified",
-            hint="move the weights to the main graph, or leave simplify out",
+            hint=(LEAVE_OUT, Advice("move the weights to the main graph")),
         )
     wanted = _folded(graph, large, fuse=fuse)
     small = sorted((name for name in large if large[name] <= _SMALL), key=lambda name: large[name])

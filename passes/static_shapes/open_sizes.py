@@ -8,6 +8,7 @@ from math import prod
 
 import onnx
 
+from onnx_migrate.advice import untried
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.node_inference import inference_refusal
 from onnx_migrate.facts.scope import Scope
@@ -57,7 +58,7 @@ def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
 def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
     """Return what bounds the size of a node's output, as far as that follows from its inputs."""
     if not is_onnx(node.domain):
-        return f"onnx infers nothing for the domain {node.domain}; --to-onnx-ops writes what is known of it with ai.onnx"
+        return f"onnx infers nothing for the domain {node.domain}; {_STANDARD}"
     shape = scope.value_type(node.input[0]).shape if node.input and node.input[0] else None
     elements = prod(size or 0 for size in shape) if shape is not None else None
     rule = _BOUNDS.get(node.op_type)
@@ -109,6 +110,8 @@ def _loop(node: onnx.NodeProto, scope: Scope, *_: object) -> str:
         return f"it stops by its condition, after at most {int(count.item()):,} turns, or its states change their shapes"
     return "its number of turns depends on data; a constant count, and a condition that stays true, bounds it"
 
+
+_STANDARD = untried("--to-onnx-ops writes what is known of it with ai.onnx")
 
 _BOUNDS: dict[str, Callable[..., str]] = {
     "Compress": _entries,

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
@@ -30,6 +31,15 @@ _SHOWN = 10
 """How many nodes a refusal names."""
 
 
+_PLAIN = Advice(
+    "give --no-control-flow too, which writes such nodes with plain ones", options={"control_flow": False}
+)
+_WAYS_OUT = (
+    Advice("bound the size in the model, as is said of each node"),
+    Advice("--best-effort writes the rest", options={"best_effort": True}),
+)
+
+
 @register_pass
 @dataclass(frozen=True)
 class StaticShapes(Pass):
@@ -41,6 +51,7 @@ class StaticShapes(Pass):
     """
 
     name: ClassVar[str] = "static_shapes"
+    title: ClassVar[str] = "computing fixed shapes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     lenient: bool = False
     """Whether sizes that depend on data are warned of, not refused, and models with open inputs left as they are."""
@@ -108,10 +119,7 @@ class StaticShapes(Pass):
             f"sizes depend on data at {count_of(len(found), 'node')}: {'; '.join(texts)}{more}",
             code="open-size",
             where=found[0].where,
-            hint=(
-                "give --no-control-flow too, which writes such nodes with plain ones; or " if written else ""
-            )
-            + "bound the size in the model, as is said of each node; --best-effort writes the rest",
+            hint=(*([_PLAIN] if written else []), *_WAYS_OUT),
         )
 
 

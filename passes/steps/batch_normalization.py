@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.formula import EQUIVALENT, LostTypes, Op, TensorProto, Value, formula
 from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, compatible, lowering
 
@@ -59,7 +60,7 @@ def batch_normalization_14(node: onnx.NodeProto, rw: Rewriter) -> None:
             rw.refuse(
                 f"output {name!r}, a saved statistic of the batch, is used, but BatchNormalization-14 has no such output",
                 code="no-equal",
-                hint="it was for the gradient; target opset 13 or older",
+                hint=Advice("it was for the gradient; target opset 13 or older", options={"opset": 13}),
             )
     training = any(node.output[1:])
     del node.output[3:]

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value, formula
 from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter, lowering
 
@@ -25,7 +26,10 @@ def dropout_7(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.refuse(
             "is in training mode (is_test=0), which Dropout does not have in opsets 7 to 11",
             code="no-equal",
-            hint="target opset 12 or newer, or set is_test=1 in the model",
+            hint=(
+                Advice("target opset 12 or newer", options={"opset": 12}),
+                Advice("set is_test=1 in the model"),
+            ),
         )
     rw.version = 12
     rw.attribute_to_input("ratio", 1)

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.advice import FIX_DIMS, Advice
 from onnx_migrate.engine.steps.formula import (
     EQUIVALENT,
     FLOATS,
@@ -165,7 +166,7 @@ def _refuse_size(op: Op, value: Value, name: str) -> NoReturn:
         f"the length of the transform must be known below opset 17: it has no {name}, and the shape of {value.name!r} is"
         f" {list(value.shape or ())}",
         code="needs-shape",
-        hint=f"fix the dims of the model's inputs with --fix-shape, or set {name} to a constant",
+        hint=(FIX_DIMS, Advice(f"set {name} to a constant")),
     )
 
 

@@ -10,6 +10,7 @@ from operator import mul
 
 import numpy as np
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 from onnx_migrate.messages import count_of
 
@@ -265,7 +266,7 @@ def det(op: Op, x: Value) -> Value:
             f"Det does not exist below opset 11, and it is written out for matrices of 1 to {_LARGEST} rows; these have"
             f" {'an unknown number' if size is None else size}",
             code="needs-shape" if size is None else "no-equal",
-            hint="fix the dims of the model's inputs with --fix-shape" if size is None else "",
+            hint=FIX_DIMS if size is None else "",
         )
 
     @cache

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.shape_arithmetic import same_pads
@@ -176,7 +177,7 @@ def _spatial_lengths(rw: LoweringRewriter, source: str, count: int) -> list[int]
             f"{what} does not exist below opset {rw.version + 1}, and to write it otherwise the lengths of {source!r} must"
             f" be fixed; they are {'unknown' if shape is None else list(shape)}",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     return spatial
 

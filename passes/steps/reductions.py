@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import EQUIVALENT, INTEGERS, LostTypes, Op, Value, formula
 from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
 
@@ -241,7 +242,7 @@ def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value
         op.refuse(
             f"the sizes of the axes of {x.name!r} must be fixed",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     if x.numpy_type.kind in "iu":
         op.refuse("the mean of integers has no equal", code="no-equal")

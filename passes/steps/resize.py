@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from onnx_migrate.advice import FIX_DIMS, Advice
 from onnx_migrate.messages import count_of
 from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
 from onnx_migrate.standard.resize import may_keep_all_lengths
@@ -90,7 +91,9 @@ def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.refuse(
             "nearest Upsample rounds down on an axis that may shrink, and Resize-10 rounds up",
             code="no-equal",
-            hint="Resize of opset 11 and later can round down: choose one as the target",
+            hint=Advice(
+                "Resize of opset 11 and later can round down: choose one as the target", options={"opset": 11}
+            ),
         )
 
 
@@ -202,7 +205,14 @@ def _half_pixel_for_nn(rw: Rewriter, rounding: str, spec: ResizeSpec | None) -> 
             f"tf_half_pixel_for_nn with {rounding} was removed with opset 13, and to replace it {unknown} must be known"
             " before run time",
             code="needs-value" if scales is None else "needs-shape",
-            hint="fix the model's input dims, stay at opset 12, or keep it with --keep-resize-mode tf_half_pixel_for_nn",
+            hint=(
+                FIX_DIMS,
+                Advice("stay at opset 12", options={"opset": 12}),
+                Advice(
+                    "keep it with --keep-resize-mode tf_half_pixel_for_nn",
+                    options={"keep_resize_mode": ("tf_half_pixel_for_nn",)},
+                ),
+            ),
         )
     elif copied:
         rw.rename("Identity")

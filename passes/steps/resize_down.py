@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import Op
 from onnx_migrate.plugins import Exactness, LoweringRewriter, lowering
 from onnx_migrate.standard.resize import scale_of_size, sizes_are_lengths
@@ -283,7 +284,7 @@ def _write_antialiased(op: Op, spec: ResizeSpec) -> None:
         rw.refuse(
             "antialias=1 does not exist below opset 18, and its filter depends on lengths known only at run time",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     dtype = rw.need_dtype(rw.input(0))
     if dtype not in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE):

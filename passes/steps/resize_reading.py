@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.plugins import LoweringRewriter
 from onnx_migrate.standard.resize import sizes_are_lengths
 from onnx_migrate.standard.schema import is_onnx
@@ -41,7 +42,7 @@ def read_lowered(rw: LoweringRewriter) -> ResizeSpec:
         rw.refuse(
             f"keep_aspect_ratio_policy is {policy!r}, and below opset 18 the lengths of its input must be known to apply it",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     return _keep_outer_axes(spec)
 

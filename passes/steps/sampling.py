@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.formula import EQUIVALENT, FLOATS, Op, TensorProto, Value, formula
 from onnx_migrate.errors import InvalidModel
 from onnx_migrate.plugins import (
@@ -41,7 +42,7 @@ impossible(
     "RoiAlign",
     10,
     why="no operator below opset 10 averages over regions of interest that are computed at run time",
-    hint="bring the model to opset 10",
+    hint=Advice("bring the model to opset 10", options={"opset": 10}),
 )
 
 _WIDE = (TensorProto.FLOAT, TensorProto.DOUBLE)
@@ -211,7 +212,7 @@ def roi_align_16_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             "coordinate_transformation_mode=half_pixel does not exist below opset 16, and regions narrower than 1 element"
             " are made wider there",
             code="no-equal",
-            hint="bring the model to opset 16",
+            hint=Advice("bring the model to opset 16", options={"opset": 16}),
         )
     moved = rois - rois.dtype.type(0.5 / scale)
     rw.set_input(1, rw.constant(moved, "rois"))

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, helper
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.formula import LostTypes, Op, Value
 from onnx_migrate.plugins import (
     Exactness,
@@ -83,7 +84,7 @@ impossible(
     "Scan",
     8,
     why="no operator below opset 8 iterates over a batch of sequences and the steps of each",
-    hint="migrate to opset 9 first: the Scan of that version, which has no batch axis, can be lowered further",
+    hint=Advice("migrate to opset 9: the Scan of that version has no batch axis", options={"opset": 9}),
 )
 
 

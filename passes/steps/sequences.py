@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import Array, LostTypes, Op, Value
 from onnx_migrate.plugins import LoweringRewriter, lowering
 
@@ -249,7 +250,7 @@ def _lengths(rw: LoweringRewriter, given: Array, source: str, axis: int) -> list
             rw.refuse(
                 f"the size of axis {axis} of {source!r}, by which the parts are counted, must be known below opset 11",
                 code="needs-shape",
-                hint="fix the dims of the model's inputs with --fix-shape",
+                hint=FIX_DIMS,
             )
     lengths = part_lengths(given, size)
     if lengths is None:

@@ -9,6 +9,7 @@ from itertools import accumulate
 import numpy as np
 from onnx import numpy_helper
 
+from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import Op, Value, formula
 
 _END = int(np.iinfo(np.int64).max)
@@ -41,7 +42,7 @@ def shape(op: Op, x: Value) -> Value:
         op.refuse(
             f"the shape of {x.name!r} is not fixed",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     return op.Constant(value=numpy_helper.from_array(known))
 
@@ -110,7 +111,7 @@ def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
         op.refuse(
             f"more than one length of {output!r} is open",
             code="needs-shape",
-            hint="fix the dims of the model's inputs with --fix-shape",
+            hint=FIX_DIMS,
         )
     return x.reshape(*numbers)
 

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.formula import Op, Value, formula
 from onnx_migrate.messages import count_of
 from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
@@ -68,7 +69,7 @@ def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.refuse(
             "the rank of its input, `tiles` or `axis` is known only at run time, and computing `repeats` takes opset 9",
             code="needs-rank",
-            hint="target opset 9 or newer",
+            hint=Advice("target opset 9 or newer", options={"opset": 9}),
         )
     rw.version = 9
     flat = rw.constant(np.array([-1]), "flat")

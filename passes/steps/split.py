@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.formula import Op, Value
 from onnx_migrate.plugins import (
     Exactness,
@@ -46,7 +47,7 @@ def split_2(node: onnx.NodeProto, rw: Rewriter) -> None:
         rw.refuse(
             "its lengths are known only at run time, and Split-2 takes constant ones",
             code="needs-value",
-            hint="target opset 13 or newer, where they are an input",
+            hint=Advice("target opset 13 or newer, where they are an input", options={"opset": 13}),
         )
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import onnx
 from onnx import defs
 
+from onnx_migrate.advice import FIX_DIMS, Hint
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
@@ -71,7 +72,7 @@ class _Form:
     write: Write
     operators: frozenset[str] | None
     refused: bool = False
-    hint: str = "fix the dims of the model's inputs with --fix-shape"
+    hint: Hint = FIX_DIMS
     """What helps where it is refused."""
 
     def concerns(self, node: onnx.NodeProto) -> bool:
@@ -125,6 +126,7 @@ class FitForms(Pass):
     """
 
     name: ClassVar[str] = "fit_forms"
+    title: ClassVar[str] = "writing nodes in the form of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     for_targets: ClassVar[bool] = True
     targets: Targets
@@ -242,7 +244,7 @@ class _Visitor(StepVisitor):
         """Raise the error."""
         raise error
 
-    def _refuse(self, reason: str, where: Where, *, code: str, hint: str = _Form.hint) -> None:
+    def _refuse(self, reason: str, where: Where, *, code: str, hint: Hint = _Form.hint) -> None:
         error = CannotMigrate(reason, code=code, where=where, hint=hint)
         leave_or_raise(error, self.log, self.pass_name, best_effort=self.lenient)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import advice_of
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -45,6 +46,7 @@ class FitOperators(Pass):
     """
 
     name: ClassVar[str] = "fit_operators"
+    title: ClassVar[str] = "replacing operators that the target runtime lacks"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
@@ -181,12 +183,12 @@ class FitOperators(Pass):
             names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])
             more = f"; {count_of(len(others), 'more node')} refused: {names}"
             more += ", …" if len(others) > 5 else ""
-        hints = [where_to_find(self.targets, "", operator), first.hint]
+        source = where_to_find(self.targets, "", operator)
         return CannotMigrate(
             f"{first.reason}{more}",
             code=first.code,
             where=first.where,
-            hint="; ".join(hint for hint in hints if hint),
+            hint=(*advice_of(source, tried=True), *first.advice),
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
+from onnx_migrate.advice import Advice, Chosen
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.steps.decompose_model import body_scopes
 from onnx_migrate.errors import CannotMigrate, Where
@@ -35,7 +36,11 @@ def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
         f"{first.reason}{more}",
         code="target-lacks",
         where=first.where,
-        hint=f"fix the dims of {listed(sorted(fixed))} with --fix-shape" if fixed else "",
+        hint=Advice(
+            f"fix the dims of {listed(sorted(fixed))} with --fix-shape", options={"fix_shape": Chosen.DIMS}
+        )
+        if fixed
+        else "",
     )
 
 

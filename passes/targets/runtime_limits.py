@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
@@ -43,6 +44,7 @@ class RuntimeLimits(Pass):
     """
 
     name: ClassVar[str] = "runtime_limits"
+    title: ClassVar[str] = "checking the limits of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     for_targets: ClassVar[bool] = True
     targets: Targets
@@ -119,7 +121,7 @@ class RuntimeLimits(Pass):
                 f"{target} loads IR versions up to {newest}, and the model has {before}: {error.reason}",
                 code="runtime-ir",
                 where=error.where,
-                hint=error.hint,
+                hint=error.advice,
             )
             leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
             return
@@ -134,7 +136,9 @@ class RuntimeLimits(Pass):
                 f"the model could not be brought below opset {opset}, and {target} takes models only up to opset"
                 f" {target.opset}",
                 code="runtime-opset",
-                hint="make a model for each runtime" if len(self.targets) > 1 else "leave --no-lower out",
+                hint="make a model for each runtime"
+                if len(self.targets) > 1
+                else Advice("leave --no-lower out", options={"lower": True}),
             )
             leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
             return

@@ -119,7 +119,8 @@ class Recorder(Executor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.calls.append((fn, *args))
         future: Future[Any] = Future()
-        future.set_result(Outcome("elsewhere", None, MIGRATED))
+        there = args[0].source
+        future.set_result(Outcome(there, None, MIGRATED, reason=f"{there} is truncated"))
         return future
 
 
@@ -133,7 +134,7 @@ def test_other_executors_get_absolute_paths_and_outcomes_keep_the_given_ones() -
     assert (sent.source, sent.output) == (os.path.abspath("in.onnx"), os.path.abspath("out.onnx"))
     assert sent.arguments["input_data"] == os.path.abspath("x.npz")
     assert outcome is not None
-    assert (outcome.source, outcome.output) == ("in.onnx", "out.onnx")
+    assert (outcome.source, outcome.output, outcome.reason) == ("in.onnx", "out.onnx", "in.onnx is truncated")
 
 
 def test_a_model_in_memory_is_migrated_in_this_process() -> None:
@@ -176,7 +177,7 @@ def test_a_lost_job_is_run_once_more_where_workers_are_replaced(
 
 @pytest.mark.parametrize(
     ("isolated", "spent", "seconds"),
-    [(False, 0.0, 75.0), (True, 75.0, 27.5), (True, 1.0, 108.9), (True, 100.0, 2.001)],
+    [(False, 0.0, 75.0), (True, 75.0, 40.0), (True, 1.0, 114.0), (True, 100.0, 15.0)],
 )
 def test_both_attempts_share_the_time_of_a_model(isolated: bool, spent: float, seconds: float) -> None:
     attempt = Job("in.onnx", None, isolated=isolated, spent=spent)

@@ -259,7 +259,7 @@ def closed() -> concurrent.futures.Executor:
     ("executor", "code", "reason"),
     [
         (Ending(lambda future: future.set_exception(OSError("the machine has gone"))), "worker-lost", "OSError: the"),
-        (Ending(lambda future: future.set_exception(TimeoutError())), "timed-out", "took longer than the time limit"),
+        (Ending(lambda future: future.set_exception(TimeoutError())), "timed-out", "and was stopped"),
         (Ending(concurrent.futures.Future.cancel), "worker-lost", "CancelledError"),
         (closed(), "worker-lost", "RuntimeError: cannot schedule"),
     ],

@@ -13,6 +13,7 @@ from typing import Any
 
 import onnx_migrate.inspection as inspections
 from onnx_migrate import verdicts
+from onnx_migrate.batching.job import STATES
 from onnx_migrate.compatibility import Compatibility, RuntimeCompatibility
 from onnx_migrate.difference import Difference
 from onnx_migrate.explanation import (
@@ -96,7 +97,8 @@ _INSPECTION: dict[str, Schema] = {
 }  # fmt: skip
 
 _OF_BATCH: dict[str, Schema] = {
-    "kind": {"const": "model"}, "output": schema_of(str | None), "cached": FLAG, "status": TEXT, "total_seconds": SECONDS,
+    "kind": {"const": "model"}, "output": schema_of(str | None), "state": one_of(*STATES), "cached": FLAG, "status": TEXT,
+    "total_seconds": SECONDS,
     "loadable": {**FLAG, "description": "whether ONNX Runtime loads a model that was refused as invalid"},
     "left": {**WHOLE, "description": "what --best-effort left as it is, each with a note `not-fitted`"},
 }  # fmt: skip
@@ -123,7 +125,7 @@ SCHEMAS: dict[str, Schema] = {
             record(
                 {
                     "kind": {"const": "totals"}, "schema_version": VERSION, "models": WHOLE, "ended": WHOLE, "preview": FLAG,
-                    "complete": FLAG, "outcomes": COUNTS, "reasons": COUNTS, "verification": COUNTS,
+                    "complete": FLAG, "outcomes": COUNTS, "states": COUNTS, "reasons": COUNTS, "verification": COUNTS,
                     "cached": WHOLE, "seconds": SECONDS,
                     "loadable": {**WHOLE, "description": "models refused as invalid although ONNX Runtime loads them"},
                     "left": {**WHOLE, "description": "results of which --best-effort left something as it is"},

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import onnx
 import pytest
 
+from onnx_migrate import migrate
 from onnx_migrate.engine import pass_infra as passes_module
-from onnx_migrate.engine.pass_infra import as_pass, installed_passes, takes_graph
+from onnx_migrate.engine.pass_infra import (
+    Pass,
+    as_pass,
+    installed_passes,
+    package_of,
+    passes_on_request,
+    takes_graph,
+)
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.steps.formula import unregistered
 from onnx_migrate.errors import PassError, UsageError
 from onnx_migrate.files import inline, load
+from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.engine.passes import TEXT, skip_identity
 from tests.harness import model
@@ -87,13 +98,52 @@ def test_annotations_may_name_what_type_checkers_import_alone() -> None:
     assert unregistered(module["written"], "ai.example::Annotated").operator == "Annotated"
 
 
-def test_entry_points_join_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = importlib.metadata.EntryPoint("skipper", "tests.engine_passes_plugin:run", "onnx_migrate.passes")
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: skip_identity)
-    monkeypatch.setattr(passes_module, "entry_points", lambda group: [point])
+def install(monkeypatch: pytest.MonkeyPatch, loaded: object, group: str) -> None:
+    """Install a pass `skipper` of the package `skips` in a group of entry points."""
+    point = importlib.metadata.EntryPoint("skipper", "tests.engine_passes_plugin:run", group)
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda self: loaded)
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "dist", SimpleNamespace(name="skips"))
+    monkeypatch.setattr(passes_module, "entry_points", lambda: importlib.metadata.EntryPoints([point]))
+
+
+def test_an_installed_pass_runs_where_the_user_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, skip_identity, "onnx_migrate.passes")
+
+    assert installed_passes() == []
+    assert [(item.name, package_of(item)) for item in passes_on_request()] == [("skipper", "skips")]
+    assert "skipper" not in migrate(model(TEXT), verify=False).report.passes
+    assert len(apply(model(TEXT), "skipper").graph.node) == 2
+
+
+def test_a_package_may_ask_that_its_pass_always_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, skip_identity, "onnx_migrate.default_passes")
 
     assert [item.name for item in installed_passes()] == ["skipper"]
-    assert len(apply(model(TEXT), "skipper").graph.node) == 2
+    assert passes_on_request() == []
+    assert "skipper" in migrate(model(TEXT), verify=False).report.passes
+    assert "skipper" not in migrate(model(TEXT), verify=False, without="skipper").report.passes
+
+
+@dataclass(frozen=True)
+class Installed(Pass):
+    """A pass that is a class."""
+
+    name = "installed"
+
+    def run(self, model: Model, log: ChangeLog) -> Model:
+        return model
+
+
+@pytest.mark.parametrize("loaded", [skip_identity, Installed])
+def test_the_report_names_the_package_of_an_installed_pass(
+    loaded: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, loaded, "onnx_migrate.passes")
+    report = migrate(model(TEXT), passes=["skipper"], verify=False).report
+
+    (text,) = (note.message for note in report.notes if note.code == "user-pass")
+    assert text.startswith("ran ")
+    assert text.endswith(" of the installed package skips")
 
 
 def test_a_name_that_leads_nowhere() -> None:

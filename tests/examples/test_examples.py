@@ -170,7 +170,7 @@ def test_the_action(work: Path, target: str) -> None:
     assert "2 of 2 models" in printed
     outputs = dict(line.split("=") for line in (work / "outputs").read_text().splitlines())
     action = (ROOT / "action.yml").read_text(encoding="utf-8")
-    assert outputs.keys() - {"before"} == set(re.findall(r"steps\.migrate\.outputs\.(\w+)", action))
+    assert outputs.keys() - {"before"} == set(re.findall(r"steps\.migrate\.outputs\.([\w-]+)", action))
     assert (outputs["models"], outputs["migrated"], outputs["failed"]) == ("2", "2", "0")
     if target:
         assert opsets(work / target) == {"large.onnx": 18, "small.onnx": 18}

@@ -40,6 +40,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.long
+def test_a_type_checker_takes_it() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "example_ops", "test_example_ops.py"],
+        cwd=PLUGIN, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout
+
+
 def run(installed: Path, *words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join((str(ROOT), str(installed)))
     return subprocess.run(
@@ -76,7 +85,17 @@ def test_the_command_line_has_its_domain_its_pass_and_its_explanations(
     proto = onnx.parser.parse_model(MODEL)
     proto.graph.node[0].doc_string = "/home/me/model.py"
     onnx.save(proto, tmp_path / "m.onnx")
-    words = ("-m", "onnx_migrate", "m.onnx", "o.onnx", "--no-simplify", "--json", "--opset")
+    words = (
+        "-m",
+        "onnx_migrate",
+        "m.onnx",
+        "o.onnx",
+        "--no-simplify",
+        "--json",
+        "--pass",
+        "drop_doc_strings",
+        "--opset",
+    )
 
     ended = run(installed, *words, "17,com.example=latest", cwd=tmp_path)
 
@@ -84,8 +103,14 @@ def test_the_command_line_has_its_domain_its_pass_and_its_explanations(
     report, result = json.loads(ended.stdout), onnx.load(tmp_path / "o.onnx")
     assert report["after"]["opset_imports"] == {"": 17, "com.example": 2}
     assert report["changes"][0]["reason"] == "`beta` is an input, no longer an attribute"
-    assert "drop_doc_strings" in report["passes"]
+    assert "ran drop_doc_strings of the installed package example-ops" in [
+        note["message"] for note in report["notes"]
+    ]
     assert not result.graph.node[0].doc_string
+    unasked = run(
+        installed, *(word for word in words[:-1] if "drop" not in word and word != "--pass"), cwd=tmp_path
+    )
+    assert "drop_doc_strings" not in unasked.stdout
     explained = run(installed, "-m", "onnx_migrate", "explain", "com.example.clamp-2", cwd=tmp_path)
     assert "both are min(max(x, low), high)" in explained.stdout
 

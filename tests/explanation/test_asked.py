@@ -161,3 +161,10 @@ def test_every_error_text_is_listed_under_its_tool() -> None:
 def test_the_first_sentence() -> None:
     assert first_sentence("Opset 1.2 is old. Next.") == "Opset 1.2 is old."
     assert first_sentence("no end") == "no end"
+
+
+def test_the_way_out_of_a_refused_step_is_one_text() -> None:
+    answer = explain("roialign-10-down")
+
+    assert isinstance(answer, Answer)
+    assert [step.hint for step in answer.steps] == ["bring the model to opset 10"]

@@ -70,7 +70,7 @@ def test_a_name_that_is_nearly_one_is_refused_with_that() -> None:
     ports = {"Image": X, "z": UNKNOWN}
 
     assert port_named("Image", ports) is X
-    with pytest.raises(UsageError, match=r"no input or output 'image'.*did you mean Image\?") as caught:
+    with pytest.raises(UsageError, match=r"no input or output 'image'\nHint: did you mean Image\?") as caught:
         port_named("image", ports)
     assert caught.value.code == "no-such-input"
 

@@ -100,7 +100,9 @@ def test_values_that_branches_read_are_cut_too() -> None:
     b = np.full(4, 3, np.float32)
     found = run(behind, {"b": b, "x": -np.ones(4, np.float32), "p": np.array(True)})
     np.testing.assert_array_equal(found["y"], -b)
-    with pytest.raises(UsageError, match=r"'i' is no value of the main graph: .* \(name an output of 'y'"):
+    with pytest.raises(
+        UsageError, match=r"'i' is no value of the main graph: .*\nHint: name an output of 'y'"
+    ):
         migrate(source, outputs="i", verify=False)
 
 
@@ -125,8 +127,8 @@ def test_two_parts_are_the_whole() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"outputs": "aa"}, r"the model has no value 'aa' \(did you mean a\?\)"),
-        ({"outputs": "relu"}, r"'relu' is a node, and no value \(its output is 'a'\)"),
+        ({"outputs": "aa"}, r"the model has no value 'aa'\nHint: did you mean a\?"),
+        ({"outputs": "relu"}, r"'relu' is a node, and no value\nHint: its output is 'a'"),
         ({"outputs": "w"}, "'w' is a constant of the model"),
         ({"outputs": "x"}, "the output 'x' is an input of the model, so that nothing computes it"),
         ({"outputs": "b", "inputs": "b"}, "the output 'b' is an input of the part"),

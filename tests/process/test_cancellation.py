@@ -139,7 +139,7 @@ def test_a_signal_is_delivered_when_the_block_ends() -> None:
 
 def told(*details: str) -> list[Progress]:
     seen: list[Progress] = []
-    reporter = Reporter(seen.append, ["load", "verify"])
+    reporter = Reporter(seen.append, {"load": "reading the model", "verify": "comparing"})
     reporter.stage("verify")
     for detail in details:
         reporter.within(detail)
@@ -159,10 +159,10 @@ def test_a_run_is_counted_as_done_when_the_next_begins(
 ) -> None:
     first, event = told(detail)
 
-    assert (first.detail, str(first)) == ("", "verify")
+    assert (first.detail, str(first)) == ("", "comparing")
     assert (event.stage, event.number, event.stages, event.detail) == ("verify", 2, 2, detail)
     assert (event.done, event.total, event.fraction) == (done, total, fraction)
-    assert str(event) == f"verify: {detail}"
+    assert (event.title, str(event)) == ("comparing", f"comparing: {detail}")
     assert 0 <= first.seconds <= event.seconds
 
 
@@ -171,7 +171,7 @@ def test_what_a_listener_raises_is_raised_by_the_call() -> None:
         raise RuntimeError(event.stage)
 
     with pytest.raises(RuntimeError, match="load"), stoppable(None):
-        Reporter(listener, ["load"]).stage("load")
+        Reporter(listener, {"load": "reading the model"}).stage("load")
 
 
 def test_a_cancelled_call_tells_nothing_more() -> None:
@@ -179,6 +179,6 @@ def test_a_cancelled_call_tells_nothing_more() -> None:
     token.set()
 
     with pytest.raises(Cancelled), stoppable(token):
-        Reporter(seen.append, ["load"]).stage("load")
+        Reporter(seen.append, {"load": "reading the model"}).stage("load")
 
     assert seen == []

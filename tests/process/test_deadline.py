@@ -58,6 +58,13 @@ def test_a_child_ends_with_the_call_and_messages_name_the_call_s_limit(clock: Cl
     assert seconds_left() == math.inf
 
 
+def test_a_second_attempt_has_what_the_first_left_and_names_the_whole_limit(clock: Clock) -> None:
+    with stoppable(None, 60.0, spent=45.0):
+        assert bounded(None) == (15.0, 60.0)
+    with pytest.raises(MigrateError, match="after 60 s"):
+        late(clock, 60.0, spent=45.0)
+
+
 @pytest.mark.parametrize(
     ("outer", "inner", "left"), [(10.0, 60.0, 10.0), (60.0, 10.0, 10.0), (10.0, math.inf, 10.0)]
 )
@@ -98,9 +105,9 @@ def test_own_work_has_three_seconds_in_any_case(clock: Clock) -> None:
         check_stopped()
 
 
-def late(clock: Clock) -> None:
-    with stoppable(None, 5.0):
-        clock.now += 6
+def late(clock: Clock, seconds: float = 5.0, *, spent: float = 0.0) -> None:
+    with stoppable(None, seconds, spent=spent):
+        clock.now += seconds - spent + 1
         check_stopped("lift")
 
 

@@ -9,6 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 from onnx_migrate import VerificationFailed, default_pipeline, migrate
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.pass_infra import Pass, Retry
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import MigrateError
@@ -40,9 +41,9 @@ class Scales(Pass):
             raise MigrateError("no factor")
         return model
 
-    def hint_for(self, error: MigrateError, retry: Retry) -> str:
+    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
         works = [factor for factor in (3.0, 1.0) if retry.holds({self.name: replace(self, factor=factor)})]
-        return f"factor={works[0]:g} works; {error.hint}"
+        return (Advice(f"factor={works[0]:g} works", tried=True), *error.advice)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ By these onnx-migrate knows which opsets the domain has, and refuses a node that
 schema can be declared instead: `onnx_migrate.plugins.declare_operator("Swish", 1, 2, domain="com.example")`.
 """
 
-from onnx import defs
+from onnx import defs, shape_inference
 
 from example_ops import DOMAIN
 
 
-def like_input(context: object) -> None:
+def like_input(context: shape_inference.InferenceContext) -> None:
     """The output has the type and shape of the input."""
     context.set_output_type(0, context.get_input_type(0))
 

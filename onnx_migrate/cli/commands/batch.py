@@ -11,8 +11,8 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import arguments
 from onnx_migrate.cli.options.config import config_flags, config_option, configured, find_own_passes
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
-from onnx_migrate.cli.output.ci import ci_options, followers
-from onnx_migrate.cli.output.html import html_option
+from onnx_migrate.cli.output.ci import ci_options, followers, writes_annotations
+from onnx_migrate.cli.output.html import html_option, open_at_end
 from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.output.streams import STREAM, with_listed
 from onnx_migrate.cli.standard_streams import reporting
@@ -63,8 +63,18 @@ __all__ = ["batch"]
     "--resume", is_flag=True,
     help="Skip models that an earlier run migrated with the same options, if model and result are unchanged.",
 )  # fmt: skip
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print the end on standard output: table counts the models by status and reason, markdown and csv have a row for "
+    "each model.",
+)
 @model_option(
     "timeout",
+    default=120,
     help="Time limit of each model. One that takes three quarters of it, or crashes its worker, is tried once more in the time "
     "that is left, with simplifier and verification in processes of their own.",
 )
@@ -97,10 +107,12 @@ def batch(**options: Any) -> int:
 
     \b
     Exit codes:
-        0    all models are done; unverified ones too, with a line each
+        0    all models are done, and every result is verified
         1    some were refused or failed; with --check, some would change;
              with --best-effort, something is left of some
         2    wrong usage
+        3    all models are done, but results are unverified; each has a
+             line with the reason. --allow-unverified exits with 0
         5    standard output could not be written whole; files are
         130  interrupted; every file that was written is complete
     """
@@ -108,8 +120,11 @@ def batch(**options: Any) -> int:
         raise click.UsageError("choose one of --out-dir DIR, --in-place, and --check, which writes nothing")
     if options["resume"] and options["out_dir"] is None:
         raise click.UsageError("--resume needs --out-dir, where the journal of the earlier run is")
+    if options["form"] != "table" and (options["as_json"] or options["json_lines"] == STREAM):
+        raise click.UsageError("--format and JSON both print to standard output; choose one")
     if options["as_json"] and options["json_lines"] == STREAM:
         raise click.UsageError("--json and --json-lines - both print to standard output; choose one")
+    open_at_end(options["html"], options["open_page"])
     options["sources"] = with_listed(options["sources"])
     arguments(options)  # options that contradict each other are reported before any work
     gc.enable()
@@ -131,7 +146,15 @@ def batch(**options: Any) -> int:
             lines=_lines(options),
             quiet=options["quiet"],
             html=options["html"],
-            more=followers(options["junit"], options["annotations"], check=options["check"]),
+            more=followers(
+                options["junit"],
+                options["annotations"],
+                check=options["check"],
+                allow_unverified=options["allow_unverified"],
+            ),
+            annotated=writes_annotations(options["annotations"]),
+            timeout=options["timeout"],
+            form=options["form"],
             written=list(filter(None, (options["json_lines"], options["junit"]))),
         )
         from onnx_migrate.cli.options.cluster import cluster
@@ -146,11 +169,12 @@ def batch(**options: Any) -> int:
     summary = progress.summary
     if not options["quiet"]:
         with reporting("what the lines before say is written"):
-            progress.summarise(summary)
+            progress.summarise(summary, out_dir=journal is not None)
     if interrupted:
         return 130
-    wrong = not summary.ok or (options["check"] and summary.outcomes["migrated"])
-    return 1 if wrong else 0
+    if not summary.done or (options["check"] and summary.outcomes["migrated"]):
+        return 1
+    return 0 if summary.ok else 3
 
 
 def _lines(options: dict[str, Any]) -> JsonLines | None:
@@ -173,6 +197,7 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
         "executor": executor,
         "jobs": options["jobs"],
         "fail_fast": options["fail_fast"],
+        "allow_unverified": options["allow_unverified"],
         "timeout": options["timeout"],
         "memory_limit": arguments(options)["memory_limit"],
         "watcher": progress,
@@ -196,5 +221,5 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
 def _refused(error: MigrateError) -> int:
     from onnx_migrate.report.failure import exit_code
 
-    click.echo(f"onnx-migrate: {error.code}: {' '.join(str(error).split())}", err=True)
+    click.echo(f"onnx-migrate: {error.code}: {error.with_hint}", err=True)
     return exit_code(error)

@@ -17,7 +17,7 @@ from onnx_migrate.cli.options.config import config_flags, config_option, configu
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.ci import Follower, ci_options, finish_all, followers
 from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
-from onnx_migrate.cli.output.html import html_option, model_page, page_at, write_failure_page
+from onnx_migrate.cli.output.html import html_option, model_page, open_at_end, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, published
@@ -88,8 +88,8 @@ __all__ = ["migrate"]
 )
 def migrate(
     model: str, output: str | None, output_option: str | None, in_place: bool, check: bool, dry_run: bool, diff: bool,
-    depfile: str | None, html: str | None, junit: str | None, annotations: str, config: str | None, as_json: bool,
-    verbose: bool, quiet: bool, **options: Any,
+    depfile: str | None, html: str | None, junit: str | None, annotations: str, allow_unverified: bool, config: str | None,
+    open_page: bool, as_json: bool, verbose: bool, quiet: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Convert MODEL, prove that it computes the same, and write OUTPUT.
 
@@ -109,7 +109,8 @@ def migrate(
            change. With --best-effort: written, but not all is converted
         2  wrong usage
         3  the numbers differ, or the result does not load. With
-           --verify=require also if it is unverified, and with --run-in
+           --verify=require, --check, --junit or --annotations also
+           if it is unverified (--allow-unverified), and with --run-in
            also if it does not run right in that runtime
         4  the file is not an ONNX model, or not a valid one
         5  files are written, but printing to standard output failed
@@ -119,6 +120,7 @@ def migrate(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
         split=bool(options["split"]),
     )  # fmt: skip
+    open_at_end(html, open_page)
     external: bool = options["save_as_external_data"]
     target = call.target
     if target == STREAM and external:
@@ -145,7 +147,7 @@ def migrate(
     ):
         try:
             sides = _side_files(call, given)
-            told = followers(call.junit, annotations, check=check)
+            told = followers(call.junit, annotations, check=check, allow_unverified=allow_unverified)
             page = call.html
             done = _run(call, given, sides, progress, external=external)
         except MigrateError as error:
@@ -154,9 +156,12 @@ def migrate(
             return max(code, _follow(told, call, error))
         finally:
             print_remarks(remarks, call.model)
-    failed = _follow(told, call, done)
+    failed, verdict = _follow(told, call, done), done.report.verification
+    unverified = verdict is not None and verdict.kind.value == "unverified"
     _tell(call, done, f"the model is written to {target}" if call.files else "")
-    return 1 if failed or done.changes or done.report.left else 0
+    if failed or done.changes or done.report.left:
+        return 1
+    return 3 if unverified and (check or told) and not allow_unverified else 0
 
 
 @dataclass(frozen=True)
@@ -250,7 +255,7 @@ def _run(
             if depfile:
                 contents[depfile] = [rules(call.models, made_from)]
             if page:
-                contents[page] = model_page(report, output=call.target)
+                contents[page] = model_page(migration.viewed(report), output=call.target)
             return published(contents)
 
         if call.target == STREAM:

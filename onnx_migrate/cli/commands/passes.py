@@ -12,11 +12,17 @@ __all__ = ["passes"]
 
 @click.command(cls=Command)
 def passes() -> None:
-    """List the passes of a migration, in their order. Those of installed packages are in it."""
-    from onnx_migrate.engine.pass_infra import UserPass
+    """List the passes of a migration.
+
+    In the order they run, including those that other packages install. Passes that run only with --pass NAME come last.
+    """
+    from onnx_migrate.engine.pass_infra import UserPass, package_of, passes_on_request
     from onnx_migrate.options import default_pipeline
 
-    for item in default_pipeline(dynamic={}):
+    on_request = passes_on_request()
+    for item in (*default_pipeline(dynamic={}), *on_request):
         source = item.function if isinstance(item, UserPass) else type(item)
         first = docstring(source).partition("\n")[0]
-        click.echo(f"{item.name:15} {first}")
+        asked = f", with --pass {item.name} only" if item in on_request else ""
+        package = f" (package {package_of(item)}{asked})" if package_of(item) else ""
+        click.echo(f"{item.name:15} {first}{package}")

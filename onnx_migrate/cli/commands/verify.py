@@ -10,7 +10,7 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
-from onnx_migrate.cli.output.html import comparison_page, html_option, page_at
+from onnx_migrate.cli.output.html import comparison_page, html_option, open_at_end, page_at
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import published
 from onnx_migrate.cli.process_limits import limited
@@ -72,7 +72,8 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @click.option("-v", "--verbose", is_flag=True, help="Show every output and all inputs that were run.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def verify(
-    original: str, other: str, names: tuple[str, ...], html: str | None, as_json: bool, verbose: bool, quiet: bool,
+    original: str, other: str, names: tuple[str, ...], html: str | None, open_page: bool, as_json: bool, verbose: bool,
+    quiet: bool,
     **options: Any,
 ) -> int:  # fmt: skip
     """Run two models on the same inputs and compare every output.
@@ -94,6 +95,7 @@ def verify(
     from onnx_migrate.comparison import compare
     from onnx_migrate.errors import MigrateError
 
+    open_at_end(html, open_page)
     options["memory_limit"] = bytes_of(options["memory_limit"])
     options["names"] = _pairs(names)
     try:

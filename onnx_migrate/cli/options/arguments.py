@@ -22,7 +22,7 @@ class CodedUsageError(click.UsageError):
     """A wrong value of an option that the library has a code for, which `onnx-migrate explain` explains."""
 
     def __init__(self, error: MigrateError) -> None:
-        super().__init__(f"{error}{config_remark()}")
+        super().__init__(f"{error.with_hint}{config_remark()}")
         self.code = error.code
 
 

@@ -86,7 +86,8 @@ _GROUPS = (
         "Output",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
-            "--html", "--junit", "--annotations", "--json-lines", "--json", "--verbose", "--quiet",
+            "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json",
+            "--verbose", "--quiet",
         ),
         {
             "migrate": "model.onnx out.onnx --html report.html",

@@ -6,27 +6,27 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 import rich_click as click
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
 
 from onnx_migrate.batching import Job, Outcome, Summary, Watcher
-from onnx_migrate.batching.job import MIGRATED, UNVERIFIED
+from onnx_migrate.batching.job import MIGRATED
+from onnx_migrate.batching.run import MODEL_SECONDS
+from onnx_migrate.cli.output.batch_summary import (
+    Ended,
+    csv_text,
+    markdown_text,
+    next_steps,
+    print_table,
+    slowest,
+    verification_text,
+)
 from onnx_migrate.cli.output.ci import Follower, finish_all
 from onnx_migrate.cli.output.failure import line
 from onnx_migrate.cli.output.html import BatchPage
 from onnx_migrate.cli.output.json_lines import JsonLines
 from onnx_migrate.cli.output.preview import difference_of
+from onnx_migrate.cli.output.running_models import RunningModels
 from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.stop_signals import check_stopped
 from onnx_migrate.messages import count_of, markup_of
@@ -35,17 +35,13 @@ from onnx_migrate.url import identity, is_url
 
 __all__ = ["BatchProgress"]
 
-_SHOWN = 8
-"""Number of running models shown."""
-
-_COLOURS = {"migrated": "green", "unchanged": "", "refused": "yellow", "invalid": "red", "failed": "red"}
-
 
 class BatchProgress(Watcher):
-    """Prints a line for each failure on stderr and, on a terminal, the running models, the rate and the time left.
+    """Prints a line on stderr for each model that fails or is unverified, unless `annotated`: annotations are such lines.
 
-    Reports are written to `lines`, to `html` as a page, and to `more`; `written` are the other paths of these. Raises UsageError
-    or SaveError if they cannot be written.
+    On a terminal it shows the running models, the rate and the time left; elsewhere it prints a line every 30 seconds.
+    Reports are written to `lines`, to `html` as a page, and to `more`; `written` are the other paths of these. `timeout` is the
+    limit of a model in seconds, `form` one of `FORMATS`. Raises UsageError or SaveError if they cannot be written.
     """
 
     def __init__(
@@ -56,26 +52,26 @@ class BatchProgress(Watcher):
         html: str | None = None,
         more: Sequence[Follower] = (),
         written: Sequence[str] = (),
+        annotated: bool = False,
+        timeout: float = MODEL_SECONDS,
+        form: str = "table",
     ) -> None:
         self.summary = Summary()
         self._written = [*written, *([] if html is None else [html])]
-        self._quiet = quiet
+        self._quiet, self._annotated, self._form = quiet, annotated, form
         self._lines = lines
         self._console = Console(stderr=True)
+        self.views = html is not None
         self._followers = [*([] if html is None else [BatchPage(html)]), *more]
-        self._running: dict[str, None] = {}
+        self._running = RunningModels(timeout)
+        self._entries: list[Ended] = []
         self._would_change: list[str] = []
         self._stack = ExitStack()
         self._live: Live | None = None
-        self._progress = Progress(
-            BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), TextColumn("{task.description}"),
-            console=self._console,
-        )  # fmt: skip
-        self._task = self._progress.add_task("", total=None)
 
     def __enter__(self) -> BatchProgress:
         if not self._quiet and self._console.is_terminal:
-            self._live = Live(console=self._console, get_renderable=self._picture, transient=True)
+            self._live = Live(console=self._console, get_renderable=self._running.picture, transient=True)
             self._stack.enter_context(self._live)
         return self
 
@@ -98,27 +94,30 @@ class BatchProgress(Watcher):
         """Set the number of models, and begin the JSON lines. Raises SaveError."""
         if self._lines is not None:
             self._lines.open()
-        self._progress.update(self._task, total=total)
+        self._running.plan(total)
 
     def started(self, job: Job) -> None:
         """Show a model as running. Ends the command here if a signal asked for that and was lost."""
         check_stopped()
-        self._running[job.source] = None
+        self._running.begin(job.source)
+
+    def waiting(self) -> None:
+        """Print how far the batch has come, every 30 seconds where there is no terminal."""
+        if self._live is None and not self._quiet and (text := self._running.due_line()):
+            click.echo(f"onnx-migrate: {text}", err=True)
 
     def ended(self, outcome: Outcome) -> None:
         """Count a model, write its JSON line and, if it failed, print why. Raises SaveError."""
-        self._running.pop(outcome.source, None)
-        self._progress.advance(self._task)
+        self._running.end(outcome.source)
         if self._lines is not None:
             self._lines.write(outcome.as_dict())
         for follower in self._followers:
             follower.add(outcome)
+        self._entries.append(Ended.of(outcome))
         if outcome.output is None and isinstance(outcome.report, ReportData) and outcome.kind == MIGRATED:
             self._would_change.append(f"{outcome.source}: {difference_of(outcome.report)}")
-        if not outcome.done:
-            self._print(line(outcome.code, outcome.source, outcome.reason))
-        elif outcome.verification == UNVERIFIED:
-            self._print(line(UNVERIFIED, outcome.source, outcome.doubt))
+        if outcome.why and not self._annotated:
+            self._print(line(outcome.code or outcome.state, outcome.source, outcome.why))
         for text in outcome.remarks:
             self._print(line(code="untidy", model=outcome.source, message=text))
 
@@ -137,35 +136,25 @@ class BatchProgress(Watcher):
         finally:
             finish_all(self._followers, summary.as_dict())
 
-    def summarise(self, summary: Summary) -> None:
-        """Print the models that --check found to change, and a table of outcomes and reasons.
+    def summarise(self, summary: Summary, *, out_dir: bool = False) -> None:
+        """Print the end of the batch in its form; `out_dir` is whether a journal lets the command go on with --resume.
 
-        They go to stdout, or to stderr if the JSON lines go to stdout.
+        It goes to stdout, or to stderr if the JSON lines go to stdout. Beside Markdown and CSV all else goes to stderr.
         """
-        console = self._console if self._lines is not None and self._lines.to_stdout else Console()
+        piped = self._lines is not None and self._lines.to_stdout
+        if self._form != "table":
+            text = csv_text(self._entries) if self._form == "csv" else markdown_text(summary, self._entries)
+            click.echo(text, err=piped, nl=False)
+        console = self._console if piped or self._form != "table" else Console()
         for change in sorted(self._would_change):
             text = " ".join(f"would change: {change}".split())
             console.print(markup_of(text), highlight=False, soft_wrap=True)
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column("models", justify="right")
-        table.add_column("outcome")
-        table.add_column("reason")
-        for (kind, code), count in sorted(summary.reasons.items()):
-            colour = _COLOURS[kind]
-            name = summary.wording(kind)
-            table.add_row(str(count), f"[{colour}]{name}[/]" if colour else name, code)
-        if not summary.complete:
-            table.add_row(str(summary.models - summary.ended), "[red]not started[/]", "")
-        if summary.models:
-            console.print(table)
-        console.print(_pace(summary), highlight=False)
-        if summary.verification or summary.loadable or summary.left:
-            console.print(summary.text, highlight=False)
-
-    def _picture(self) -> Group:
-        names = list(self._running)
-        more = [Text(f"  … and {len(names) - _SHOWN} more", style="dim")] if len(names) > _SHOWN else []
-        return Group(*(Text(f"  {name}", style="dim") for name in names[:_SHOWN]), *more, self._progress)
+        if self._form == "table":
+            print_table(console, summary, self._entries, running=len(self._running))
+        texts = [_pace(summary), verification_text(summary), slowest(self._entries)]
+        texts += next_steps(summary, out_dir=out_dir)
+        for text in filter(None, texts):
+            console.print(markup_of(text), highlight=False, soft_wrap=True)
 
 
 def _pace(summary: Summary) -> str:
@@ -175,9 +164,3 @@ def _pace(summary: Summary) -> str:
     rate = f", {tried / summary.seconds:.1f} per second" if tried and summary.seconds else ""
     models = count_of(summary.models, "model")
     return f"{summary.ended} of {models}{cached} in {summary.seconds:.1f} s{rate}"
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """Show the number of models per second."""
-        return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")

@@ -6,6 +6,7 @@ import html
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from xml.etree import ElementTree
 
@@ -19,7 +20,7 @@ from onnx_migrate.messages import count_of, printable
 if TYPE_CHECKING:
     from onnx_migrate.batching import Outcome
 
-__all__ = ["Follower", "ci_options", "finish_all", "followers"]
+__all__ = ["Follower", "Judgement", "ci_options", "finish_all", "followers", "writes_annotations"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,22 +47,66 @@ def ci_options(command: F) -> F:
     """Give a command the options for continuous integration."""
     command = click.option(
         "--annotations", type=click.Choice(["auto", "github", "off"]), default="auto", show_default=True,
-        help="Print an ::error line for each model that is refused, fails or would change, append a table to the file that "
-        "GITHUB_STEP_SUMMARY names, and counts to that of GITHUB_OUTPUT. auto: in a workflow of GitHub alone.",
+        help="Print an ::error line for each model that is refused, fails or would change, and a ::warning line for each "
+        "unverified result. Append a table to the file that GITHUB_STEP_SUMMARY names, and counts to that of GITHUB_OUTPUT. "
+        "auto: only in a workflow of GitHub.",
+    )(command)  # fmt: skip
+    command = click.option(
+        "--junit", type=click.Path(), metavar="FILE",
+        help="Write a JUnit report to FILE, with a test case for each model. The case of an unverified result is skipped.",
     )(command)  # fmt: skip
     return click.option(
-        "--junit", type=click.Path(), metavar="FILE",
-        help="Write a JUnit report to FILE, with a test case for each model.",
+        "--allow-unverified", is_flag=True,
+        help="Exit with 0 although results are unverified. Without it, batch, --check, --junit and --annotations exit with 3.",
     )(command)  # fmt: skip
 
 
-def followers(junit: str | None, annotations: str, *, check: bool) -> list[Follower]:
+@dataclass(frozen=True)
+class Judgement:
+    """What counts as a trouble: with `check` a model that would change, without `allow_unverified` one that took too long."""
+
+    check: bool = False
+    allow_unverified: bool = False
+
+    def trouble(self, outcome: Outcome) -> tuple[str, str, str] | None:
+        """Return JUnit's tag ("failure", "error" or "skipped"), a code and a message for a model that is not as it should be."""
+        if not outcome.done:
+            tag = "failure" if outcome.kind == "refused" else "error"
+            return tag, outcome.code, outcome.why
+        if outcome.left:
+            left = f"{count_of(outcome.left, 'thing')} that --best-effort left as it is"
+            return "failure", "not-fitted", left
+        if self.check and outcome.kind == "migrated":
+            from onnx_migrate.report.data import ReportData  # which --help does not need
+
+            what = f": {difference_of(outcome.report)}" if isinstance(outcome.report, ReportData) else ""
+            return "failure", "would-change", f"a migration would change the model{what}"
+        if outcome.doubt:
+            stopped = outcome.late and not self.allow_unverified
+            return "error" if stopped else "skipped", outcome.state, f"{_kept(outcome)}: {outcome.why}"
+        return None
+
+
+def _kept(outcome: Outcome) -> str:
+    written = outcome.output is not None and outcome.kind == "migrated"
+    return "the result is written, but not verified" if written else "the result is not verified"
+
+
+def writes_annotations(annotations: str) -> bool:
+    """Whether annotations are printed, as `--annotations` says."""
+    return annotations == "github" or (annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true")
+
+
+def followers(
+    junit: str | None, annotations: str, *, check: bool, allow_unverified: bool = False
+) -> list[Follower]:
     """Return what these options ask for; with `check` a model that would change is a failure. Raises UsageError, SaveError."""
+    judgement = Judgement(check, allow_unverified)
     found: list[Follower] = []
     if junit is not None:
-        found.append(_JUnit(junit, check=check))
-    if annotations == "github" or (annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
-        found.append(_GitHub(check=check))
+        found.append(_JUnit(junit, judgement))
+    if writes_annotations(annotations):
+        found.append(_GitHub(judgement))
     return found
 
 
@@ -72,30 +117,11 @@ def finish_all(to_tell: Sequence[Follower], totals: Mapping[str, Any]) -> None:
             stack.callback(follower.finish, totals)
 
 
-def _trouble(outcome: Outcome, *, check: bool) -> tuple[str, str, str] | None:
-    """Return "failure" or "error", a code and a message for a model that is not as it should be."""
-    if not outcome.done:
-        return (
-            "failure" if outcome.kind == "refused" else "error",
-            outcome.code,
-            " ".join(outcome.reason.split()),
-        )
-    if outcome.left:
-        left = f"{count_of(outcome.left, 'thing')} that --best-effort left as it is"
-        return "failure", "not-fitted", left
-    if check and outcome.kind == "migrated":
-        from onnx_migrate.report.data import ReportData  # which --help does not need
-
-        what = f": {difference_of(outcome.report)}" if isinstance(outcome.report, ReportData) else ""
-        return "failure", "would-change", f"a migration would change the model{what}"
-    return None
-
-
 class _JUnit:
-    def __init__(self, path: str, *, check: bool) -> None:
+    def __init__(self, path: str, judgement: Judgement) -> None:
         self._file = SideFile("--junit", path, "a JUnit report", lambda head: b"<testsuites" in head[:200])
         self._file.check()
-        self._check = check
+        self._judgement = judgement
         self._cases: dict[str, ElementTree.Element] = {}
 
     def add(self, outcome: Outcome) -> None:
@@ -103,14 +129,11 @@ class _JUnit:
         case = ElementTree.Element(
             "testcase", name=name, classname="onnx-migrate", file=name, time=f"{outcome.seconds:.3f}"
         )
-        trouble = _trouble(outcome, check=self._check)
+        trouble = self._judgement.trouble(outcome)
         if trouble is not None:
-            tag, code, message = trouble
-            ElementTree.SubElement(
-                case, tag, type=printable(code), message=printable(message)
-            ).text = printable(message)
+            case.append(_case_result(*trouble))
         elif outcome.verification:
-            said = f"{outcome.kind}, {outcome.verification}: {outcome.doubt}".removesuffix(": ")
+            said = f"{outcome.kind}, {outcome.verification}"
             ElementTree.SubElement(case, "system-out").text = printable(said)
         self._cases[name] = case
 
@@ -119,8 +142,8 @@ class _JUnit:
         counts = {
             "tests": str(len(cases)),
             **{
-                f"{tag}s": str(sum(case.find(tag) is not None for case in cases))
-                for tag in ("failure", "error")
+                name: str(sum(case.find(tag) is not None for case in cases))
+                for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped"))
             },
             "time": f"{totals['seconds']:.3f}",
         }
@@ -137,26 +160,35 @@ class _JUnit:
         self._cases.clear()
 
 
+def _case_result(tag: str, code: str, message: str) -> ElementTree.Element:
+    """Return what a test case holds if it did not pass; schemas of JUnit allow no `type` of a case that is skipped."""
+    if tag == "skipped":
+        return ElementTree.Element(tag, message=printable(f"{code}: {message}"))
+    element = ElementTree.Element(tag, type=printable(code), message=printable(message))
+    element.text = printable(message)
+    return element
+
+
 class _GitHub:
-    def __init__(self, *, check: bool) -> None:
-        self._check = check
+    def __init__(self, judgement: Judgement) -> None:
+        self._judgement = judgement
         self._rows: list[str] = []
 
     def add(self, outcome: Outcome) -> None:
-        trouble = _trouble(outcome, check=self._check)
-        level = "error"
-        if trouble is None and outcome.doubt:
-            level, trouble = "warning", ("failure", "unverified", outcome.doubt)
+        trouble = self._judgement.trouble(outcome)
         if trouble is None:
             return
-        _, code, message = trouble
-        place = f"file={_escaped(outcome.source, ':,')},title={_escaped(f'onnx-migrate: {code}', ':,')}"
-        click.echo(f"::{level} {place}::{_escaped(message)}", err=True)
-        cells = (outcome.source, self._kind(outcome.kind), f"{code}: {message}")
+        tag, code, message = trouble
+        level = "warning" if tag == "skipped" else "error"
+        position = f"file={_escaped(outcome.source, ':,')},title={_escaped(f'onnx-migrate: {code}', ':,')}"
+        # The log of a job does not show the file, so that the message names it too.
+        text = message if message.startswith(outcome.source) else f"{outcome.source}: {message}"
+        click.echo(f"::{level} {position}::{_escaped(text)}", err=True)
+        cells = (outcome.source, self._kind(outcome.state), f"{code}: {message}")
         self._rows.append("| " + " | ".join(map(_cell, cells)) + " |")
 
     def finish(self, totals: Mapping[str, Any]) -> None:
-        counts = {**totals["outcomes"], **totals["verification"]}
+        counts = {**totals["states"], "verified": totals["verification"]["verified"]}
         told = ", ".join(f"{count:,} {self._kind(kind)}" for kind, count in counts.items() if count)
         lines = [
             f"### onnx-migrate: {count_of(totals['models'], 'model')}",
@@ -166,15 +198,16 @@ class _GitHub:
         ]
         if self._rows:
             more = len(self._rows) - _LISTED
-            lines += ["| model | outcome | why |", "|---|---|---|", *sorted(self._rows)[:_LISTED], ""]
+            lines += ["| model | status | reason |", "|---|---|---|", *sorted(self._rows)[:_LISTED], ""]
             lines += [f"and {more:,} more", ""] if more > 0 else []
         _append("GITHUB_STEP_SUMMARY", lines)
         outcomes = {"models": totals["models"], **{kind: totals["outcomes"][kind] for kind in _OUTPUTS}}
         verified = {kind: totals["verification"][kind] for kind in ("verified", "unverified")}
-        _append("GITHUB_OUTPUT", [f"{name}={count}" for name, count in {**outcomes, **verified}.items()])
+        late = {"timed-out": totals["states"]["timed-out"]}
+        _append("GITHUB_OUTPUT", [f"{name}={n}" for name, n in {**outcomes, **verified, **late}.items()])
 
     def _kind(self, kind: str) -> str:
-        return "would be migrated" if self._check and kind == "migrated" else kind
+        return "would be migrated" if self._judgement.check and kind == "migrated" else kind
 
     def close(self) -> None:
         self._rows.clear()

@@ -31,7 +31,7 @@ def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
         except OutputFailed:
             drop_output()  # the line on stderr and the exit code say it all
     remark = config_remark() if isinstance(error, UsageError) else ""
-    click.echo(line(error.code, model, f"{error}{remark}"), err=True)
+    click.echo(line(error.code, model, f"{error.with_hint}{remark}"), err=True)
     return exit_code(error)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import rich_click as click
 
+from onnx_migrate.cli.output.failure import print_remarks
 from onnx_migrate.cli.output.side_files import SideFile, published
 
 if TYPE_CHECKING:
@@ -18,15 +21,60 @@ if TYPE_CHECKING:
     from onnx_migrate.report.html.contents import Row
     from onnx_migrate.verdicts import Verdict
 
-__all__ = ["BatchPage", "comparison_page", "html_option", "model_page", "page_at", "write_failure_page"]
+__all__ = [
+    "BatchPage",
+    "comparison_page",
+    "html_option",
+    "model_page",
+    "open_at_end",
+    "page_at",
+    "write_failure_page",
+]
 
 _LENIENT = "backslashreplace"
 """How a byte of a file name that is not UTF-8 is shown."""
 
-html_option = click.option(
-    "--html", type=click.Path(), metavar="FILE",
-    help="Write the report to FILE as a self-contained HTML page; needs pip install 'onnx-migrate[html]'.",
-)  # fmt: skip
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def html_option(command: F) -> F:
+    """Give a command the options of a page."""
+    command = click.option(
+        "--open", "open_page", is_flag=True, help="Open the page of --html in a browser when it is written."
+    )(command)
+    return click.option(
+        "--html", type=click.Path(), metavar="FILE",
+        help="Write the report to FILE as a self-contained HTML page; needs pip install 'onnx-migrate[html]'.",
+    )(command)  # fmt: skip
+
+
+def open_at_end(html: str | None, wanted: bool) -> None:
+    """Let the page at a path be opened when the command ends, if it is written until then.
+
+    Raises click.UsageError where it is `wanted` without a path.
+    """
+    if not wanted:
+        return
+    if html is None:
+        raise click.UsageError("--open shows the page that --html writes; add --html FILE")
+    before = _stamp(html)
+
+    def show() -> None:
+        import webbrowser  # which takes 30 ms to load
+
+        if _stamp(html) != before and not webbrowser.open(Path(html).absolute().as_uri()):
+            print_remarks(["no browser could be started for the page"], html)
+
+    cast("click.RichContext", click.get_current_context()).call_on_close(show)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """Return what differs once a file was written anew, None where there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns
 
 
 def page_at(path: str) -> SideFile:
@@ -70,7 +118,7 @@ def write_failure_page(path: str, error: MigrateError, model: str) -> None:
 class BatchPage:
     """Collects the page of a batch; the parts of the models are kept in a temporary file until the end.
 
-    Models are listed by name, not in the order in which they ended.
+    Models without a proved result come first, the worst at the top, and models of one status are listed by name.
     """
 
     def __init__(self, path: str) -> None:
@@ -85,20 +133,23 @@ class BatchPage:
         from onnx_migrate.report.html.contents import Row
         from onnx_migrate.report.html.render import model_part
 
-        model, kind, report = outcome.source, outcome.kind, outcome.report
-        part = model_part(report, model, kind, outcome.output).encode("utf-8", _LENIENT)
-        row = Row.of(report, model, kind, status=outcome.verification, seconds=round(outcome.seconds, 3))
+        model, state, report = outcome.source, outcome.state, outcome.report
+        part = model_part(report, model, state, outcome.output).encode("utf-8", _LENIENT)
+        row = Row.of(
+            report, model, state, status=outcome.verification, why=outcome.doubt, seconds=round(outcome.seconds, 3)
+        )  # fmt: skip
         self._rows[model] = row, self._parts.tell(), len(part)
         with saving(tempfile.gettempdir()):
             self._parts.write(part)
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         """Write the page. Raises SaveError."""
-        from onnx_migrate.cli.output.failure import print_remarks
+        from onnx_migrate.batching.job import MIGRATED, STATES, UNCHANGED
         from onnx_migrate.messages import collected_remarks
         from onnx_migrate.report.html.render import batch_page
 
-        entries = [self._rows[name] for name in sorted(self._rows)]
+        rank = {**{state: number for number, state in enumerate(STATES)}, MIGRATED: 0, UNCHANGED: 0}
+        entries = sorted(self._rows.values(), key=lambda entry: (-rank[entry[0].state], entry[0].model))
         with self._parts:
             parts = (self._read(start, size) for _, start, size in entries)
             page = batch_page([row for row, _, _ in entries], parts, totals)

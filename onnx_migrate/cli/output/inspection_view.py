@@ -256,7 +256,7 @@ def _outlook(item: Inspection) -> str:
 
 
 def _error_line(error: MigrateError) -> str:
-    return f"{error.code}: {markup_of(' '.join(str(error).split()))}"
+    return f"{error.code}: {markup_of(error.with_hint)}"
 
 
 def _span(opsets: Iterable[int]) -> str:

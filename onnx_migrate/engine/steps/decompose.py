@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Hint
 from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.lost_types import casts_to, has_lost_types
 from onnx_migrate.engine.steps.lower import OLDEST
@@ -124,7 +125,7 @@ class Decompose(StepVisitor):
             operator = error.where.operator if error.where else ""
             inner = f"{operator}: " if operator not in ("", where.operator) and operator not in reason else ""
             reason = f"{self._reason}, and it cannot be written with other operators: {inner}{reason}"
-        refused = CannotMigrate(reason, code=error.code, where=where, hint=error.hint)
+        refused = CannotMigrate(reason, code=error.code, where=where, hint=error.advice)
         return LoweringRefusal(refused, scope.function, self._opset)
 
     def _lowered(self, node: onnx.NodeProto, scope: Scope, version: int, reason: str) -> LoweringRewriter:
@@ -227,7 +228,7 @@ class Decompose(StepVisitor):
         self._inherit(rewriter, ancestors, own)
         return rewriter
 
-    def _error(self, reason: str, *, code: str, hint: str = "") -> CannotMigrate:
+    def _error(self, reason: str, *, code: str, hint: Hint = "") -> CannotMigrate:
         return CannotMigrate(reason, code=code, where=self._origin[1], hint=hint)
 
     def _show(self, rewriter: LoweringRewriter, reason: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from onnx_migrate.advice import Hint
 from onnx_migrate.engine.steps.lowering_registry import LoweringAdapter
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
@@ -39,7 +40,7 @@ class Decomposition(AnyStep):
     reason: str
     exactness: Exactness = Exactness.EXACT
     refusal: str = ""
-    hint: str = ""
+    hint: Hint = ""
     direct: int = 0
     """The opset from which on it is written in its best form, 0 for one that is the same at all opsets."""
 
@@ -60,7 +61,7 @@ def register_decomposition(
     _table.register(Decomposition(domain, operator, function, reason, exactness, direct=direct))
 
 
-def not_written(operators: str, *, why: str, hint: str) -> None:
+def not_written(operators: str, *, why: str, hint: Hint) -> None:
     """Refuse to write these operators of another domain with standard ones, "domain::*" for all others of a domain.
 
     `why` and `hint`, the way out, are shown.

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
 from onnx_migrate.engine.steps.registry import next_step
 from onnx_migrate.errors import CannotMigrate, Where
@@ -69,7 +70,7 @@ class Lift(Visitor):
         if isinstance(step, int):
             raise CannotMigrate(
                 f"onnx-migrate has no adapter from this version to {operator}-{to} yet", code="no-adapter", where=where,
-                hint=f"migrate to opset {to - 1} instead",
+                hint=Advice(f"migrate to opset {to - 1} instead", options={"opset": to - 1}),
             )  # fmt: skip
         if step.refusal:
             raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Advice, Hint
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.lost_types import has_lost_types
 from onnx_migrate.engine.steps.lowering_registry import lowering_from
@@ -69,7 +70,7 @@ class Lower(StepVisitor):
                 raise self._error(
                     f"onnx-migrate has no step down from {node.op_type}-{leaves} yet",
                     code="no-adapter",
-                    hint=f"migrate to opset {leaves} instead",
+                    hint=Advice(f"migrate to opset {leaves} instead", options={"opset": leaves}),
                 )
             other = decomposition_of(node.domain, node.op_type) if self.write_out else None
             if step.refusal and other is not None:
@@ -110,7 +111,7 @@ class Lower(StepVisitor):
                 if error.where
                 else ""
             )
-            error = CannotMigrate(f"{error.reason}{written}", code=error.code, where=where, hint=error.hint)
+            error = CannotMigrate(f"{error.reason}{written}", code=error.code, where=where, hint=error.advice)
         else:
             error.where = where
         return LoweringRefusal(error, scope.function, self._leaves)
@@ -131,5 +132,5 @@ class Lower(StepVisitor):
             at = at.parent
         return False
 
-    def _error(self, reason: str, *, code: str, hint: str = "") -> CannotMigrate:
+    def _error(self, reason: str, *, code: str, hint: Hint = "") -> CannotMigrate:
         return CannotMigrate(reason, code=code, where=self._origin[1], hint=hint)

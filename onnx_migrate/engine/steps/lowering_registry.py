@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Hint
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -62,7 +63,7 @@ class Lowering(AnyStep):
     leaves: int
     adapt: LoweringAdapter | None = None
     refusal: str = ""
-    hint: str = ""
+    hint: Hint = ""
     reason: str = ""
     exactness: Exactness = Exactness.EXACT
     types: LostTypes = LostTypes.REFUSED
@@ -121,7 +122,7 @@ def unchanged(
         _table.register(step, version)
 
 
-def impossible(operators: str, *leaves: int, why: str, hint: str = "", domain: str = "") -> None:
+def impossible(operators: str, *leaves: int, why: str, hint: Hint = "", domain: str = "") -> None:
     """Refuse every node of these operators at the versions `leaves` for a target below; `why` and `hint` are shown."""
     for operator, version in product(names(operators), leaves):
         _table.register(Lowering(domain, operator, version, refusal=why, hint=hint), version)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.facts.node_inference import inference_refusal
 from onnx_migrate.facts.scope import Scope
@@ -72,7 +73,7 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
             raise InvalidModel(wrong, code="invalid-node", where=where) from error
         raise CannotMigrate(
             f"the adapter {code} raised {type(error).__name__}: {error}", code="adapter-failed",
-            where=where, hint="unless the node is invalid, this is a bug of onnx-migrate: please report it",
+            where=where, hint=Advice("unless the node is invalid, this is a bug of onnx-migrate: please report it", tried=True),
         ) from error  # fmt: skip
 
 
@@ -121,7 +122,11 @@ def true_version(
                 "the standard deprecated this version in the release that introduced it, and onnx's checker rejects it",
                 code="no-equal",
                 where=Where(scope.path, node_name(node), node.op_type, form.since_version),
-                hint=f"version {valid} is valid: migrate to opset {valid} or newer" if valid else "",
+                hint=Advice(
+                    f"version {valid} is valid: migrate to opset {valid} or newer", options={"opset": valid}
+                )
+                if valid
+                else "",
             )
     complaint = _complaint(node, form, opset) if form else None
     if form and complaint is None:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.advice import Hint
 from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
@@ -38,7 +39,7 @@ class Step(AnyStep):
     to: int
     adapt: Adapter | None = None
     refusal: str = ""
-    hint: str = ""
+    hint: Hint = ""
     reason: str = ""
     exactness: Exactness = Exactness.EXACT
 
@@ -82,7 +83,7 @@ def compatible(
         _table.register(Step(domain, operator, version, reason=reason, exactness=exactness), version)
 
 
-def unsupported(operators: str, *to: int, why: str, hint: str = "", domain: str = "") -> None:
+def unsupported(operators: str, *to: int, why: str, hint: Hint = "", domain: str = "") -> None:
     """Refuse every node of these operators whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
     for operator, version in product(names(operators), to):
         _table.register(Step(domain, operator, version, refusal=why, hint=hint), version)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from onnx_migrate.advice import untried
 from onnx_migrate.facts.running_cost.estimate import Estimate, estimate
 from onnx_migrate.facts.running_cost.value_estimate import Dims
 from onnx_migrate.model.graphs import fed_inputs
@@ -52,14 +53,15 @@ _RUNS_OF_CONSTANTS = 10**6
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why a run is not started, and what a user can do who wants it."""
+    """Why a run is not started, and what a user can do who wants it; `of_time` is whether it would take too long."""
 
     reason: str
     advice: str
+    of_time: bool = False
 
     def __str__(self) -> str:
-        """Return both as a sentence."""
-        return f"{self.reason}; {self.advice}"
+        """Return both as a sentence, with the mark of advice that was not tried."""
+        return f"{self.reason}; {untried(self.advice)}"
 
 
 def why_not_run(
@@ -108,7 +110,8 @@ def _has_constant_work(proto: onnx.ModelProto) -> bool:
 def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) -> Obstacle | None:
     tally = cost.tally
     if tally.endless:
-        return Obstacle(f"the {tally.endless} has no end: its condition stays true", "give it a trip count")
+        reason = f"the {tally.endless} has no end: its condition stays true"
+        return Obstacle(reason, "give it a trip count", of_time=True)
     size, name = tally.value
     if memory is not None and size > memory:
         reason = f"value {name!r} takes {size:,} bytes, and the memory limit is {memory:,}"
@@ -119,7 +122,7 @@ def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) ->
     least, cause = _LEAST_RUNS * tally.work.seconds, tally.costliest[1]
     if seconds is not None and least > seconds:
         reason = f"{cause} takes {_time(least)} at the least in {_LEAST_RUNS} runs, and the time limit is {seconds:g} s"
-        return Obstacle(reason, "--timeout allows more, and --input-data smaller inputs")
+        return Obstacle(reason, "--timeout allows more, and --input-data smaller inputs", of_time=True)
     return None
 
 
@@ -162,7 +165,7 @@ def _out_of_proportion(cost: Estimate) -> Obstacle | None:
         ),
     ):
         if size > allowed:
-            return Obstacle(text, "--input-data runs it all the same")
+            return Obstacle(text, "--input-data runs it all the same", of_time=allowed == _MOST_RUNS)
     return None
 
 

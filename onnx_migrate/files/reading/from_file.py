@@ -9,6 +9,7 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.reading.parse import EMPTY, parse
 from onnx_migrate.files.wire.file_buffer import FileBuffer, FileCut
@@ -127,4 +128,6 @@ def _open(path: Path, weights: Weights) -> int:
 
 
 def _changed(name: str) -> LoadError:
-    return LoadError(f"{name} was changed while it was read", code="source-changed", hint="load it again")
+    return LoadError(
+        f"{name} was changed while it was read", code="source-changed", hint=Advice("load it again")
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import onnx
 from google.protobuf.message import DecodeError
 
+from onnx_migrate.advice import Advice, advice_of
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, describe, not_a_model
 from onnx_migrate.files.wire.faults import bad_text, is_too_deep
@@ -18,7 +19,7 @@ from onnx_migrate.model.weights import MEMORY, Weights
 
 __all__ = ["EMPTY", "parse", "parse_bytes", "require_graph", "require_text"]
 
-EMPTY = "copy, download or export it again"
+EMPTY = Advice("copy, download or export it again")
 """What helps where a model has no bytes."""
 
 _STRUCTURE_LIMIT = 2**31 - 1
@@ -62,7 +63,9 @@ def parse(
     try:
         structure = split(data, counted)
     except TooManyFields as error:
-        raise LoadError(f"{name}: it has {error.reason}", code="too-large", hint=WHERE_FROM) from error
+        raise LoadError(
+            f"{name}: it has {error.reason}", code="too-large", hint=Advice(WHERE_FROM)
+        ) from error
     except Malformed as error:
         if is_too_deep(data):
             raise _too_deep(name) from error
@@ -77,7 +80,7 @@ def parse(
     if len(structure) > _STRUCTURE_LIMIT:
         raise LoadError(
             f"{name}: the graph without its large tensors takes {len(structure)} bytes, and protobuf reads less than 2 GB",
-            hint="store large tensors in raw_data, float_data or double_data, or as external data",
+            hint=Advice("store large tensors in raw_data, float_data or double_data, or as external data"),
         )
     try:
         proto: onnx.ModelProto = onnx.ModelProto.FromString(structure)
@@ -94,7 +97,7 @@ def _too_deep(name: str) -> LoadError:
     return LoadError(
         f"{name}: its messages are nested {MAX_DEPTH} deep and more, and protobuf reads less",
         code="too-deep",
-        hint="sub-graphs can be nested 31 deep; " + WHERE_FROM,
+        hint=Advice(f"sub-graphs can be nested 31 deep; {WHERE_FROM}"),
     )
 
 
@@ -105,11 +108,13 @@ def require_graph(proto: onnx.ModelProto, name: str, source: Callable[[], bytes]
     """
     if not proto.HasField("graph"):
         looks, hint = describe(source())
-        raise LoadError(f"{name} is not an ONNX model: {looks or 'it has no graph'}", hint=hint)
+        raise LoadError(
+            f"{name} is not an ONNX model: {looks or 'it has no graph'}", hint=advice_of(hint, tried=False)
+        )
     if proto.ir_version < 1:
         raise LoadError(
             f"{name} is not a valid ONNX model: its ir_version is {proto.ir_version}, and must be at least 1",
-            hint="export it again, or set ir_version",
+            hint=Advice("export it again, or set ir_version"),
         )
     require_size(proto, name)
 
@@ -121,5 +126,7 @@ def require_text(proto: onnx.ModelProto, structure: bytes, name: str) -> None:
         raise LoadError(
             f"{name} is not a valid ONNX model: its field {found[0]} holds {found[1][:_SHOWN]!r}, which is not UTF-8",
             code="not-utf8",
-            hint="protobuf's text must be UTF-8: correct the program that wrote the name, or export the model again",
+            hint=Advice(
+                "protobuf's text must be UTF-8: correct the program that wrote the name, or export the model again"
+            ),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import onnx
 
@@ -13,7 +13,7 @@ from onnx_migrate.files.ir_models import is_ir_model
 from onnx_migrate.files.reading.model_stream import read_model
 from onnx_migrate.safe_open import own_pipe
 
-__all__ = ["IrModel", "Source", "content_of"]
+__all__ = ["Content", "GivenModel", "IrModel", "Source", "content_of"]
 
 _UNLISTED = 4
 """The first IR version whose initializers need not be inputs too, which graphsurgeon does not write."""
@@ -46,17 +46,20 @@ class IrModel(Protocol):
         """The graph."""
 
 
-Source = (
-    str
-    | os.PathLike[str]
-    | bytes
-    | bytearray
-    | memoryview
-    | onnx.ModelProto
-    | Readable
-    | ExportedProgram
-    | IrModel
-)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    GivenModel = TypeVar("GivenModel", bound=IrModel, default=onnx.ModelProto)
+else:
+    from typing import TypeVar
+
+    GivenModel = TypeVar("GivenModel", bound=IrModel)
+"""The type of a model that is given, and of the result: a ModelProto, also for a path or bytes, or an onnx_ir.Model."""
+
+Content = str | os.PathLike[str] | bytes | bytearray | memoryview | Readable | ExportedProgram
+"""A source that is no model itself, so that a ModelProto is read from it."""
+
+Source = Content | onnx.ModelProto | IrModel
 """What a model is read from: a path, a URL, its serialised bytes, a ModelProto, a file opened in binary mode, what
 torch.onnx.export(dynamo=True) returns, an onnx_ir.Model; or an onnx_graphsurgeon.Graph, which has no types."""
 

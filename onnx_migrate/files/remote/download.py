@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from onnx import TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, may_be_model, not_a_model
 from onnx_migrate.files.wire.protobuf import Malformed
@@ -150,7 +151,7 @@ def _read(subject: str, missing: str, *, code: str, hint: str) -> Iterator[None]
         raise LoadError(missing, code=code, hint=hint) from error
     except StoppedError as error:
         helps = _STALLED if isinstance(error, StalledError) else SLOW
-        raise LoadError(f"{subject}cannot be read: {error}", code="timed-out", hint=helps) from error
+        raise LoadError(f"{subject}cannot be read: {error}", code="timed-out", hint=Advice(helps)) from error
     except Exception as error:  # raised by the library of any protocol
         raise LoadError(f"{subject}cannot be read: {one_line_reason(error)}", code="cannot-read") from error
 

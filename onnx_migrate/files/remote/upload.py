@@ -21,6 +21,7 @@ from typing import Any
 
 import onnx
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.equality import file_digest
 from onnx_migrate.files.remote.download import SLOW
@@ -67,7 +68,7 @@ def upload(path: Path, url: str) -> None:
             _put_in_time(system, data, posixpath.join(posixpath.dirname(target), name))
         _put_in_time(system, path, target)
     except StoppedError as error:
-        raise SaveError(f"{url}: cannot be written: {error}", code="timed-out", hint=SLOW) from error
+        raise SaveError(f"{url}: cannot be written: {error}", code="timed-out", hint=Advice(SLOW)) from error
     except Exception as error:  # raised by the library of any protocol
         raise SaveError(f"{url}: cannot be written: {one_line_reason(error)}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of
@@ -36,7 +37,10 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                 raise UsageError(
                     f"no input has a dim named {name!r}",
                     code="unknown-symbol",
-                    hint=f"--fix-value {name}={given} fixes the value of this input"
+                    hint=Advice(
+                        f"--fix-value {name}={given} fixes the value of this input",
+                        options={"fix_shape": None, "fix_values": f"{name}={given}"},
+                    )
                     if name in ports
                     else f"the names are {', '.join(sorted(known))}"
                     if known
@@ -47,7 +51,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                     f"{name!r} was given two sizes, {symbols[name]} and {given}", code="other-size"
                 )
             continue
-        port = port_named(name, ports)
+        port = port_named(name, ports, inputs=True)
         if port.shape is not None and isinstance(given, list) and len(given) != len(port.shape):
             raise UsageError(
                 f"{port} is given {count_of(len(given), 'size')}, and has {count_of(len(port.shape), 'axis')}",
@@ -59,7 +63,10 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                 raise UsageError(
                     f"axis {axis} of {port} has the length {old} and cannot become {size}",
                     code="other-size",
-                    hint=f"make it dynamic first, with --dynamic {name}:{axis}=N, then fix the result with --fix-shape N={size}",
+                    hint=Advice(
+                        f"make it dynamic first, with --dynamic {name}:{axis}=N; then fix the result with --fix-shape N={size}",
+                        options={"fix_shape": None, "dynamic": f"{name}:{axis}=N"},
+                    ),
                 )
             if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
                 raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from onnx_migrate.messages import size_text
+from onnx_migrate.messages import count_of, size_text
 from onnx_migrate.model.interface import Port, dims_text
 from onnx_migrate.report.data import AS_DECLARED, ModelSummary, ReportData
 from onnx_migrate.report.failure import Failure
@@ -21,6 +21,7 @@ from onnx_migrate.verdicts import (
     DynamicProof,
     FeedNote,
     Histogram,
+    Kind,
     NodeRange,
     NumberRanges,
     RuntimeProof,
@@ -30,6 +31,7 @@ from onnx_migrate.verdicts import (
 __all__ = [
     "Row",
     "anchor",
+    "axis_text",
     "bars",
     "facts",
     "feed_text",
@@ -37,8 +39,11 @@ __all__ = [
     "proof_notes",
     "range_bars",
     "shape_text",
+    "size_notes",
+    "state_of",
     "target_notes",
     "trial_notes",
+    "trials_text",
     "verdict_text",
 ]
 
@@ -51,11 +56,11 @@ Note = tuple[str, str]
 
 @dataclass(frozen=True)
 class Row:
-    """The row of a model in the table of a batch; `reason` says why it was not migrated."""
+    """The row of a model in the table of a batch; `reason` says why it was not migrated, or is unverified."""
 
     anchor: str
     model: str
-    outcome: str
+    state: str
     verified: str
     opset: str
     changes: str
@@ -64,19 +69,34 @@ class Row:
 
     @classmethod
     def of(
-        cls, report: ReportData | Failure | None, model: str, outcome: str, *, status: str, seconds: float
-    ) -> Row:
-        """Prepare the row of a model; one without a report was done by an earlier run, with the `status` of its verification."""
+        cls, report: ReportData | Failure | None, model: str, state: str, *, status: str, why: str = "", seconds: float
+    ) -> Row:  # fmt: skip
+        """Prepare the row of a model: `status` is that of its verification; one without a report was done by an earlier run."""
         sides: tuple[ModelSummary | None, ...] = ()
-        changes, reason = "", "done by an earlier run"
+        changes, reason = "", "; ".join(filter(None, (why, "done by an earlier run")))
         if isinstance(report, ReportData):
             status = status or "not verified"
-            sides, changes, reason = (report.before, report.after), f"{len(report.changes):,}", ""
+            sides, changes, reason = (report.before, report.after), f"{_changed_nodes(report):,}", why
         elif report is not None:
             sides, reason = (report.done.before,), f"{report.code}: {report.reason}"
         verified = report.verification.kind.value if report is not None and report.verification else status
         opsets = dict.fromkeys(str(side.opset) for side in sides if side)
-        return cls(anchor(model), model, outcome, verified, " → ".join(opsets), changes, seconds, reason)
+        return cls(anchor(model), model, state, verified, " → ".join(opsets), changes, seconds, reason)
+
+
+def _changed_nodes(report: ReportData) -> int:
+    """Return how many nodes of the result are changed, or of all that were changed where the result was not looked at."""
+    return len(report.changes if report.view is None else report.view.changes)
+
+
+def state_of(report: ReportData | Failure) -> str:
+    """Return the status of one model: its outcome, unless the result is unverified or took too long."""
+    verdict = report.verification
+    if isinstance(report, Failure):
+        return "timed-out" if report.code == "timed-out" else report.outcome
+    if verdict is None or verdict.kind is not Kind.UNVERIFIED:
+        return report.outcome
+    return "timed-out" if verdict.timed_out else "unverified"
 
 
 def anchor(model: str) -> str:
@@ -88,6 +108,7 @@ def facts(report: ReportData | Failure) -> Iterator[Fact]:
     """Yield the figures of a model, before and after if there is a result."""
     done = report.done if isinstance(report, Failure) else report
     before = done.before
+    changed = _changed_nodes(report) if isinstance(report, ReportData) else len(done.changes)
     result, sizes = (before, None) if isinstance(report, Failure) else (report.after, report.file_bytes)
     if before is not None and result is not None:
         yield _both("opset", before.opset, result.opset)
@@ -100,7 +121,7 @@ def facts(report: ReportData | Failure) -> Iterator[Fact]:
         yield _both("weights", size_text(before.weight_bytes), size_text(result.weight_bytes))
         if sizes:
             yield _both("file", *map(size_text, sizes))
-        yield "changed nodes", f"{len(done.changes):,}", False
+        yield "changed nodes", f"{changed:,}", False
     if done.seconds:
         yield "time", f"{sum(done.seconds.values()):.2f} s", False
 
@@ -147,6 +168,12 @@ def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
     return [(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows]
 
 
+def axis_text(shown: Sequence[tuple[int, str]]) -> str:
+    """Return what the bars of a histogram count, from the first to the last."""
+    names = [text.rpartition(":")[0] for _, text in shown]
+    return f"elements by difference: {' … '.join(dict.fromkeys((names[0], names[-1])))}" if names else ""
+
+
 def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]]:
     """Return the nodes with the largest numbers: where the bar of each begins and how long it is, in percent; and what it shows.
 
@@ -167,14 +194,26 @@ def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]
 
 
 def trial_notes(proof: DynamicProof | None) -> list[Note]:
-    """Return the runs at other sizes."""
+    """Return the runs at other sizes, one by one."""
     if proof is None:
         return []
     found = []
     for trial in proof.trials:
         sizes = ", ".join(f"{name}={size}" for name, size in trial.sizes)
         found.append(("failed" if trial.problem else "good", f"{sizes}: {trial.problem or AS_DECLARED}"))
-    return [*found, *(("info", text) for text in proof.notes)]
+    return found
+
+
+def size_notes(proof: DynamicProof) -> list[Note]:
+    """Return what the runs at other sizes have shown."""
+    return [("info", text) for text in proof.notes]
+
+
+def trials_text(proof: DynamicProof) -> str:
+    """Return how many runs at other sizes there were, and of how many the model cannot run."""
+    failed = sum(bool(trial.problem) for trial in proof.trials)
+    more = f", {failed} at sizes that do not fit" if failed else ""
+    return f"{count_of(len(proof.trials), 'run')}{more}"
 
 
 def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:

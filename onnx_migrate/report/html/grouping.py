@@ -6,12 +6,28 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from onnx_migrate.report.data import INEXACT
+from onnx_migrate.options import default_pipeline
+from onnx_migrate.report.data import INEXACT, ReportData
+from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html.node_diagram import Drawing, draw
 from onnx_migrate.rewrite.change_log import Change
 
-__all__ = ["ChangeGroup", "Column", "Form", "grouped"]
+__all__ = [
+    "LONGEST_TITLE",
+    "ChangeGroup",
+    "Column",
+    "Form",
+    "change_anchors",
+    "grouped",
+    "grouped_by_request",
+    "titled",
+]
 
+LONGEST_TITLE = 80
+"""Characters of a title: more do not fit on a line."""
+
+_NAMED = 4
+"""Operators that a title names of those that replaced a node."""
 
 _LIST = re.compile(r"\[[^\]]*\]")
 
@@ -47,7 +63,8 @@ class Form:
 class ChangeGroup:
     """Nodes of one operator that became the same operator for the same reason; lists in `reason` are shown as "[…]".
 
-    `inexact` says how the result may differ; "" if it is bit-identical.
+    `inexact` says how the result may differ; "" if it is bit-identical. `places` are the positions of the changes, of which the
+    first names the group's part of the page.
     """
 
     before: str
@@ -55,6 +72,18 @@ class ChangeGroup:
     reason: str
     inexact: str
     forms: tuple[Form, ...]
+    places: tuple[int, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The operators before and after, in few characters."""
+        title = self.before if self.after == self.before else f"{self.before} → {self.after}"
+        return titled(title, LONGEST_TITLE - len(" ×10,000"))
+
+    @property
+    def anchor(self) -> str:
+        """The HTML id of the group, within the part of a model."""
+        return f"change-{self.places[0]}" if self.places else "change"
 
     @property
     def nodes(self) -> int:
@@ -62,24 +91,31 @@ class ChangeGroup:
         return sum(form.nodes for form in self.forms)
 
 
-def grouped(changes: Iterable[Change], *, listed: int) -> tuple[ChangeGroup, ...]:
-    """ChangeGroup changes, in linear time; at most `listed` nodes of each form get a row."""
-    groups: dict[tuple[str, str, str], list[Change]] = {}
-    for change in changes:
+def grouped(changes: Iterable[tuple[int, Change]], *, listed: int) -> tuple[ChangeGroup, ...]:
+    """Group changes, each with its position, in linear time; at most `listed` nodes of each form get a row."""
+    groups: dict[tuple[str, str, str], list[tuple[int, Change]]] = {}
+    for place, change in changes:
         before = f"{change.before.op_type}-{change.version_before}"
-        if change.after is not None:
-            became = f"{change.after.op_type}-{change.version_after}"
-        else:
-            became = " + ".join(dict.fromkeys(node.op_type for node in change.helpers)) or "removed"
-        groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append(change)
+        became = _operators(change)
+        groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append((place, change))
     return tuple(
         ChangeGroup(
             *key,
-            ", ".join(sorted({INEXACT[member.exactness.value] for member in members} - {""})),
-            _forms(members, listed),
+            ", ".join(sorted({INEXACT[member.exactness.value] for _, member in members} - {""})),
+            _forms([member for _, member in members], listed),
+            tuple(place for place, _ in members),
         )
         for key, members in groups.items()
     )
+
+
+def _operators(change: Change) -> str:
+    """Return the operator that a node became, or those that replaced it, at most four by name."""
+    if change.after is not None:
+        return f"{change.after.op_type}-{change.version_after}"
+    operators = list(dict.fromkeys(node.op_type for node in change.helpers))
+    more = f" + {len(operators) - _NAMED} more" if len(operators) > _NAMED else ""
+    return " + ".join(operators[:_NAMED]) + more or "removed"
 
 
 def _forms(changes: Sequence[Change], listed: int) -> tuple[Form, ...]:
@@ -102,3 +138,48 @@ def _form(drawing: Drawing, labels: Sequence[str], members: Sequence[Sequence[st
     )
     rows = tuple(tuple(texts[column.index] for column in columns) for texts in members[:listed])
     return Form(drawing, tuple(first), columns, rows, len(members) - len(rows))
+
+
+def grouped_by_request(
+    report: ReportData | Failure, *, listed: int
+) -> tuple[tuple[ChangeGroup, ...], tuple[ChangeGroup, ...]]:
+    """Return the groups of changes that the user asked for, and the others; nodes that only have another version come last.
+
+    Of a result that the report has a view of, they are the nodes of the result.
+    """
+    if isinstance(report, Failure):
+        return (), grouped(enumerate(report.done.changes), listed=listed)
+    changes = report.changes if report.view is None else report.view.changes
+    asked = _asked_passes(report)
+    of_request, others = list[tuple[int, Change]](), list[tuple[int, Change]]()
+    for place, change in sorted(enumerate(changes), key=lambda entry: _is_version_alone(entry[1])):
+        wanted = not asked.isdisjoint(change.pass_name.split(", "))
+        (of_request if wanted else others).append((place, change))
+    return grouped(of_request, listed=listed), grouped(others, listed=listed)
+
+
+def change_anchors(groups: Iterable[ChangeGroup]) -> dict[int, str]:
+    """Return the HTML id of the group of each change, by the change's position."""
+    return {place: group.anchor for group in groups for place in group.places}
+
+
+def titled(text: str, most: int = LONGEST_TITLE) -> str:
+    """Return a title with at most so many characters, cut in the middle where it has more."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
+
+
+def _asked_passes(report: ReportData) -> set[str]:
+    """Return the passes that run because of an option that the user gave; the others run in any migration."""
+    options = set(report.request.options if report.request else ())
+    always = {item.name for item in default_pipeline()}
+    asked = {name for name in report.passes if name not in always or name in options}
+    if not options.isdisjoint(("opset", "runtime")):
+        asked |= {"migrate_opset", "lower_opset"}
+    return asked
+
+
+def _is_version_alone(change: Change) -> bool:
+    """Whether a node differs in the version of its operator only."""
+    return not change.helpers and change.after is not None and change.before == change.after

@@ -18,7 +18,7 @@ from onnx_migrate.report.changed_nodes import (
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts", "draw", "draw_blocked"]
+__all__ = ["Attribute", "Box", "Drawing", "Slot", "Texts", "draw", "draw_blocked", "kind_of"]
 
 _KINDS = {
     "layer": "Conv ConvTranspose ConvInteger QLinearConv Gemm MatMul LSTM GRU RNN DeformConv Attention Einsum",
@@ -89,6 +89,11 @@ class Drawing:
 
     before: Box
     after: tuple[tuple[Box, ...], ...]
+
+
+def kind_of(operator: str) -> str:
+    """Return the kind of an operator, which determines its colour; "other" for those of no kind."""
+    return operator if operator in ("input", "output") else _KIND_OF.get(operator, "other")
 
 
 class Texts:
@@ -196,7 +201,7 @@ class _DiagramBuilder:
         return Box(
             node.operator if standard else f"{node.domain}.{node.operator}",
             node.version or 0,
-            _KIND_OF.get(node.operator, "other") if standard else "other",
+            kind_of(node.operator) if standard else "other",
             tuple(inputs[:_SLOTS]),
             tuple(constants[:_SLOTS]),
             self._attributes(node, {} if helper else self._kept, sign),

@@ -20,8 +20,9 @@ from onnx_migrate.report.data import ModelSummary, ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html import contents
 from onnx_migrate.report.html.contents import Row, anchor
-from onnx_migrate.report.html.grouping import grouped
+from onnx_migrate.report.html.grouping import change_anchors, grouped_by_request, titled
 from onnx_migrate.report.html.node_diagram import draw_blocked
+from onnx_migrate.report.html.overview import drawings, layout_available
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.standard.opsets import imported, onnx_opset
@@ -39,6 +40,11 @@ _LISTED = 2_000
 _LISTED_IN_BATCH = 50
 """The same for each model on the page of a batch."""
 
+_BOXES, _BOXES_IN_BATCH = 150, 40
+"""Boxes of a graph on the page of one model, and of each on the page of a batch, which draws nothing inside them.
+
+More are no overview: 150 boxes already take five screens, and graphlay 20 ms."""
+
 
 def check_available() -> None:
     """Raise UsageError if the template library is not installed."""
@@ -47,7 +53,7 @@ def check_available() -> None:
 
 def model_page(report: ReportData | Failure, output: str | None = None) -> str:
     """Return the page of one model, which was written to `output` if not None."""
-    return _alone(report, report.outcome, output)
+    return _alone(report, contents.state_of(report), output)
 
 
 def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
@@ -64,9 +70,9 @@ def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
     return _alone(report, "compared", None)
 
 
-def _alone(report: ReportData | Failure, outcome: str, output: str | None) -> str:
+def _alone(report: ReportData | Failure, state: str, output: str | None) -> str:
     macros = _macros()
-    page = macros.alone(report.model, outcome, output, report, _LISTED)
+    page = macros.alone(report.model, state, output, report, _LISTED, _BOXES, True)
     return f"{macros.top(report.model)}\n{page}\n{macros.bottom(__version__)}\n"
 
 
@@ -96,9 +102,12 @@ def _version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
     return form.since_version if form is not None else opset
 
 
-def model_part(report: ReportData | Failure | None, model: str, outcome: str, output: str | None) -> str:
+def model_part(report: ReportData | Failure | None, model: str, state: str, output: str | None) -> str:
     """Return the part of the page of a batch that shows one model; one without a report was done by an earlier run."""
-    return f"{_macros().part(anchor(model), model, outcome, output, report, _LISTED_IN_BATCH)}\n"
+    part = _macros().part(
+        anchor(model), model, state, output, report, _LISTED_IN_BATCH, _BOXES_IN_BATCH, False
+    )
+    return f"{part}\n"
 
 
 def batch_page(rows: Sequence[Row], parts: Iterable[str], totals: Mapping[str, Any]) -> Iterator[str]:
@@ -136,9 +145,17 @@ def _macros() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["prose"] = _prose
+    environment.filters["titled"] = titled
     environment.tests["failure"] = lambda report: isinstance(report, Failure)
     names = {name: getattr(contents, name) for name in contents.__all__}
     environment.globals.update(
-        names, codes=CODES, tool_versions=tool_versions, grouped=grouped, draw_blocked=draw_blocked
+        names,
+        codes=CODES,
+        tool_versions=tool_versions,
+        grouped_by_request=grouped_by_request,
+        draw_blocked=draw_blocked,
+        change_anchors=change_anchors,
+        drawings=drawings,
+        layout_available=layout_available,
     )
     return environment.get_template("report.html.jinja").module

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.advice import untried
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.verify.compare.values import extremes, flatten
 from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, widened
 
 __all__ = ["VARYING_INPUTS", "bounded_outputs", "is_informative", "masked_outputs", "uninformative_outputs"]
 
-VARYING_INPUTS = "give inputs on which outputs vary with --input-data"
+VARYING_INPUTS = untried("give inputs on which outputs vary with --input-data")
 """What a user can do about outputs that are not informative, for messages."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from onnx_migrate.advice import untried
 from onnx_migrate.model.graphs import fed_inputs
 from onnx_migrate.verify.dynamic.declared_shapes import axes_with_symbol, batch_axes_of, copies_of, item_of
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
@@ -15,6 +16,8 @@ from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.model_traits import dependents
 
 __all__ = ["independent_batches", "require_independent_items"]
+
+_OWN_BATCHES = untried("if inputs have batches of their own, give each another name")
 
 
 def independent_batches(runner: SizedRunner) -> list[frozenset[str]]:
@@ -103,7 +106,7 @@ def _batch_axis(
     shapes = f"{list(a)} for {few} items and {list(b)} for {many}"
     if len(axes) > 1:
         reason = f"output {output!r} combines every item of a batch with every other: its shape is {shapes}"
-        raise RequirementViolated(f"{reason}; if inputs have batches of their own, give each another name")
+        raise RequirementViolated(f"{reason}; {_OWN_BATCHES}")
     raise RequirementViolated(
         f"no axis of output {output!r} is as long as the batch: its shape is {shapes}", output
     )

@@ -73,7 +73,8 @@ def check(task: Task) -> Verdict:
     seconds, asked = task.settings.limits.seconds, feeds is not None
     obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=asked)
     if obstacle:
-        verdict = Verdict(Kind.UNVERIFIED, f"the original was not run: {obstacle}", comparable=False)
+        reason = f"the original was not run: {obstacle}"
+        verdict = Verdict(Kind.UNVERIFIED, reason, comparable=False, timed_out=obstacle.of_time)
         return with_load_failure(verdict, *load_within_reason(original, result))
     segment = named = task.segment.map(with_own_names)
     random = random_outputs(named.original.model)
@@ -284,5 +285,8 @@ def verify(
     loading = check_loads(segment.original, segment.result, settings)
     # Another result, as one without simplification, may take less memory.
     comparable = isinstance(ending, process.OutOfMemory) and ending.stage.startswith("result")
-    verdict = Verdict(Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable)
+    late = isinstance(ending, process.TimedOut)
+    verdict = Verdict(
+        Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable, timed_out=late
+    )
     return with_load_failure(verdict, *loading)

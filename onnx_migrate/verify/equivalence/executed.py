@@ -15,6 +15,7 @@ import onnx
 import onnx.inliner
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_migrate.advice import untried
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.graphs import all_nodes, fed_inputs, names_read, node_label, subgraphs
 from onnx_migrate.model.names import Names
@@ -31,6 +32,8 @@ BRANCHES_STAGE = "original: running, which branches it takes"
 
 _MOST = 5
 """Bodies that did not run, and nodes of one, that are named."""
+
+_GIVE = untried("give inputs that run it with --input-data")
 
 _NOT_KNOWN = "which branches and bodies of loops were run is not known"
 
@@ -74,7 +77,7 @@ def not_executed(
     ran = {body for value, body in flags if any(np.any(run[value]) for run in runs)}
     idle = [body for _, body in flags if body not in ran and (body.around is None or body.around in ran)]
     for body in idle[:_MOST]:
-        yield f"no input runs {body.what}, so its numbers were not compared; --input-data can give inputs that run it"
+        yield f"no input runs {body.what}: what it computes was not compared; {_GIVE}"
     if idle[_MOST:]:
         yield f"no input runs {len(idle) - _MOST} more branches or bodies of loops"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onnx_migrate.advice import untried
 from onnx_migrate.verdicts import Comparison, Kind, Verdict
 from onnx_migrate.verify.compare.by_tensor import worse_than
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
@@ -263,13 +264,13 @@ class Findings:
             unstable = sorted(self.original.noise.unstable_shapes)[0]
             return (
                 f"output {unstable!r} of the original changes its shape when inputs change by one unit in the last"
-                " place; give inputs on which its shape is stable with --input-data"
+                f" place; {untried('give inputs on which its shape is stable with --input-data')}"
             )
         if undetermined := self._undetermined():
             name, share = next(iter(sorted(undetermined.items())))
             return (
                 f"output {name!r} is not determined: of the original's, {share:.0%} of the elements change when inputs"
-                " change by one unit in the last place; give inputs on which it is stable with --input-data"
+                f" change by one unit in the last place; {untried('give inputs on which it is stable with --input-data')}"
             )
         if wrong:
             entry = wrong[0]

@@ -6,6 +6,7 @@ import re
 
 import onnx
 
+from onnx_migrate.advice import untried
 from onnx_migrate.facts.shape_arithmetic import ELEMENTWISE
 from onnx_migrate.model.graphs import fed_inputs, names_read, node_label, producers
 from onnx_migrate.standard.schema import is_onnx
@@ -26,7 +27,7 @@ _BY_SHAPES = (ELEMENTWISE - {"Div", "Mod"}) | {
 }  # fmt: skip
 """Operators that fail for shapes alone. An integer Div or Mod fails for a 0."""
 
-_GIVE = "; give inputs that it runs on with --input-data"
+_GIVE = f"; {untried('give inputs that it runs on with --input-data')}"
 
 
 def input_advice(model: onnx.ModelProto, name: str, message: str) -> str:

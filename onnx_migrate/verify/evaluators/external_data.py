@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 
 from onnx import GraphProto, ModelProto, TensorProto
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.graphs import nested_bodies
 from onnx_migrate.model.payloads import FilePayload
@@ -72,7 +73,7 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
                 raise LoadError(
                     "a file with weights was replaced while it was read",
                     code="source-changed",
-                    hint="load the model again",
+                    hint=Advice("load the model again"),
                 ) from error
             raise
 

@@ -169,7 +169,7 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
 def _not_told_apart(output: str, share: str) -> str:
     return (
         f"rounding alone changes output {output!r} of the original {share}, so a fault cannot be told from rounding;"
-        " give inputs on which it is stable with --input-data"
+        " not tried: give inputs on which it is stable with --input-data"
     )
 
 

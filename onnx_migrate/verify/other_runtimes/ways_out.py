@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.standard.targets.read import find
 from onnx_migrate.verdicts import RuntimeProof
 
-__all__ = ["way_out"]
+__all__ = ["ways_out"]
 
 
-def way_out(failing: RuntimeProof) -> str:
-    """Return the options that help: `--for`, if there is a table of the runtime, and the result without this proof."""
+def ways_out(failing: RuntimeProof) -> tuple[Advice, ...]:
+    """Return the options that help: the result without this proof, and `--for` if there is a table of the runtime."""
     name = failing.asked.partition("@")[0].partition("==")[0]
-    target = f"--for {name} makes a model for it, " if find(name) else ""
-    return f"{target}without --run-in {failing.asked} the result is written all the same"
+    unproved = Advice(f"without --run-in {failing.asked} the result is written all the same", tried=True)
+    fitted = Advice(f"--for {name} makes a model for it")
+    return (unproved, fitted) if find(name) else (unproved,)

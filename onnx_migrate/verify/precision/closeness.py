@@ -14,6 +14,7 @@ from typing import Any
 
 from onnx import TensorProto
 
+from onnx_migrate.advice import untried
 from onnx_migrate.facts.typed_graph import Step
 from onnx_migrate.process import mark
 from onnx_migrate.standard.schema import RECURRENT
@@ -193,7 +194,7 @@ def _uncompared(reference: Reference, found: Closeness) -> str:
         if share < _HALF_OF_OUTPUT or (found.beyond and name in found.beyond):
             return (
                 f"of output {name!r}, {1 - share:.0%} is NaN or infinite in the original on all inputs that were tried;"
-                " give inputs of yours with --input-data"
+                f" {untried('give inputs of yours with --input-data')}"
             )
     return ""
 

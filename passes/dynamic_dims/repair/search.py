@@ -31,6 +31,7 @@ from collections.abc import Mapping, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import fed_inputs
@@ -219,9 +220,12 @@ def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]
     if error.constant and repr(error.constant) not in reason:
         what = "constant" if error.context.graph_state.is_constant(error.constant) else "input"
         reason += f"; the {what} is {error.constant!r}"
-    again = "export the model again with dynamic axes"
     if batch and set(frozen) - batch:
-        hint = f"make only the batch dynamic with --dynamic-batch, or {again}"
+        less = Advice(
+            "make only the batch dynamic with --dynamic-batch",
+            options={"dynamic": None, "dynamic_batch": True},
+        )
     else:
-        hint = f"leave {listed(frozen)} as exported, or {again}"
+        less = Advice(f"leave {listed(frozen)} as exported")
+    hint = (less, Advice("export the model again with dynamic axes"))
     return CannotMigrate(reason, code="frozen-dim", where=error.context.where, hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onnx_migrate.advice import Advice
 from onnx_migrate.engine.steps.decomposition_registry import not_written
 
 _PLAIN = "export the model again without ONNX Runtime's transformer tools (onnxruntime.transformers)"
@@ -24,8 +25,13 @@ not_written(
 not_written(
     "com.microsoft::DynamicQuantizeLSTM",
     why="it quantises its input and its state anew in every step, which LSTM does not",
-    hint="quantise the model without LSTM (op_types_to_quantize of quantize_dynamic), or write it as LSTM of dequantised weights"
-    " with --quantized-form float",
+    hint=(
+        Advice("quantise the model without LSTM (op_types_to_quantize of quantize_dynamic)"),
+        Advice(
+            "write it as LSTM of dequantised weights with --quantized-form float",
+            options={"quantized_form": "float"},
+        ),
+    ),
 )
 not_written(
     "com.microsoft::PackedAttention com.microsoft::PackedMultiHeadAttention com.microsoft::RemovePadding"
@@ -60,8 +66,10 @@ not_written(
 not_written(
     "com.microsoft::*",
     why="onnx-migrate has no form of it in the standard's operators",
-    hint="save the model at ORT_ENABLE_BASIC, or export it without the tool that writes this operator; with --best-effort the"
-    " node stays, for ONNX Runtime alone",
+    hint=(
+        Advice("save the model at ORT_ENABLE_BASIC, or export it without the tool that writes this operator"),
+        Advice("with --best-effort the node stays, for ONNX Runtime alone", options={"best_effort": True}),
+    ),
 )
 not_written(
     "ai.onnx.contrib::*",

@@ -75,8 +75,9 @@ ONLY_LIBRARY = {"source", "pipeline", "isolated", "progress", "cancel"}
 NOT_OF_MIGRATE = {
     "model", "output", "output_option", "in_place", "save_as_external_data",  # `Migration.save`
     # what is done with the result and the report
-    "check", "dry_run", "diff", "depfile", "html", "junit", "annotations", "as_json", "verbose", "quiet",
-    "short_help", "config", "trust_config",  # where options are read from
+    "check", "dry_run", "diff", "depfile", "html", "junit", "annotations", "allow_unverified", "open_page",
+    "as_json", "verbose", "quiet", "short_help",
+    "config", "trust_config",  # where options are read from
 }  # fmt: skip
 
 

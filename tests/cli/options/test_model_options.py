@@ -26,6 +26,8 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
         "html",
         "junit",
         "annotations",
+        "allow_unverified",
+        "open_page",
         "as_json",
         "config",
         "trust_config",

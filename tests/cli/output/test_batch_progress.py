@@ -67,9 +67,10 @@ def test_the_summary_lists_changes_and_counts_outcomes(capsys: pytest.CaptureFix
     assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
         "would change: a.onnx: opset 11 → 17, IR 6 → 8, 1 node changed",
         "would change: b.onnx: opset 11 → 17, IR 6 → 8, 2 nodes changed",
-        "models outcome reason",
-        "1 failed empty",
+        "models status reason",
         "2 would be migrated",
+        "1 failed empty: no bytes",
+        "c.onnx",
         "2 not started",
         "3 of 5 models in 2.0 s, 1.5 per second",
     ]

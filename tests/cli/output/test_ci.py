@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import onnx
+import onnx.parser
 import pytest
 
 from onnx_migrate.batching import Outcome, Summary
@@ -70,13 +72,23 @@ def test_a_junit_report_has_a_case_for_each_model(
     ]
     changed = [("b.onnx", "failure", "would-change")] if check else []
     assert found == [
+        ("a.onnx", "skipped", None),
         *changed,
         ("d.onnx", "error", "bad-node"),
         ("dir/c,1.onnx", "failure", "no-adapter"),
         ("e.onnx", "failure", "not-fitted"),
     ]
-    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "time")}
-    assert counts == {"tests": "5", "failures": str(2 + check), "errors": "1", "time": "2.500"}
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
+    assert counts == {
+        "tests": "5",
+        "failures": str(2 + check),
+        "errors": "1",
+        "skipped": "1",
+        "time": "2.500",
+    }
+    skipped = cases[0].find("skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "unverified: the result is not verified: out of memory"
     failure = cases[3].find("failure")
     assert failure is not None
     assert failure.get("message") == "node 'x\\x01': 50% of it <b>"
@@ -88,23 +100,25 @@ def test_github_shows_each_trouble_at_its_model(
     summary, outputs = told(tmp_path, monkeypatch)
 
     assert capsys.readouterr().err.splitlines() == [
-        "::warning file=a.onnx,title=onnx-migrate%3A unverified::out of%0Amemory",
-        "::error file=dir/c%2C1.onnx,title=onnx-migrate%3A no-adapter::node 'x\\x01': 50%25 of it <b>",
-        "::error file=d.onnx,title=onnx-migrate%3A bad-node::broken",
-        "::error file=e.onnx,title=onnx-migrate%3A not-fitted::2 things that --best-effort left as it is",
+        "::warning file=a.onnx,title=onnx-migrate%3A unverified::a.onnx: the result is not verified: out of memory",
+        "::error file=dir/c%2C1.onnx,title=onnx-migrate%3A no-adapter::dir/c,1.onnx: node 'x\\x01': 50%25 of it <b>",
+        "::error file=d.onnx,title=onnx-migrate%3A bad-node::d.onnx: broken",
+        "::error file=e.onnx,title=onnx-migrate%3A not-fitted::e.onnx: 2 things that --best-effort left as it is",
     ]
-    assert summary.startswith("### onnx-migrate: 5 models\n\n2 migrated, 1 unchanged, 1 refused, 1 invalid")
+    assert summary.startswith(
+        "### onnx-migrate: 5 models\n\n2 migrated, 1 unverified, 1 refused, 1 invalid, 2 verified"
+    )
     assert "| dir/c,1.onnx | refused | no-adapter: node 'x\\x01': 50% of it &lt;b&gt; |\n" in summary
     assert dict(line.split("=") for line in outputs.splitlines()) == {
         "models": "5", "migrated": "2", "unchanged": "1", "refused": "1", "invalid": "1", "failed": "0",
-        "verified": "2", "unverified": "1",
+        "verified": "2", "unverified": "1", "timed-out": "0",
     }  # fmt: skip
 
 
 def test_a_check_says_that_models_would_be_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary, outputs = told(tmp_path, monkeypatch, check=True)
 
-    assert "\n2 would be migrated, 1 unchanged" in summary
+    assert "\n2 would be migrated, 1 unverified" in summary
     assert "| b.onnx | would be migrated | would-change: a migration would change the model |" in summary
     assert "migrated=2\n" in outputs
 
@@ -194,3 +208,50 @@ def test_several_passes_are_left_out_at_once(cli: Run) -> None:
     done = cli("small.onnx", "out.onnx", "--json", "--skip-pass", "cleanup,declared_shapes", *QUICK)
     assert not {"cleanup", "declared_shapes"} & set(json.loads(done.out)["passes"])
     assert cli("small.onnx", "out.onnx", "--skip-pass", "cleanup,nothing", *QUICK).code == 2
+
+
+@pytest.mark.parametrize(("allow", "tag", "level"), [(False, "error", "error"), (True, "skipped", "warning")])
+def test_a_model_that_hangs_is_an_error_unless_unverified_results_are_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], allow: bool, tag: str, level: str
+) -> None:
+    hung = Outcome("h.onnx", "o.onnx", "migrated", verification="unverified", doubt="not done", late=True)
+    junit, github = followers(str(tmp_path / "j.xml"), "github", check=False, allow_unverified=allow)
+    totals = Summary(models=1)
+    totals.add(hung)
+    for follower in (junit, github):
+        follower.add(hung)
+    junit.finish(totals.as_dict())
+
+    (found,) = ElementTree.parse(tmp_path / "j.xml").getroot().findall(f".//{tag}")
+    assert str(found.get("message")).endswith("the result is written, but not verified: not done")
+    assert capsys.readouterr().err == (
+        f"::{level} file=h.onnx,title=onnx-migrate%3A timed-out::h.onnx: the result is written, but not verified: not done\n"
+    )
+
+
+UNRUNNABLE = """<ir_version: 6, opset_import: ["": 11]>
+g (float[2] x) => (float[1] y) <int64[1] far = {9}> { a = Relu(x)  y = Gather(a, far) }"""
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("out.onnx",), 0),
+        (("out.onnx", "--junit", "j.xml"), 3),
+        (("out.onnx", "--annotations", "github"), 3),
+        (("out.onnx", "--junit", "j.xml", "--allow-unverified"), 0),
+    ],
+)
+def test_a_single_unverified_result_fails_in_the_modes_for_ci(
+    folder: Path, cli: Run, options: tuple[str, ...], code: int
+) -> None:
+    onnx.save(onnx.parser.parse_model(UNRUNNABLE), folder / "odd.onnx")
+    assert cli("odd.onnx", *options, "--no-simplify").code == code
+    assert (folder / "out.onnx").exists()
+
+
+def test_annotations_stand_in_for_the_lines_of_a_batch(folder: Path, cli: Run) -> None:
+    (folder / "bad.onnx").write_bytes(b"no model")
+    done = cli("batch", "bad.onnx", "--check", "--annotations", "github", *QUICK)
+    assert [line for line in done.err.splitlines() if "bad.onnx" in line] == [done.err.splitlines()[0]]
+    assert done.err.startswith("::error file=bad.onnx")

@@ -107,3 +107,63 @@ def test_a_missing_library_fails_before_the_work(
 def test_nothing_is_written_if_the_page_cannot_be(cli: Run, folder: Path) -> None:
     assert cli("small.onnx", "out.onnx", "--html", "no/such/report.html", *FAST).code == 1
     assert not (folder / "out.onnx").exists()
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the addresses that a browser is told to open."""
+    addresses = list[str]()
+    monkeypatch.setattr("webbrowser.open", lambda address: not addresses.append(address))
+    return addresses
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("small.onnx", "out.onnx"),
+        ("batch", "small.onnx", "--out-dir", "out"),
+        ("missing.onnx", "out.onnx"),
+    ],
+    ids=" ".join,
+)
+def test_the_page_is_opened_when_it_is_written(
+    cli: Run, folder: Path, shown: list[str], arguments: tuple[str, ...]
+) -> None:
+    cli(*arguments, "--html", "a page.html", "--open", *FAST)
+    assert shown == [(folder / "a page.html").as_uri()]
+    assert shown[0].endswith("/a%20page.html")
+
+
+def test_a_page_that_is_not_written_is_not_opened(cli: Run, folder: Path, shown: list[str]) -> None:
+    (folder / "old.html").write_text("<!DOCTYPE html>old")
+    assert cli("small.onnx", "small.onnx", "--html", "old.html", "--open", *FAST).code != 0
+    (folder / "old.html").unlink()
+    assert cli("verify", "small.onnx", "missing.onnx", "--html", "page.html", "--open").code != 0
+    assert shown == []
+
+
+def test_open_needs_a_page(cli: Run, shown: list[str]) -> None:
+    ended = cli("small.onnx", "out.onnx", "--open", *FAST)
+    assert ended.code == 2
+    assert "add --html FILE" in ended.err
+    assert shown == []
+
+
+def test_a_machine_without_a_browser_is_told(cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda _address: False)
+    ended = cli("small.onnx", "out.onnx", "--html", "page.html", "--open", *FAST)
+    assert ended.code == 0
+    assert "no browser could be started for the page" in ended.err
+    assert (folder / "page.html").exists()
+
+
+def test_models_without_a_proved_result_come_first(folder: Path) -> None:
+    totals = Summary(models=3, ended=3).as_dict()
+    pages = BatchPage("report.html")
+    pages.add(Outcome("a.onnx", None, "migrated", verification="verified"))
+    pages.add(Outcome("c.onnx", None, "failed", "crashed", "ended"))
+    pages.add(Outcome("b.onnx", None, "migrated", verification="unverified", doubt="no inputs"))
+    pages.finish(totals)
+    page = (folder / "report.html").read_text()
+    assert re.findall(r'<tr data-status="([^"]*)"', page) == ["failed", "unverified", "migrated"]
+    assert "<td>no inputs; done by an earlier run</td>" in page

@@ -66,7 +66,7 @@ def test_a_file_that_is_not_a_model_is_refused_with_what_it_is(
     path.write_bytes(data)
     error = refusal(path if as_file else data)
     assert error.code == "not-onnx"
-    assert words in str(error)
+    assert words in error.with_hint
     assert str(path) in str(error) if as_file else "<bytes>" in str(error)
 
 

@@ -178,7 +178,7 @@ def test_a_function_of_another_opset_is_not_inlined() -> None:
     source = model(FUNCTION)
     source.functions[0].opset_import[0].version = 12
     with pytest.raises(
-        CannotMigrate, match=r"function f:F: .*opset 12 of ai.onnx.*model opset 13.*--opset 13"
+        CannotMigrate, match=r"function f:F: .*opset 12 of ai.onnx.*model opset 13(?s:.*)--opset 13"
     ) as caught:
         onnx_migrate.migrate(source, ir_version=7)
     assert caught.value.code == "no-such-ir"
@@ -304,7 +304,9 @@ def test_an_attribute_that_is_a_type_is_refused() -> None:
 def test_an_opset_keeps_its_ir_version(opset: int, to: int, reach: int) -> None:
     source = model(plain(10, 8))
     source.opset_import[0].version = opset
-    with pytest.raises(CannotMigrate, match=rf"opset {opset} of ai.onnx.*--opset {reach}\)") as caught:
+    with pytest.raises(
+        CannotMigrate, match=rf"opset {opset} of ai.onnx.*\nHint: .*--opset {reach}$"
+    ) as caught:
         onnx_migrate.migrate(source, ir_version=to)
     assert caught.value.code == "no-such-ir" in CODES
 

@@ -388,7 +388,7 @@ def test_nodes_that_the_user_keeps() -> None:
         assert types(result)["b"] == F32
         assert any(note.code == "kept-precision" and "you asked for it" in note.message for note in log.notes)
     for keep, hint in (("Sofmax", "did you mean Softmax"), ("/head/*", "inspect lists operators")):
-        with pytest.raises(UsageError, match=rf"{re.escape(keep)}: no node .*{hint}"):
+        with pytest.raises(UsageError, match=rf"{re.escape(keep)}: no node (?s:.*){hint}"):
             converted(text, keep=("Exp", keep))
 
 
@@ -671,7 +671,7 @@ def test_a_model_of_which_nothing_may_be_narrow_is_refused_for_what_jumps() -> N
       t, f = Loop (n, go, first) <body = b (int64 i, bool c, int64[64] s) => (bool d, int64[64] u, float[64,4] v) {{
         d = Identity(c)  r = Gather(w, s)  v = Add(a, r)  u = ArgMax<axis = 1, keepdims = 0>(v) }}>
       g = ReduceSum<keepdims = 0>(f, rows)  p = Sub(g, q)  y = Floor(p) }}"""
-    with pytest.raises(CannotMigrate, match=r"'y'.*: in float16, output 'y' jumps.*--input-data"):
+    with pytest.raises(CannotMigrate, match=r"'y'.*: in float16, output 'y' jumps(?s:.*)--input-data"):
         converted(text, settings=SEARCH)
 
 

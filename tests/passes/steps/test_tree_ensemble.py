@@ -122,7 +122,7 @@ def test_doubles_are_refused() -> None:
     source.graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
     source.graph.output[0].type.tensor_type.elem_type = TensorProto.DOUBLE
     error = refuses("no-equal", lower_ml, source, 3)
-    assert "opset 5 of ai.onnx.ml can be reached" in str(error)
+    assert "opset 5 of ai.onnx.ml can be reached" in error.hint
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -33,6 +33,13 @@ def report() -> Report:
 
 
 @pytest.fixture(scope="module")
+def viewed() -> Report:
+    """Return a report that has a view of the result, in which the simplifier left some of the changed nodes out."""
+    migration = onnx_migrate.migrate(FIXTURES / "unet_opset9.onnx", verify=False, isolated=False)
+    return migration.viewed(migration.report)
+
+
+@pytest.fixture(scope="module")
 def many() -> Report:
     """Return the report of 1,500 changed nodes of two kinds, one with helper nodes, of names too long for any box."""
     operators = ("Clip <min = -1.0, max = 1.0>", "Softmax <axis = 1>")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from onnx_migrate.batching import Outcome
+from onnx_migrate.batching.job import STATES
 from onnx_migrate.report.html.contents import Row
 from onnx_migrate.report.html.render import batch_page, model_part
 from tests.support.browser import CHROMIUM, Browser, Tab
@@ -40,12 +41,13 @@ def write_batch(entries: list[Outcome], folder: Path) -> Path:
         "models": len(entries),
         "seconds": 20.0,
         "outcomes": {kind: sum(entry.kind == kind for entry in entries) for kind in kinds},
+        "states": {kind: sum(entry.state == kind for entry in entries) for kind in STATES},
         "verification": {"verified": 1, "unverified": 0, "not verified": 1},
         "reasons": {"no-equal": 1, "not-onnx": 1},
     }
     page = folder / "batch.html"
-    rows = [Row.of(item.report, item.source, item.kind, status="", seconds=item.seconds) for item in entries]
-    parts = (model_part(item.report, item.source, item.kind, item.output) for item in entries)
+    rows = [Row.of(item.report, item.source, item.state, status="", seconds=item.seconds) for item in entries]
+    parts = (model_part(item.report, item.source, item.state, item.output) for item in entries)
     page.write_text("".join(batch_page(rows, parts, totals)), encoding="utf-8")
     return page
 

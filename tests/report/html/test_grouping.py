@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
 import pytest
 
 from onnx_migrate.errors import Where
-from onnx_migrate.report import Report
-from onnx_migrate.report.html.grouping import grouped
+from onnx_migrate.report import ModelSummary, Report
+from onnx_migrate.report.html.grouping import ChangeGroup, change_anchors, grouped_by_request, titled
+from onnx_migrate.report.html.grouping import grouped as grouped_with_places
 from onnx_migrate.report.html.render import model_page, model_part
 from onnx_migrate.rewrite.change_log import Change, Exactness
 from tests.report.html.pages import DRAWN, needs_browser, opened
@@ -22,6 +24,10 @@ def change(
     node = onnx.helper.make_node("Relu", [f"x{number}"], [f"y{number}"], alpha=1).SerializeToString()
     where = Where(scope, f"n{number}", "Relu")
     return Change("p", where, node, 6, node, version, (), reason, Exactness(exactness))
+
+
+def grouped(changes: Iterable[Change], *, listed: int) -> tuple[ChangeGroup, ...]:
+    return grouped_with_places(enumerate(changes), listed=listed)
 
 
 def test_nodes_of_one_kind_share_a_form() -> None:
@@ -72,6 +78,44 @@ def test_a_group_says_how_an_inexact_change_may_differ() -> None:
     groups = grouped([change(1), change(2, exactness="equivalent"), change(3, reason="r")], listed=10)
 
     assert [group.inexact for group in groups] == ["equal up to rounding", ""]
+
+
+@pytest.mark.parametrize("most", [9, 10, 80])
+def test_a_title_is_cut_in_the_middle(most: int) -> None:
+    for length in (most - 1, most, most + 1, 500):
+        cut = titled("a" * (length - 1) + "z", most)
+        assert len(cut) == min(length, most)
+        assert cut.endswith("z")
+
+
+def test_titles_have_at_most_80_characters() -> None:
+    operators = [f"AnOperatorOfALongName{number}" for number in range(30)]
+    helpers = tuple(onnx.helper.make_node(name, ["x"], ["y"]).SerializeToString() for name in operators)
+    replaced = change(1)._replace(serialised_after=None, serialised_helpers=helpers)
+    (group,) = grouped([Change(*replaced)], listed=1)
+    assert len(f"{group.title} ×{group.nodes:,}") <= 80
+    assert group.title.startswith("Relu-6 → AnOperatorOfALongName0 + ")
+    assert group.title.endswith(" + 26 more")
+
+
+def test_changes_that_were_asked_for_come_first_and_new_versions_last() -> None:
+    node = onnx.helper.make_node("Relu", ["x"], ["y"], name="n").SerializeToString()
+    kept = Change("migrate_opset", Where("graph", "n", "Relu"), node, 6, node, 13, (), "same")
+    other, asked = change(1), change(2)._replace(pass_name="mine, cleanup")
+    side = ModelSummary(9, 4, (("", 9),), 1, (), ())
+    changed = change(3)._replace(
+        serialised_after=onnx.helper.make_node("Relu", ["x3"], ["y3"]).SerializeToString()
+    )
+    changes = (kept, Change(*other._replace(pass_name="cleanup")), Change(*changed), Change(*asked))
+    report = Report("m", side, side, ("migrate_opset", "mine", "cleanup"), changes, ())
+
+    first, others = grouped_by_request(report, listed=9)
+
+    assert [group.places for group in first] == [(3,)]
+    assert [group.places for group in others] == [(2, 1), (0,)], (
+        "a new version alone comes after, or with its like"
+    )
+    assert change_anchors(first + others) == {3: "change-3", 2: "change-2", 1: "change-2", 0: "change-0"}
 
 
 def test_a_page_with_thousands_of_changes_is_small(many: Report) -> None:

@@ -154,11 +154,12 @@ def test_names_that_nobody_has_are_errors(text: str, message: str, tmp_path: Pat
     path = tmp_path / "chip.toml"
     path.write_text(f'name = "chip"\n[[release]]\n{OPERATOR}[[operator]]\n{text}\n', encoding="utf-8")
 
-    with pytest.raises(UsageError, match=re.escape(message)) as error:
+    with pytest.raises(UsageError) as error:
         read_table(path)
+    assert message in error.value.with_hint
 
     assert error.value.code == "bad-target-file"
-    assert str(path) in str(error.value)
+    assert str(path) in error.value.with_hint
 
 
 @pytest.mark.parametrize(
@@ -244,8 +245,9 @@ ROW = "[[release]]\nopset = 13\n"
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_file_row_and_key(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)) as error:
+    with pytest.raises(UsageError) as error:
         parse_table(text.encode(), "chip.toml")
+    assert message in error.value.with_hint
     assert error.value.code == "bad-target-file"
     assert error.value.reason.startswith("chip.toml: ")
 

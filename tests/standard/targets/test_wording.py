@@ -51,9 +51,9 @@ def test_a_sentence_without_a_release_is_not_completed_by_the_installed_one(text
     [
         (
             "onnxruntime 1.14 and TensorRT 8.6",
-            "names ONNX Runtime and TensorRT .*--for onnxruntime==1.14 --for",
+            "names ONNX Runtime and TensorRT(?s:.*)--for onnxruntime==1.14 --for",
         ),
-        ("snapdragon 8 gen 2", r"not a known runtime \(did you mean snapdragon\?"),
+        ("snapdragon 8 gen 2", r"not a known runtime\nHint: did you mean snapdragon\?"),
         ("tensort==8.6", r"did you mean tensorrt\?"),
         ("a big abacus", "not a known runtime"),
         ("", "not a known runtime"),

@@ -38,7 +38,7 @@ def test_npz_and_folders_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": X}, "no value for input 'n'.*expected inputs: x: float"),
+        ({"x": X}, "no value for input 'n'\nHint: expected inputs: x: float"),
         ({"x": X, "n": N, "z": N}, "no input is named 'z'"),
         ({"x": X.T, "n": N}, r"input 'x' is float32\[3, 2\], expected float\[2, 3\]"),
         ({"x": X, "n": N.astype(np.int32)}, r"input 'n' is int32\[4\], expected int64\[N\]"),
@@ -155,7 +155,7 @@ def test_an_npz_that_lies_is_refused(case: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         read_npz(tmp_path / "in.npz")
     assert caught.value.code == "input-data"
-    assert "\n" not in str(caught.value)
+    assert "\n" not in caught.value.with_hint
     assert time.monotonic() - start < 2
 
 
