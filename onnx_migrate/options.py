@@ -69,8 +69,8 @@ class Options:
     opset: Opset | None = option(
         None, "--opset", "--target-opset", panel=REACH, cls="joined", type="opset", multiple=True, default=("17+",),
         show_default=True, metavar="N",
-        help="The ai.onnx opset of the result: a number, keep, or latest. The value 17+ means 17, or the model's own opset if that is "
-        "newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, unless "
+        help="The ai.onnx opset of the result: a number, keep, or latest. The value 17+ means 17, or the model's own opset if that "
+        "is newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, unless "
         "you give --opset too. For other domains write ai.onnx.ml=N, or com.example=N with --adapters.",
         text="""the ai.onnx opset of the result. "17+" means 17, or the model's own opset if that is newer. "keep" keeps the
         model's opset, and "latest" is the newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3",
@@ -188,7 +188,8 @@ class Options:
         None, "--precision", panel=REACH, type=("fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"),
         help="Convert weights and computations to this floating-point type; inputs and outputs keep their types. Nodes that "
         "would lose too much accuracy stay in float32, and the report lists them. With fp16-weights "
-        "and bf16-weights only the weights are converted: the file has half the size, and every node computes in float32. See docs/precision.md.",
+        "and bf16-weights only the weights are converted: the file has half the size, and every node computes in float32. "
+        "See docs/precision.md.",
         text="""the floating-point type of weights and computations: "fp16", "bf16" or "fp32". Nodes that do not support the type,
         or would lose too much accuracy in it, keep their own. "fp16-weights" and "bf16-weights" convert the weights alone, and
         nodes compute in float32 (docs/precision.md).""",
