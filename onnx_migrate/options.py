@@ -70,8 +70,8 @@ class Options:
         None, "--opset", "--target-opset", panel=REACH, cls="joined", type="opset", multiple=True, default=("17+",),
         show_default=True, metavar="N",
         help="The ai.onnx opset of the result: a number, keep, or latest. The value 17+ means 17, or the model's own opset if "
-        "that is newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, unless "
-        "you give --opset too. For other domains write ai.onnx.ml=N, or com.example=N with --adapters.",
+        "that is newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, "
+        "unless you give --opset too. For other domains write ai.onnx.ml=N, or com.example=N with --adapters.",
         text="""the ai.onnx opset of the result. "17+" means 17, or the model's own opset if that is newer. "keep" keeps the
         model's opset, and "latest" is the newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3",
         gives one for each of ai.onnx, ai.onnx.ml and custom domains (`adapters`). Other domains keep theirs. The default is
