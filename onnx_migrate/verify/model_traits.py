@@ -36,6 +36,7 @@ __all__ = [
     "miscomputed_in_reference",
     "needed_nodes",
     "random_outputs",
+    "with_attribute_data",
     "with_fixed_numbers",
     "without_draws",
 ]
@@ -187,6 +188,26 @@ def is_random_node(node: NodeProto, inference: Set[str] = frozenset()) -> bool:
 def without_draws(*runnables: Runnable) -> tuple[Runnable, ...]:
     """Return models with fixed numbers in place of random ones if the first of them draws any."""
     return tuple(map(with_fixed_numbers, runnables)) if is_random(runnables[0].model) else runnables
+
+
+def with_attribute_data(runnable: Runnable) -> onnx.ModelProto:
+    """Return a model's structure with the tensors that are attributes, as the thresholds of trees, read from its file.
+
+    Those of Constant nodes stay where they are. Raises LoadError.
+    """
+
+    def is_elsewhere(node: NodeProto, attribute: onnx.AttributeProto) -> bool:
+        external = attribute.t.data_location == TensorProto.EXTERNAL
+        return attribute.type == onnx.AttributeProto.TENSOR and external and node.op_type != "Constant"
+
+    if not any(is_elsewhere(node, item) for node in all_nodes(runnable.model) for item in node.attribute):
+        return runnable.model
+    model = runnable.proto()
+    for node in all_nodes(model):
+        for attribute in node.attribute:
+            if is_elsewhere(node, attribute):
+                attribute.t.CopyFrom(runnable.inlined(attribute.t))
+    return model
 
 
 def with_fixed_numbers(runnable: Runnable) -> Runnable:

@@ -19,8 +19,9 @@ PAGE = ROOT / "docs" / "commands.md"
 
 HEAD = f"""# Commands
 
-This page is the output of `{PROGRAM} --help` and of `{PROGRAM} COMMAND --help`. `-h` shows the most important options only.
-In `{PROGRAM}.toml` an option has the same name ([pipelines.md](pipelines.md#options-in-a-file)).
+This page shows the help of `{PROGRAM}` and of each of its commands. `{PROGRAM} COMMAND --help` prints the same, and `-h` the
+options that most people need. You can
+set an option in `{PROGRAM}.toml` by its name ([options in a file](pipelines.md#options-in-a-file)).
 """
 
 
@@ -46,7 +47,7 @@ def _command(path: str, command: click.Command) -> Iterator[str]:
         yield f"{marked}\n" if not block else f"```\n{block}\n```\n"
     for group, options in groups_of(command):
         example = group.examples.get(str(command.name))
-        yield f"**{group.title}**{f', as in `{PROGRAM} {example}`' if example else ''}\n"
+        yield f"**{group.title}**{f', for example `{PROGRAM} {example}`' if example else ''}\n"
         yield "\n".join(map(_option, options)) + "\n"
 
 

@@ -10,21 +10,18 @@ from tests.campaigns.runtimes.survey import CONVERTERS, best
 
 __all__ = ["converters"]
 
-_HOW = """## How {titles} were measured
+_HOW = """## How we measured {titles}
 
-They convert a model before they run it, and most want constants where the standard allows computed values. So their sample is
-another: up to three cases of each operator from onnx 1.4 to 1.22, in which only data is fed and all else is constant, and a
-fixture of each kind, each brought up and down to every opset from 7 to 26 without simplification. *Right* is as above; RKNN's
-simulator computes in float16, and may be off by a hundredth. ncnn and RKNN, which take seconds for a model, ran one case of each
-operator at a part of the opsets. A model that crashes or hangs the runtime ends alone. *Real models* are 12 exports of
-PyTorch (fixtures) and 14 that others published: OCR, speech, detection, classification.
+These runtimes convert a model before they run it, and most of them need constants where the standard allows computed
+values. We therefore used other models: up to three cases of each operator from onnx 1.4 to 1.22 with constant
+parameters, and fixtures of our own. onnx-migrate converted each to every opset from 7 to 26, without simplification.
+*Right* has the same meaning as above. RKNN's simulator computes in float16, so it may differ by 1 %. ncnn and RKNN take
+seconds for a model, so they ran one case of each operator at some of the opsets. *Real models* are 12 PyTorch exports
+and 14 published models: OCR, speech, detection, classification.
 
-The row of the table has the newest opset at which at most two in 100 fewer are right than at the best. What is right at an
-older opset and not at a newer one is mostly an operator that came in between: it comes apart on the way down, and `--for` takes
-it apart at any opset. An operator is *lacking* that was refused in every model.
-
-`python -m tests.campaigns.runtimes.survey tract==0.23.9` measures a release: an hour for all that can be installed with pip.
-RKNN-Toolkit2 needs PyTorch, so it is run in an environment of its own, named with `--python`.
+The row of the table gives the newest opset at which at most 2 % fewer models are right than at the best one. Newer
+opsets mostly add operators that the runtime lacks; `--for` replaces these at any opset. An operator is *lacking* if the
+runtime refused it in every model.
 """
 
 
@@ -44,7 +41,7 @@ def _shares(own: Mapping[str, Any]) -> str:
     """Return the tables of what is right at each opset: cases, then real models."""
     opsets = sorted({int(opset) for found in own.values() for opset in found["right"]})
     lines = [
-        "Cases that are right, by opset (**bold**: what `--for` brings models to):\n",
+        "Right cases by opset; **bold** is the opset that `--for` chooses:\n",
         "| | cases | " + " | ".join(map(str, opsets)) + " |",
         "|---" * (2 + len(opsets)) + "|",
     ]
@@ -53,7 +50,7 @@ def _shares(own: Mapping[str, Any]) -> str:
         lines.append(f"| {_title(key)} | {found['cases']} | {' | '.join(cells)} |")
     opsets = sorted({int(opset) for found in own.values() for opset in found["models right"]})
     lines += [
-        "\nReal models that are right, and Resizes (as below, in every form of opsets 11, 13 and 18):\n",
+        "\nRight real models, and right Resizes in every form of opsets 11, 13 and 18:\n",
         "| | models | " + " | ".join(map(str, opsets)) + " | not at any | Resizes right |",
         "|---" * (4 + len(opsets)) + "|",
     ]

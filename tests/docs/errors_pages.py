@@ -14,10 +14,12 @@ FOLDER = ROOT / "docs" / "errors"
 
 INDEX = """# Errors
 
-These pages explain the errors of other tools that refuse an ONNX model, with cause and fix, and the codes of onnx-migrate's
-own messages. `onnx-migrate explain "…"` recognises a pasted text, a whole traceback or a log (`… 2>&1 | onnx-migrate explain -`),
-and fills in its numbers and names. `onnx-migrate explain MODEL "…"` tells whether a model would raise the error, and names the
-nodes. `python -m tests.docs.errors_pages` writes these pages.
+These pages explain the errors of other tools that reject an ONNX model, with cause and fix, and the codes in
+onnx-migrate's own messages.
+
+- `onnx-migrate explain "…"` recognises a pasted text, a traceback or a log (`… 2>&1 | onnx-migrate explain -`). It
+  fills in the numbers and names of your text.
+- `onnx-migrate explain MODEL "…"` checks whether a model would raise the error, and names the nodes.
 
 """
 
@@ -64,10 +66,10 @@ def _of_code(code: str) -> str:
     return "\n".join(
         [
             f"# {code}: {_escaped(first)}\n",
-            f"A code of onnx-migrate, of the group *{title.lower()}*: it stands after"
+            f"This is a code of onnx-migrate, in the group *{title.lower()}*. You see it after"
             " `onnx-migrate:` in an error, or beside a note in `--json` and `--html`.\n",
             f"{_escaped(text)}\n",
-            f"On the command line: `onnx-migrate explain {code}`. All errors: [README.md](README.md).\n",
+            f"`onnx-migrate explain {code}` prints this page. See also [all errors](README.md).\n",
         ]
     )
 
@@ -76,7 +78,7 @@ def _of_text(entry: ErrorText) -> str:
     (found,) = find(entry.example, [entry])
     item = explanation_of(found, entry.example)
     versions = f", {entry.versions}" if entry.versions else ""
-    kind = "A warning of" if entry.severity == "warning" else "Said by"
+    kind = "Warning of" if entry.severity == "warning" else "Error of"
     parts = [
         f"# {_escaped(item.title)}\n",
         f"{kind} {entry.tool}, {entry.stage}{versions}.\n",
@@ -94,11 +96,11 @@ def _of_text(entry: ErrorText) -> str:
         if code:
             parts.append(f"```python\n{code}\n```\n")
     parts.append(
-        '`onnx-migrate explain "…"` prints this with the names and numbers of your text. With a MODEL before the text it'
+        '`onnx-migrate explain "…"` prints this with the names and numbers of your text. With a MODEL before the text, it'
         " also names the nodes that cause the error."
-        f" `onnx-migrate explain {entry.name}` prints this page. All errors: [README.md](README.md).\n"
+        f" `onnx-migrate explain {entry.name}` prints this page. See also [all errors](README.md).\n"
     )
-    parts.append("Seen in:\n")
+    parts.append("Sources:\n")
     parts += [f"- <{source}>" for source in entry.sources]
     return "\n".join(parts) + "\n"
 

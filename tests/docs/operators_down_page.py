@@ -12,21 +12,23 @@ from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "operators-down.md"
 
-HEAD = """# Operators on the way down
+HEAD = """# Operators on the way to older opsets
 
-What happens to each operator below each of its versions, down to opset {oldest}; [operators.md](operators.md) is the way up.
-There are {count} steps, {ml} of them of ai.onnx.ml. {adapted} are *adapted*: the node is rewritten, by other operators where its
-own ends. {unchanged} are *unchanged*: a tested claim that the node is valid in the version before and computes the same.
-{refused} are *refused*, because no older operator computes the same. Without a remark, results are bit-identical;
-*equivalent* steps compute the same up to rounding, *assumed* ones under a condition that the report states.
+This page lists the step of each operator below each of its versions, down to opset {oldest}. [Operators](operators.md)
+lists the steps to newer opsets. There are {count} steps, {ml} of them for ai.onnx.ml:
 
-A node whose element types the version before does not take computes in a wider type between Casts, where the bits stay the
-same (*types: exact*) or where float16 and bfloat16 may round differently (*types: rounded*); else it is refused.
+- {adapted} are *adapted*: other nodes or another form replace the node.
+- {unchanged} are *unchanged*: a test shows that the node is valid in the older version and computes the same.
+- {refused} are *refused*, because no older operator computes the same.
 
-A short formula is shown as it stands in the code, where `op.Exp(x)` writes an Exp and `x + 1` an Add.
-What follows from constants and fixed dims is computed at once.
+Without a remark, results are bit-identical. *Equivalent* steps compute the same up to rounding. *Assumed* steps need a
+condition that the report names.
 
-`python -m tests.docs.operators_down_page` writes this page from the code; `onnx-migrate explain CODE` prints one step.
+If the older version does not support the element type, the node computes in a wider type between Casts. The bits then
+stay the same (*types: exact*), or float16 and bfloat16 may round differently (*types: rounded*).
+
+The page shows short formulas as code: `op.Exp(x)` writes an Exp, and `x + 1` an Add. onnx-migrate computes constants
+and fixed dims at once. `onnx-migrate explain CODE` prints one step.
 
 - [Steps that rewrite or refuse](#steps-that-rewrite-or-refuse)
 - [Steps that leave the node unchanged](#steps-that-leave-the-node-unchanged)

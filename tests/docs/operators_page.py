@@ -16,13 +16,16 @@ PAGE = ROOT / "docs" / "operators.md"
 
 HEAD = """# Operators
 
-What happens to each operator on the way to opset {newest}. A step is an operator and the version it is brought to. There are
-{standard} steps of ai.onnx, {left} of operators that ONNX removed in 2019, and {other} of ai.onnx.ml, which changes only on
-request. {adapted} steps are *adapted*: the node is rewritten. {compatible} are *compatible*: a tested claim that a valid node of
-the previous version is valid and computes the same. {refused} are *refused*, because the standard cannot express the node.
-Without a remark, results are bit-identical; *equivalent* steps compute the same up to rounding.
+This page lists the steps of each operator to newer opsets, up to {newest}. A step is an operator and its new version.
+There are {standard} steps of ai.onnx, {left} of operators that ONNX removed in 2019, and {other} of ai.onnx.ml, which
+changes only on request:
 
-`python -m tests.docs.operators_page` writes this page from the code; `onnx-migrate explain CODE` prints one step.
+- {adapted} are *adapted*: onnx-migrate rewrites the node.
+- {compatible} are *compatible*: a test shows that a valid node of the previous version is valid and computes the same.
+- {refused} are *refused*, because the standard cannot express the node.
+
+Without a remark, results are bit-identical. *Equivalent* steps compute the same up to rounding.
+`onnx-migrate explain CODE` prints one step. [Older opsets](operators-down.md) have their own page.
 
 - [Operators that are rewritten or refused](#operators-that-are-rewritten-or-refused), with all their steps
 - [Operators that only gained](#operators-that-only-gained), by the reason why nothing has to change

@@ -46,9 +46,13 @@ def section(table: Table) -> str:
     notes = (*table.notes, *dict.fromkeys(row.note for row in table.releases if row.note))
     parts = [f"## {table.title}\n", _asked(table), *(f"{note}\n" for note in notes)]
     if all(row.opset is None for row in table.releases):
-        parts.append("It refuses no opset: a model keeps its own, as far as the operators allow.\n")
+        parts.append(
+            "It accepts every opset. A model keeps its own, unless its operators need another one.\n"
+        )
     elif table.newer == "tried":
-        parts.append("It tries models of newer opsets too: what cannot come down is kept, with a warning.\n")
+        parts.append(
+            "It also tries newer opsets. A model that has no older form keeps its opset, with a warning.\n"
+        )
     parts += [_releases(table, sources), _faults(table), _restrictions(table, sources)]
     parts += [_operators(table, sources), str(sources)]
     return "\n".join(part for part in parts if part)

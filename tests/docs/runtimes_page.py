@@ -19,9 +19,8 @@ PAGE = ROOT / "docs" / "runtimes.md"
 
 HEAD = """# Runtimes
 
-Nobody needs an opset; a model has to run somewhere. `--for RUNTIME==VERSION` brings it to what that release takes: the opset and
-the IR version, the operators that it has, the values of attributes and element types that it takes, the forms of Resize and of
-others that it reads.
+You rarely need to know an opset: a model has to run somewhere. `--for RUNTIME==VERSION` converts a model to what that
+release supports: opset, IR version, operators, attributes, element types and forms.
 
 ```sh
 onnx-migrate model.onnx out.onnx --for tensorrt==8.2
@@ -32,93 +31,87 @@ onnx-migrate model.onnx out.onnx --for onnxruntime                             #
 onnx-migrate model.onnx out.onnx --for ./mychip.toml                           # your own
 ```
 
-**Measured or read.** A row that is *measured* was run: a test or the survey of this project loaded models into that release. A
-row that is *read* is from the sources named beside it: documentation, code of importers, threads. Reports say "read, not
-measured" of it. Where sources contradict each other, the row has the safer of them. A runtime need not support every
-combination of an operator that it has.
+**Names.** You can write a name as you know it: `TensorRT 8.2`, `"jetson with TensorRT 8.2"`, `jetpack==5.1`, `rk3588`.
+If a name is unknown, the error suggests the nearest ones. [Targets](targets.md) explains how to describe your own.
 
-**Operators.** A release's newest opset says nothing about operators. The column *operators* counts, for the newest release, those
-that were *measured* (it loaded them and computed node tests right), *read* (in the source named), and known to be *missing*;
-what has no row is missing, there, or *not known*. `inspect --for` says "opset fits, operators not known", with their names, where
-a model has one of these, and a migration warns of them (`operators-not-known`).
+**Measured or read.** For a *measured* row, we loaded models into that release and ran them. A *read* row comes from the
+sources beside it: documentation, source code or threads. If sources contradict each other, the row follows the safer
+one. A runtime may not support every combination of an operator.
 
-**Forms.** That an operator was measured does not say that every node of it runs: OpenCV 4.8 computes a ReduceMean over the last
-axis right, and one over two axes of a larger image wrong. For {measured} the forms of nodes were measured, too: element types,
-ranks, axes, which inputs are constants, how dims are broadcast, and the attributes, in onnx's node tests, in what exporters write
-and in the nodes of whole models. "Runs as it is" is said of a model if each of its nodes has a form that was right, and that no
-node that failed has; of others, and of all in releases before these, operators are not known. From 1.17 on ONNX Runtime runs
-nearly all forms of its operators, and only a model with a node of a form that failed is not known to run. Such forms are kept of
-{ruled_out}.
-OpenCV fuses nodes: there, each operator before an input of data must have been right before that input, too. Of two corpora
-of published models that no row was learned with, four of its releases were said to run 84 without this, five of them wrongly, and
-with it 50, none wrongly.
+**Operators.** The opset of a release does not tell you its operators. The column *operators* counts, for the newest
+release:
 
-Of 66 published models that no row was learned with, 19 releases of six runtimes were said to run 607 in all. Two were off by
-rounding (2e-6 of the largest number), and four wrong: two in pnnx, which takes initializers before the inputs for these and drops
-an output that is an input, one in OpenCV 5.0, which computes Mul of one and of several channels by blocks of channels, one in
-ONNX Runtime 1.19, which forgets the zeros of a Pad before an AveragePool. Now these are mended, said, or not known.
-Of 62 others, judged after that, they were said to run 518, none wrongly; a net for 256 x 256 x 256 voxels did not end within the
-time of the program in four of them.
-Then releases were tried with nodes of random lengths, axes and modes (`python -m benchmarks.random_nodes`): of 7,764 claims of
-1,500 such nodes in OpenCV 4.8, 4.9, 4.10 and 5.0, tract and two OpenVINOs, 64 were wrong. What they showed is told by its
-conditions now (`Computed wrongly` below). Of 61 more published models, judged after that, 626 claims were made and two were
-wrong: ONNX Runtime 1.4 does not load a value that is declared with a wrong number of axes (mended), and 1.17 runs no STFT of a
-signal as long as its window. Of 24 refusals one was false, a rounding that MNN gets right where no halves occur (it says
-"perhaps" now).
-`python -m benchmarks.runtime_operators` measures both.
+- *measured*: the release loaded the operator and computed node tests right.
+- *read*: the source names it.
+- *missing*: we know that it is absent.
+- *not known*: no source says anything. `inspect --for` names such operators, and a migration prints a warning
+  (`operators-not-known`).
 
-A release newer than its table is taken for the last row, with a warning; a release between two rows for the older one. A name
-without a version is the installed release, else the default named below, else an error. Several `--for` mean all of them: the
-newest opset and IR version that all take, the operators that all have, the forms that one of them wants; if there is no such
-opset, an error names two that contradict each other. An operator that a runtime takes only up to a version (*newest*) keeps
-the models that use it at an older opset; a note says so. `--resize-form` takes precedence over the table, and `--opset` on the
-command line over a `for` of the configuration file; beside `--for`, `--opset N` is taken where the runtime takes N.
+**Forms.** A runtime may compute one form of a node right and another one wrong. OpenCV 4.8, for example, computes a
+ReduceMean over the last axis right, and one over two axes of a larger image wrong. For some releases we therefore
+measured forms: element types, ranks, axes, constant inputs, broadcasting and attributes. For these, "runs as it is"
+means that each node of the model has a form that was right.
 
-The name can be written as it comes to mind (`TensorRT 8.2`, `"jetson with TensorRT 8.2"`, `jetpack==5.1`, `rk3588`); the names
-below and their aliases are known, and of others the nearest are suggested. [targets.md](targets.md) says how to describe a
-target of your own. What was asked for stands in the report, as text, JSON and HTML: the targets and whether their rows were
-measured, the options, the versions of the tools, and the command that does the same again. From Python: `migrate(model,
-runtime=["tensorrt==8.6", "./mychip.toml"])`.
+- Right forms are known for {measured}.
+- Failed forms are known for {ruled_out}.
 
-The verification runs in ONNX Runtime, whatever `--for` names; `--run-in` runs the result in others.
+**Several releases.** Several `--for` options apply together: the newest opset and IR version that all support, the
+operators that all have, and the forms that one of them needs. If no opset fits, the error names two that contradict
+each other.
 
-In the tables, *Resize* `auto` is what `--resize-form auto` writes: scales, or sizes where the output lengths need them; `scales`
-means scales wherever that is exact; *all axes*, that the attribute `axes` (opset 18 and later) is not supported, so that scales
-and sizes are written for all axes, with bit-identical results. *Wants* are forms that are written for the runtime, and
-limits; *no functions*, that it takes no local functions.
+- A release newer than its table counts as the last row, with a warning. A release between two rows counts as the older
+  one.
+- A name without a version means the installed release, else the default below, else it is an error.
+- If a runtime supports an operator only up to a version (*newest*), the model stays at an older opset, with a note.
+- `--resize-form` overrides the table. `--opset` on the command line overrides a `for` of the configuration file. Beside
+  `--for`, `--opset N` applies if the runtime supports N.
+
+The verification runs in ONNX Runtime. `--run-in` runs the result in other runtimes ([proof](proving.md)). From
+Python: `migrate(model, runtime=["tensorrt==8.6", "./mychip.toml"])`.
+
+**Accuracy of the tables.** We judged them with published models and random nodes that had no part in them:
+
+| judged with | claims that a model runs | wrong claims |
+|---|---|---|
+| 66 published models, 19 releases of six runtimes | 607 | 4, and 2 differed by 2e-6 of the largest number; fixed since |
+| 62 others, afterwards | 518 | 0; a net of 256 x 256 x 256 voxels took too long in four releases |
+| 1,500 random nodes in seven releases | 7,764 | 64, which the tables now describe (*Computed wrongly* below) |
+| 61 more published models, afterwards | 626 | 2, both in ONNX Runtime; fixed since |
+
+Of 24 claims that a model does not run, one was wrong.
+
+In the tables, *Resize* `auto` means scales, or sizes if the output lengths need them. `scales` means scales if that is
+exact. *all axes* means that the runtime does not support the attribute `axes`, so scales and sizes cover all axes.
+*Wants* lists the [forms](targets.md#forms) that onnx-migrate writes for the runtime, and limits. *no functions* means
+that it does not support local functions.
 
 """
 
-HOW = """## How OpenVINO and OpenCV were measured
+HOW = """## How we measured OpenVINO and OpenCV
 
-About 900 models were brought to every opset from 9 to 26 by onnx-migrate, without simplification or other changes: the test
-cases of single operators in onnx 1.4, 1.7, 1.10 and 1.13 with their recorded results, and a fixture of each kind of this
-project. A model is *right* if the release loads it, runs it, and computes the recorded results (relative 2e-3, absolute
-2e-4; for OpenCV, which has no vectors and scalars, in any shape). It is *lost* at an opset if it is right at an older
-opset and not at this one, or cannot be brought there: some nearest Upsamples cannot be expressed at opset 10.
+onnx-migrate converted about 900 models to every opset from 9 to 26, without simplification: the operator test cases of
+onnx 1.4, 1.7, 1.10 and 1.13, and fixtures of our own. A model is *right* if the release loads it and computes the
+recorded results (relative 2e-3, absolute 2e-4; for OpenCV in any shape). A model is *lost* at an opset if it is right
+at an older opset and not at this one.
 
-The row has the newest opset at which at most three in 400 models are lost, but none that is newer than the ONNX built into
-the release (OpenVINO) or the ONNX release at the time it was built (OpenCV): a newer opset may lose none of these models,
-but the release cannot support it on purpose. Operators that these models do not contain are not measured. The figures of
-OpenCV 4 vary by up to three, because its Gemm is not deterministic.
-
-`python -m tests.campaigns.runtimes.survey openvino==2023.1.0` measures a release, in a minute or two, and
-`python -m tests.docs.runtimes_page` writes this page.
+The row gives the newest opset at which at most three in 400 models are lost. It is never newer than the ONNX in the
+release (OpenVINO), or the ONNX release of that time (OpenCV). Operators outside these models are not measured. The
+figures of OpenCV 4 vary by up to three, because its Gemm is not deterministic.
 
 | release | wheel | opset | right | lost | newest opset of its ONNX | lost first at newer opsets |
 |---|---|---|---|---|---|---|
 """
 
 OPENCV = """
-OpenCV 4 does not read `nearest_mode`: it picks as `floor` with `asymmetric`, and as `round_prefer_ceil` with `align_corners` and
-`half_pixel` (up to 4.7 as `round_prefer_floor` with `half_pixel`). It does not support cubic. OpenCV 5 supports all.
+OpenCV 4 does not read `nearest_mode`. It uses `floor` with `asymmetric`, and `round_prefer_ceil` with `align_corners`
+and `half_pixel` (up to 4.7 `round_prefer_floor` with `half_pixel`). It does not support cubic. OpenCV 5 supports all.
 
 **Linear Upsample of PyTorch in OpenCV.** Up to opset 10, OpenCV computes the linear Upsample of a model whose
-`producer_name` is `pytorch` as `half_pixel`, which is what PyTorch computed, although the file does not say so. From opset 11 on
-it computes what the file says. So `--for opencv` writes `half_pixel` there (`resize_intent`), and all wheels from 4.5 to 5.0
-compute for the result what they compute for the original; the report says how far that is from what the file says. With a
-second `--for` of a runtime that reads the file as it says, `asymmetric` stays and a warning says so; `--skip-pass resize_intent`
-keeps it too.
+`producer_name` is `pytorch` as `half_pixel`. That is PyTorch's computation, although the file does not say so. From
+opset 11 on, OpenCV follows the file. So `--for opencv` writes `half_pixel` there (`resize_intent`), and all wheels from
+4.5 to 5.0 compute the same for the original and the result. The report gives the difference from the file. If a second
+`--for` names a runtime that follows the file, `asymmetric` stays, with a warning. `--skip-pass resize_intent` keeps it
+too.
 """
 
 
@@ -182,7 +175,7 @@ def _next(lost: Mapping[str, list[Any]], opset: int) -> str:
 def _forms(measured: Mapping[str, Any]) -> str:
     """Return a table of the forms of Resize that are right; equal releases share a row."""
     lines = [
-        "The number of right results of 55 Resizes (nearest, linear and cubic; five sizes), each written in every form:\n",
+        "The table counts the right results of 55 Resizes: nearest, linear and cubic, five sizes, each in every form.\n",
         "| | opset | " + " | ".join(FORMS) + " |",
         "|---" * (2 + len(FORMS)) + "|",
     ]

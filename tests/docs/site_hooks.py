@@ -29,7 +29,7 @@ LINK = re.compile(r"(\]\(|(?:href|src|srcset)=\")([^)\s\"#]+)")
 
 _PAGES = {
     "README.md": "index.md",
-    **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
+    **{name: name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")},
 }
 """The pages at the root of the repository, and where they are in the site."""
 

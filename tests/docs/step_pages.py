@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -36,9 +35,13 @@ def adapters_section(ordered: Iterable[StepT], way: Callable[[StepT], str]) -> s
     for own in by_adapter(ordered):
         first = own[0]
         names = ", ".join(f"{operator_of(step)} {way(step)}" for step in own)
-        file = inspect.getfile(inspect.unwrap(first.adapt)).rpartition("/")[2] if first.adapt else ""
-        parts.append(f"### {first.code}\n\n{names}; {first.exactness.value}; {file}\n\n{first.doc}\n")
+        parts.append(f"### {first.code}\n\n{names}; {first.exactness.value}\n\n{_escaped(first.doc)}\n")
     return "\n".join(parts)
+
+
+def _escaped(text: str) -> str:
+    """Return text without Markdown's references: `a[i][j]` is no link to `j`."""
+    return text.replace("][", "]\\[")
 
 
 def kind_cell(step: StepT, homes: dict[object, str]) -> str:

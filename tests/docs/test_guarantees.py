@@ -1,4 +1,4 @@
-"""docs/guarantees.md: every test that it names exists, and every promise has one."""
+"""docs/maintainers/promises.md: every test that it names exists, and every promise has one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-TEXT = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "maintainers" / "promises.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)))
 
 
@@ -28,7 +28,7 @@ def test_every_test_that_is_named_exists(file: str, name: str) -> None:
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize("page", ["docs/guarantees.md", "SECURITY.md"])
+@pytest.mark.parametrize("page", ["docs/guarantees.md", "docs/maintainers/promises.md", "SECURITY.md"])
 def test_links_lead_to_files(page: str) -> None:
     path = ROOT / page
     targets = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))

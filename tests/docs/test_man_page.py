@@ -39,7 +39,7 @@ def test_groff_shows_every_option_and_has_no_complaints() -> None:
             for name in (*parameter.opts, *parameter.secondary_opts):
                 assert not name.startswith("-") or name in shown
     for line in (
-        "    onnx-migrate model.onnx migrated.onnx",
+        "    onnx-migrate model.onnx out.onnx",
         "load → bring every node",
         ".onnx-migrate.jsonl",
     ):

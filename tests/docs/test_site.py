@@ -60,6 +60,7 @@ def test_the_site_has_every_page() -> None:
         "index.md",
         "errors/README.md",
         "CHANGELOG.md",
+        "CODE_OF_CONDUCT.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
     }
@@ -72,7 +73,7 @@ def test_links_lead_to_the_same_page_in_the_site() -> None:
     assert in_site("index.md", "docs/errors/README.md") == "errors/README.md"
     assert in_site("errors/not-onnx.md", "../../CONTRIBUTING.md") == "../CONTRIBUTING.md"
     assert in_site("errors/not-onnx.md", "README.md") == "README.md"
-    assert in_site("CONTRIBUTING.md", "docs/architecture.md") == "architecture.md"
+    assert in_site("CONTRIBUTING.md", "docs/maintainers/architecture.md") == "maintainers/architecture.md"
     assert in_site("index.md", "docs/no-such-page.md") == "docs/no-such-page.md"
     assert in_repository("index.md", "https://onnx.ai/") is None
 

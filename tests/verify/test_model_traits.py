@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
 
 from onnx_migrate.files import load
+from onnx_migrate.model.weights import Weights
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
@@ -15,6 +18,7 @@ from onnx_migrate.verify.model_traits import (
     is_random,
     miscomputed_in_reference,
     random_outputs,
+    with_attribute_data,
     with_fixed_numbers,
 )
 from tests.verify.harness import check, net, runnable, verdict
@@ -229,3 +233,20 @@ def test_a_model_as_migrate_gives_it_is_compared(tmp_path):
     source = load(tmp_path / "m.onnx")
     given = Runnable(structure=source.proto.SerializeToString(), weights=source.weights)
     assert verdict(given, given).kind is Kind.VERIFIED
+
+
+def test_tensors_of_attributes_are_read_from_the_file(tmp_path: Path) -> None:
+    """The thresholds of trees are needed to choose inputs; onnx cannot read them from a structure without its file."""
+    values = onnx.numpy_helper.from_array(np.arange(2000, dtype=np.float32), "s")
+    node = onnx.helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", nodes_splits=values)
+    graph = onnx.helper.make_graph([node], "g", [], [])
+    external = onnx.helper.make_model(graph)
+    tensor = external.graph.node[0].attribute[0].t
+    (tmp_path / "data").write_bytes(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="data")
+    read = with_attribute_data(Runnable(structure=external.SerializeToString(), weights=Weights(tmp_path)))
+
+    assert onnx.numpy_helper.to_array(read.graph.node[0].attribute[0].t)[7] == 7
+    assert external.graph.node[0].attribute[0].t.data_location == onnx.TensorProto.EXTERNAL

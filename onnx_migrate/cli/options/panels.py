@@ -86,7 +86,7 @@ _GROUPS = (
         "Output",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
-            "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json",
+            "--stat", "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json",
             "--verbose", "--quiet",
         ),
         {
@@ -95,6 +95,7 @@ _GROUPS = (
             "inspect": "inspect model.onnx --json",
             "explain": "explain Resize --json",
             "verify": "verify a.onnx b.onnx --json",
+            "diff": "diff a.onnx b.onnx --stat",
         },
     ),
     OptionGroup(

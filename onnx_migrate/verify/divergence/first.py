@@ -16,7 +16,7 @@ from onnx_migrate.verify.equivalence.counterparts import Counterparts
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
-from onnx_migrate.verify.model_traits import without_draws
+from onnx_migrate.verify.model_traits import with_attribute_data, without_draws
 from onnx_migrate.verify.settings import Settings
 
 from .agreement import Agreement
@@ -68,7 +68,7 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
 def _problem(agreement: Agreement, region: Region) -> str:
     """Return by how much the end of a region differs, and whether nodes behind it are known to agree."""
     error = agreement.error(region.original[-1], region.other[-1])
-    by = f"by up to {error:.2g} of its largest value" if error <= 1e3 else "in NaN, infinity or size"
+    by = f"by up to {error * 100:.2g} % of its largest value" if error <= 1e3 else "in NaN, infinity or size"
     before = (
         f"; {listed([*map(repr, region.agreed[:_SHOWN])])} {'agree' if len(region.agreed) > 1 else 'agrees'}"
     )
@@ -137,7 +137,11 @@ def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Ma
     """
     mark("original: running")
     search = FeedSearch(
-        open_model(original, UNOPTIMIZED), original.model, other.model, settings.seed, Extent(thorough=True)
+        open_model(original, UNOPTIMIZED),
+        with_attribute_data(original),
+        other.model,
+        settings.seed,
+        Extent(thorough=True),
     )
     if settings.feeds is None:
         search.generate()

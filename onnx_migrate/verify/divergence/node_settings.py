@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto
+from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.kernel.arrays import Array
@@ -90,6 +90,8 @@ def _formal(schema: onnx.defs.OpSchema | None, place: int) -> str:
 def _value(attribute: AttributeProto) -> Any:
     """Return an attribute's value, so that equal ones compare equal."""
     value = onnx.helper.get_attribute_value(attribute)
+    if attribute.type == AttributeProto.TENSOR and value.data_location == TensorProto.EXTERNAL:
+        return [list(value.dims), [(entry.key, entry.value) for entry in value.external_data]]
     if attribute.type == AttributeProto.TENSOR:
         array = onnx.numpy_helper.to_array(value)
         return array.tolist() if array.size <= 16 else array.tobytes()

@@ -37,7 +37,7 @@ from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
 from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.kernel.arrays import is_float
 from onnx_migrate.verify.kernel.limits import PRECISIONS
-from onnx_migrate.verify.model_traits import miscomputed_in_reference
+from onnx_migrate.verify.model_traits import miscomputed_in_reference, with_attribute_data
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
 
@@ -144,7 +144,9 @@ def run_original(
     model, configurations = _open(original, extent.recorded)
     mark("original: running")
     loaded = model.notes
-    search = FeedSearch(model, original.model, result.model, settings.seed, extent)
+    search = FeedSearch(
+        model, with_attribute_data(original), with_attribute_data(result), settings.seed, extent
+    )
     del model  # the search may replace it; then it is freed
     if settings.feeds is None:
         search.generate()

@@ -21,6 +21,7 @@ from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.model_traits import with_attribute_data
 from onnx_migrate.verify.precision.decisions import decided_outputs, decides
 from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
 from onnx_migrate.verify.precision.feeds import SMALL, SMOOTH, ZEROS, hide_rows, keep_to_domain, run_on_waves
@@ -175,7 +176,9 @@ def reference_of(
         first, *others = _DISTRIBUTIONS
         extent = Extent(distributions=(first,), batches=_BATCHES, thorough=True, recorded=tuple(inner))
         model = open_model(original, STRICT, inner)
-        search = FeedSearch(model, original.model, result.model, settings.seed, extent)
+        search = FeedSearch(
+            model, with_attribute_data(original), with_attribute_data(result), settings.seed, extent
+        )
         if settings.feeds is None:
             search.generate()
             if bytes_of(search.recorded) > _WITH_OTHERS:

@@ -28,20 +28,23 @@ SHOWN = ("onnx-migrate", "onnx.version_converter", "changing the number alone", 
 
 HEAD = """# Conformance
 
-onnx's releases carry small models with recorded inputs and outputs, for runtimes to be tested with. These are the
-{total:,} distinct ones (`node`, `simple`, `model`, `pytorch-converted` and `pytorch-operator`; equal files are one case) of
-the {releases} releases {first} to {last}, of opsets {oldest} to {newest}. `python -m tests.campaigns.conformance.table` wrote
-this page, in {minutes:.0f} minutes of processor time, with onnx {onnx} and ONNX Runtime {ort}.
+Each release of onnx carries small models with recorded inputs and outputs, for the tests of runtimes. We use the
+{total:,} distinct ones of the {releases} releases {first} to {last}, of opsets {oldest} to {newest}. The run took
+{minutes:.0f} minutes of processor time, with onnx {onnx} and ONNX Runtime {ort}.
 
-Each case is brought to opset {low}, ONNX Runtime's newest, and to {high}, onnx's newest, in four settings: as it was
-shipped; with symbolic dims on the inputs, and those of outputs and inner values left open; with the whole graph in
-both branches of an If; and as the body of a local function.
+Each tool converts each case to opset {low}, the newest of ONNX Runtime, and to {high}, the newest of onnx, in four
+settings: as it was shipped, with symbolic dims, inside both branches of an If, and as the body of a local function.
 
-A case *passes* if each node of the result is legal at the target, if `onnx.checker` accepts the result as strictly as
-it accepts the original, and if the result gives the recorded outputs in ONNX Runtime (optimisations off) or else in
-onnx.reference, with the tolerance of onnx's own runner: rtol 1e-3, atol 1e-7. A case *counts* if any row below passes
-it in that setting. Cases newer than the target do not count. ONNX Runtime runs no opset above {low}: a model beyond is
-run there under the stamp {low} when each of its nodes has that form too.
+A case *passes* under three conditions:
+
+- Each node of the result is legal at the target.
+- `onnx.checker` accepts the result as strictly as the original.
+- ONNX Runtime without optimisation, or else onnx.reference, gives the recorded outputs within rtol 1e-3 and atol 1e-7.
+  onnx's own tests use these limits.
+
+A case *counts* if any row below passes it in that setting. Cases newer than the target do not count. ONNX Runtime
+supports no opset above {low}. Results beyond it run there with the number {low}, if each of their nodes has that form
+too.
 """
 
 

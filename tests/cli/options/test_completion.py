@@ -25,7 +25,9 @@ def test_shells_can_complete(process: Run, shell: str) -> None:
     assert "_ONNX_MIGRATE_COMPLETE" in ended.out
 
 
-COMMANDS = [f"plain,{name}" for name in ("batch", "explain", "inspect", "migrate", "passes", "verify")]
+COMMANDS = [
+    f"plain,{name}" for name in ("batch", "diff", "explain", "inspect", "migrate", "passes", "verify")
+]
 
 
 @pytest.mark.parametrize(

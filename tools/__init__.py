@@ -1,0 +1,1 @@
+"""Tools for maintainers. Nothing of the package imports them."""
