@@ -40,7 +40,7 @@ def test_groff_shows_every_option_and_has_no_complaints() -> None:
                 assert not name.startswith("-") or name in shown
     for line in (
         "    onnx-migrate model.onnx out.onnx",
-        "load → bring every node",
+        "load → convert every node",
         ".onnx-migrate.jsonl",
     ):
         assert line in shown

@@ -27,7 +27,7 @@ g (float[2,3,4,5] v0) => (float[2,3,4,5] v{count}) {{
 @pytest.fixture(scope="module")
 def report() -> Report:
     migration = onnx_migrate.migrate(
-        FIXTURES / "unet_opset9.onnx", dynamic=["image:N,3,30,32"], simplify=False, isolated=False
+        FIXTURES / "unet_opset9.onnx", opset=17, dynamic=["image:N,3,30,32"], simplify=False, isolated=False
     )
     return replace(migration.report, model="a/unet.onnx")
 
