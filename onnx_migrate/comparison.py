@@ -28,7 +28,7 @@ from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
-from onnx_migrate.verify.divergence.first import FIRST_DIVERGENCE
+from onnx_migrate.verify.divergence.first import FIRST_DIVERGENCE, VALUE_DISTANCES
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
@@ -70,6 +70,7 @@ def compare(
     isolated: bool = True,
     ort_library: Libraries = (),
     run_in: str | Sequence[str] = (),
+    all_values: bool = False,
     progress: ProgressListener | None = None,
     cancel: CancelToken | None = None,
 ) -> Verdict:
@@ -80,7 +81,8 @@ def compare(
     type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
     (docs/precision.md). `names` maps names of inputs and outputs of `original` to those of `other`. Where the numbers differ,
     `Verdict.first_difference` is the first value that does, with its nodes. `run_in` names further runtimes to run both in, of
-    which one where `other` does not run right makes them differ. The other arguments are those of `migrate`.
+    which one where `other` does not run right makes them differ. `all_values` adds `Verdict.values`: how far each inner value is
+    from its counterpart in `other`, on one input. The other arguments are those of `migrate`.
 
     Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
     not fit the models, and where ONNX Runtime is not installed. Whether nodes are as their schemas say is asked only of a
@@ -115,8 +117,11 @@ def compare(
         )
         with Prover(settings) as prover:
             if cast and any(is_narrow(model.proto) for model in models):
-                return _closeness(prover, segment.original, result, settings)
+                verdict = _closeness(prover, segment.original, result, settings)
+                return _with_values(verdict, prover, segment) if all_values else verdict
             verdict = _verdict(prover, segment, exact=exact, names=names or {})
+            if all_values:
+                verdict = _with_values(verdict, prover, segment)
         narrower = list(_narrower(one.proto, result.proto))
         if verdict.verified and narrower:
             agree = "on the inputs that both models take, the outputs agree"
@@ -149,6 +154,15 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
             if not prover.loads(model):
                 _checked(model, check_nodes)
     return verdict
+
+
+def _with_values(verdict: Verdict, prover: Prover, segment: Segment[Model]) -> Verdict:
+    """Return a verdict with the distances of all values that both models compute, or a note why they are not known."""
+    runnables = map(prover.runnable, (segment.original, segment.result))
+    ending = prover.settings.alone.call(VALUE_DISTANCES, *runnables, prover.settings.for_child)
+    if isinstance(ending, Returned):
+        return replace(verdict, values=ending.value)
+    return replace(verdict, notes=(*verdict.notes, f"inner values were not compared: {interruption(ending)}"))
 
 
 def _first_difference(prover: Prover, original: Model, other: Model) -> FirstDifference | str:

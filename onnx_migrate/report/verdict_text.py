@@ -28,8 +28,8 @@ _COLOURS = {"verified": "green", "unverified": "yellow", "differs": "red"}
 _SAME = 3
 """First words that notes of one kind share."""
 
-_WORST = 5
-"""Number of outputs that a short report lists, those that differ most first."""
+_WORST, _WORST_VALUES = 5, 10
+"""Numbers of outputs and of inner values that a short report lists, those that differ most first."""
 
 
 def headline(verdict: Verdict | None) -> str:
@@ -54,6 +54,7 @@ def run_line(verdict: Verdict) -> str:
 def verdict_lines(verdict: Verdict) -> Iterator[str]:
     """Yield all that a verdict says below its headline."""
     yield from _first_difference(verdict)
+    yield from _worst_values(verdict)
     if verdict.verified and verdict.setting:
         yield f"  {markup_of(verdict.setting)}"
     yield from claim_lines(verdict)
@@ -83,9 +84,19 @@ def _first_difference(verdict: Verdict) -> Iterator[str]:
         yield from (f"    why: {markup_of(reason)}" for reason in verdict.first_difference.reasons)
 
 
+def _worst_values(verdict: Verdict) -> Iterator[str]:
+    unlike = [item for item in verdict.values if item.error]
+    worst = sorted(unlike, key=lambda item: -item.error)[:_WORST_VALUES]
+    if worst:
+        yield f"  the largest errors of {count_of(len(verdict.values), 'inner tensor')}, as a share of the largest value:"
+    for item in worst:
+        yield f"    {item.error:8.2g}  {markup_of(item.value)}  {item.operator} {markup_of(repr(item.node))}"
+
+
 def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
     """Yield what a reader needs below the headline: the first value that differs, and the outputs that do."""
     yield from _first_difference(verdict)
+    yield from _worst_values(verdict)
     yield from claim_lines(verdict, short=True)
     if setting := run_line(verdict):
         yield f"  {markup_of(setting)}"

@@ -23,6 +23,7 @@ from onnx_migrate.verdicts.verdict import (
     SizeCondition,
     Statement,
     Trial,
+    ValueDistance,
     Verdict,
 )
 
@@ -50,6 +51,7 @@ __all__ = [
     "SizeCondition",
     "Statement",
     "Trial",
+    "ValueDistance",
     "Verdict",
     "WideWeight",
     "outcome_of",

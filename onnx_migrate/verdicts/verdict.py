@@ -21,6 +21,7 @@ __all__ = [
     "SizeCondition",
     "Statement",
     "Trial",
+    "ValueDistance",
     "Verdict",
 ]
 
@@ -126,7 +127,8 @@ class Verdict:
     was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
     stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
     what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
-    `first_difference` is the first value that differs of two models that were compared, None where none is found. `rounded` is
+    `first_difference` is the first value that differs of two models that were compared, None where none is found. `values` are
+    the distances of all values that both compute, empty unless they were asked for. `rounded` is
     how far outputs are off with every value rounded, where the models compute in float16 or bfloat16. `statements` are the
     claims on a result with other numbers that the user asked for: that on the conversion, and one for each such change; none
     on other results. `stand_ins` are sentences that say which thing was run instead of the original.
@@ -150,6 +152,7 @@ class Verdict:
     proved_in: tuple[RuntimeProof, ...] = ()
     given_tolerance: bool = False
     first_difference: FirstDifference | None = None
+    values: tuple[ValueDistance, ...] = ()
     rounded: tuple[RoundedOutput, ...] = ()
     statements: tuple[Statement, ...] = ()
     stand_ins: tuple[str, ...] = ()
@@ -276,6 +279,21 @@ class DynamicProof:
     seconds: float = 0.0
     determined: bool = True
     conditions: tuple[SizeCondition, ...] = ()
+
+
+@dataclass(frozen=True)
+class ValueDistance:
+    """How far a value of one model is from its counterpart in another, on one input.
+
+    `error` is the largest difference as a share of the largest value; infinite where NaN or infinity is in one alone.
+    """
+
+    value: str
+    other_value: str
+    node: str
+    operator: str
+    shape: tuple[int, ...]
+    error: float
 
 
 @dataclass(frozen=True)

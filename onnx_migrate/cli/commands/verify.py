@@ -13,6 +13,7 @@ from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.html import comparison_page, html_option, open_at_end, page_at
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import published
+from onnx_migrate.cli.output.values_table import values_at, values_table
 from onnx_migrate.cli.process_limits import limited
 
 __all__ = ["verify"]
@@ -68,12 +69,16 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     "memory_limit",
     help="The memory limit of the comparison. The default is three quarters of the machine's memory.",
 )
+@click.option(
+    "--all-values", metavar="FILE",
+    help="Write the error of every inner tensor that both models compute to FILE, as CSV. The report lists the worst ten.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every output and all inputs that were run.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def verify(
     original: str, other: str, names: tuple[str, ...], html: str | None, open_page: bool, as_json: bool, verbose: bool,
-    quiet: bool,
+    quiet: bool, all_values: str | None,
     **options: Any,
 ) -> int:  # fmt: skip
     """Run two models on the same inputs and compare every output.
@@ -100,14 +105,19 @@ def verify(
     options["names"] = _pairs(names)
     try:
         page = page_at(html) if html else None
+        table = values_at(all_values) if all_values else None
         with (
             limited(options["timeout"], options["memory_limit"], "verify"),
             ProgressLine(quiet or as_json, "verify") as progress,
         ):
-            verdict = compare(original, other, **options, progress=progress.follow)
-            if page:
-                with published({page: comparison_page(original, other, verdict)}):
-                    pass
+            verdict = compare(
+                original, other, **options, all_values=table is not None, progress=progress.follow
+            )
+            contents = {page: comparison_page(original, other, verdict)} if page else {}
+            if table:
+                contents[table] = values_table(verdict.values)
+            with published(contents):
+                pass
     except MigrateError as error:
         about = next((path for path in (other, original) if str(error).startswith(path)), original)
         return fail(error, about, as_json=as_json)

@@ -100,7 +100,7 @@ _GROUPS = (
     ),
     OptionGroup(
         VERIFICATION,
-        ("--exact", "--cast", "--match-name", ..., "--run-in", "--ort-library"),
+        ("--exact", "--cast", "--match-name", "--all-values", ..., "--run-in", "--ort-library"),
         {
             "migrate": "model.onnx out.onnx --verify=require --input-data images.npz",
             "batch": "batch models --out-dir out --run-in openvino",

@@ -75,6 +75,19 @@ class Agreement:
                 found[name] = value
         return found
 
+    def counterparts(self) -> Iterator[tuple[str, str]]:
+        """Yield each value that the original computes with its counterpart: one that agrees, else that of the same name.
+
+        A value of the same name is none if its numbers are those of another value, as after a fold.
+        """
+        agreeing = {self.original.value_of(value): other for other, value in self.partners.items()}
+        for value in self.original.varying:
+            sample, other = self.original.samples.get(value), agreeing.get(value, self.named.get(value, ""))
+            theirs = self.other.samples.get(other)
+            is_another = self.original.value_of(self.partners.get(other, value)) != value
+            if sample is not None and theirs is not None and sample.shape == theirs.shape and not is_another:
+                yield value, other
+
     def has(self, sample: Sample | None) -> bool:
         """Return whether the original computes a value that agrees with a sample."""
         return sample is not None and bool(self._by_numbers(sample))

@@ -10,7 +10,7 @@ import onnx
 from onnx_migrate.messages import listed
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.process import mark
-from onnx_migrate.verdicts import FirstDifference
+from onnx_migrate.verdicts import FirstDifference, ValueDistance
 from onnx_migrate.verify.equivalence.corner_runs import run_corners
 from onnx_migrate.verify.equivalence.counterparts import Counterparts
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
@@ -25,7 +25,10 @@ from .records import record
 from .regions import Region, region_of, with_idle_nodes
 from .samples import sample_of
 
-__all__ = ["FIRST_DIVERGENCE", "agreement_of", "first_divergence"]
+__all__ = ["FIRST_DIVERGENCE", "VALUE_DISTANCES", "agreement_of", "first_divergence", "value_distances"]
+
+VALUE_DISTANCES = "onnx_migrate.verify.divergence.first:value_distances"
+"""What runs in the child process for the errors of all values."""
 
 FIRST_DIVERGENCE = "onnx_migrate.verify.divergence.first:first_divergence"
 """What runs in the child process."""
@@ -62,6 +65,26 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
         nodes=tuple(map(_name, nodes_of(agreement.other, region.other))),
         agreed=region.agreed,
         reasons=tuple(dict.fromkeys(reason.text for reason in reasons)),
+    )
+
+
+def value_distances(original: Runnable, other: Runnable, settings: Settings) -> tuple[ValueDistance, ...]:
+    """Return the error of every value that both models compute, in the order of the original's nodes.
+
+    Runs the models in this process. Raises EvaluationError where one does not run.
+    """
+    agreement = agreement_of(original, other, settings)
+    return tuple(
+        ValueDistance(
+            value,
+            counterpart,
+            node_label(node),
+            node.op_type,
+            sample.shape,
+            agreement.error(value, counterpart),
+        )
+        for value, counterpart in agreement.counterparts()
+        for node, sample in [(agreement.original.producers[value], agreement.original.samples[value])]
     )
 
 

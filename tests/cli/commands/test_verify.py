@@ -176,3 +176,23 @@ def test_the_first_value_that_differs_is_named_and_drawn(cli: Run, folder: Path)
     assert {"Sigmoid", "Tanh", "pixels"} <= set(re.findall(r"\w+", page))
     assert cli("verify", "one.onnx", "two.onnx", "--match-name", "x").code == 2
     assert cli("verify", "one.onnx", "two.onnx", "--match-name", "x=q").code == 2
+
+
+def test_the_errors_of_all_values_are_a_table(cli: Run, folder: Path) -> None:
+    header = '<ir_version: 8, opset_import: ["":17]> g (float[2,3] x) => (float[2,3] y)'
+    text = header + " { [n0] a = Sin(x) [n1] b = Exp(a) [n2] y = Neg(b) }"
+    onnx.save(onnx.parser.parse_model(text), folder / "one.onnx")
+    onnx.save(onnx.parser.parse_model(text.replace("Exp", "Tanh")), folder / "two.onnx")
+    ended = cli("verify", "one.onnx", "two.onnx", "--all-values", "values.csv")
+    rows = [line.split(",") for line in (folder / "values.csv").read_text().splitlines()]
+
+    assert ended.code == 3
+    assert rows[0] == ["value", "other_value", "node", "operator", "shape", "error"]
+    assert [row[:5] for row in rows[1:]] == [
+        ["a", "a", "n0", "Sin", "2x3"], ["b", "b", "n1", "Exp", "2x3"], ["y", "y", "n2", "Neg", "2x3"],
+    ]  # fmt: skip
+    assert [float(row[5]) > 0.01 for row in rows[1:]] == [False, True, True]
+    assert "the largest errors of 3 inner tensors" in ended.out
+    (folder / "text.csv").write_text("my own notes")
+    assert cli("verify", "one.onnx", "two.onnx", "--all-values", "text.csv").code == 1
+    assert (folder / "text.csv").read_text() == "my own notes"
