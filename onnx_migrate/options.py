@@ -69,9 +69,9 @@ class Options:
     opset: Opset | None = option(
         None, "--opset", "--target-opset", panel=REACH, cls="joined", type="opset", multiple=True, default=("17+",),
         show_default=True, metavar="N",
-        help="The ai.onnx opset of the result: a number, keep, or latest. 17+ means 17, or the model's own opset if that is "
-        "newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, unless "
-        "you give --opset too. For other domains write ai.onnx.ml=N, or com.example=N with --adapters.",
+        help="The ai.onnx opset of the result: a number, keep, or latest. The value 17+ means 17, or the model's own opset if "
+        "that is newer. Options such as --dynamic-batch, --fix-shape, --precision and --to-onnx-ops keep the model's opset, "
+        "unless you give --opset too. For other domains write ai.onnx.ml=N, or com.example=N with --adapters.",
         text="""the ai.onnx opset of the result. "17+" means 17, or the model's own opset if that is newer. "keep" keeps the
         model's opset, and "latest" is the newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3",
         gives one for each of ai.onnx, ai.onnx.ml and custom domains (`adapters`). Other domains keep theirs. The default is
@@ -187,8 +187,9 @@ class Options:
     precision: Precision | None = option(
         None, "--precision", panel=REACH, type=("fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"),
         help="Convert weights and computations to this floating-point type; inputs and outputs keep their types. Nodes that "
-        "would lose too much accuracy stay in float32, and the report lists them. fp16-weights and bf16-weights convert the "
-        "weights alone: the file has half the size, and every node computes in float32. See docs/precision.md.",
+        "would lose too much accuracy stay in float32, and the report lists them. With fp16-weights "
+        "and bf16-weights only the weights are converted: the file has half the size, and every node computes in float32. "
+        "See docs/precision.md.",
         text="""the floating-point type of weights and computations: "fp16", "bf16" or "fp32". Nodes that do not support the type,
         or would lose too much accuracy in it, keep their own. "fp16-weights" and "bf16-weights" convert the weights alone, and
         nodes compute in float32 (docs/precision.md).""",
@@ -197,8 +198,8 @@ class Options:
         None, "--precision-tolerance", panel=REACH, type="share", metavar="PERCENT",
         help="With --precision: the largest error that an output may have, as a share of its largest value: 1% or 0.01. By "
         "default the limit is 0.5% for fp16 and 2% for bf16, or twice the error of the original with rounded weights and inputs.",
-        text="""with `precision`, the largest error that an output may have, as a share of its largest value: "1%" or 0.01; by
-        default 0.5 % for float16 and 2 % for bfloat16, or twice the error of the original with rounded weights and inputs.""",
+        text="""with `precision`, the largest error that an output may have, as a share of its largest value: "1%" or 0.01;
+        by default 0.5 % for float16 and 2 % for bfloat16, or twice the error of the original with rounded weights and inputs.""",
     )
     precision_io: bool = option(
         False, "--precision-io", panel=REACH, is_flag=True,
@@ -207,8 +208,8 @@ class Options:
     )
     keep_fp32: Collection[str] = option(
         (), "--keep-fp32", panel=REACH, multiple=True, metavar="OPERATOR|NODE",
-        help="With --precision: leave the type of these nodes as it is; an operator, as Softmax, or names of nodes, as "
-        "'/head/*'. Repeat it for more.",
+        help="With --precision: keep these nodes in their type. Name an operator, such as Softmax, or nodes, such as '/head/*'. "
+        "Repeat it for more.",
         text="""with `precision`, operators, or names of nodes as patterns of fnmatch ("/head/*"), that keep their type.""",
     )
     int32: bool | Literal["io", "require"] = option(

@@ -41,7 +41,7 @@ _OWN = ("migrate_opset", "lower_opset", "resize_form", "cleanup", "simplify", "d
 def print_summary(report: ReportData, writer: Writer, arrow: str) -> None:
     """Print the verdict, then at most `_LINES` lines."""
     if report.outcome == "unchanged":
-        writer.line(f"[bold green]unchanged[/]: the model is already so; {headline(report.verification)}")
+        writer.line(f"[bold green]unchanged[/]: the model needs no change; {headline(report.verification)}")
     else:
         writer.line(headline(report.verification))
     lines = [f"  {markup_of(report.model)}{arrow}", f"  {size_line(report)}", *_proof(report)]
@@ -75,7 +75,7 @@ def size_line(report: ReportData) -> str:
     before, after = report.before, report.after
     kept = " (kept; --opset N changes it)" if any(note.code == "opset-kept" for note in report.notes) else ""
     parts = [
-        f"opset {both(before.opset, after.opset)}{kept}",
+        f"opset {both(before.opset or 'none', after.opset or 'none')}{kept}",
         f"IR {both(before.ir_version, after.ir_version)}",
         f"nodes {both(f'{before.nodes:,}', f'{after.nodes:,}')}",
         f"parameters {both(f'{before.parameters:,}', f'{after.parameters:,}')}",
@@ -100,7 +100,7 @@ def _proof(report: ReportData) -> Iterator[str]:
         if text := sizes_line(report.dynamic):
             yield f"  {markup_of(text)}"
     if report.verification is not None:
-        yield from claim_lines(report.verification)
+        yield from claim_lines(report.verification, short=True)
         if text := run_line(report.verification):
             yield f"  {markup_of(text)}"
     for proof in report.proved_in:

@@ -65,9 +65,15 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
         yield f"  {markup_of(note)}"
 
 
-def claim_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield the statements of a verdict, and the models that stood for others in the comparison."""
-    for text in (*map(str, verdict.statements), *verdict.stand_ins):
+def claim_lines(verdict: Verdict, *, short: bool = False) -> Iterator[str]:
+    """Yield the statements of a verdict, and the models that stood for others in the comparison.
+
+    A `short` report has the statements with figures alone: its headline has the others, and -v the models. Without statements
+    the headline has the models too.
+    """
+    statements = [item for item in verdict.statements if not short or ":" in item.text]
+    stand_ins = verdict.stand_ins if verdict.statements and not short else ()
+    for text in (*map(str, statements), *stand_ins):
         yield f"  {markup_of(text)}"
 
 
@@ -91,7 +97,7 @@ def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
     """Yield what a reader needs below the headline: the first value that differs, and the outputs that do."""
     yield from _first_difference(verdict)
     yield from _worst_values(verdict)
-    yield from claim_lines(verdict)
+    yield from claim_lines(verdict, short=True)
     if setting := run_line(verdict):
         yield f"  {markup_of(setting)}"
     unlike = sorted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from onnx_migrate.messages import share_text
 from onnx_migrate.verdicts.comparison import Comparison
 
 __all__ = ["PASSING", "RuntimeProof", "Side", "outcome_of", "proofs_text"]
@@ -13,7 +14,7 @@ PASSING = {
     "right": "the result is right, as the original is",
     "gained": "the result is right, and the original does not run there",
     "mended": "the result is right, and the original is not",
-    "alike": "the result is as far off as the original is: this runtime's own difference, not the migration's",
+    "alike": "the result differs as much as the original does, because this runtime computes other numbers",
 }
 """What each outcome means with which a result may be written."""
 
@@ -52,19 +53,21 @@ class Side:
 
     @property
     def text(self) -> str:
-        """What is to be said of it, as in "is off by 1.2e-07 (allowed 9e-07)"."""
+        """What is to be said of it, as in "differs by up to 1e-07 of the largest value in 'y' (limit 9e-07)"."""
         if self.failed:
             return f"does not {self.failed}: {self.reason}"
         worst = self.worst
         if worst is None:
             return "runs"
         if worst.identical:
-            return "is bit for bit the same"
+            return "is bit-identical"
         if worst.problem and not worst.largest_absolute:
             return f"is wrong in {worst.output!r}: {worst.problem}"
-        whole = worst.largest_absolute / worst.largest_relative if worst.largest_relative else 0.0
-        of = f" of {whole:.3g}" if whole else ""
-        return f"is off by {worst.largest_absolute:.3g}{of} in {worst.output!r} (allowed {worst.allowed:.3g})"
+        if not worst.largest_relative:
+            return f"differs by up to {worst.largest_absolute:.3g} in {worst.output!r} (limit {worst.allowed:.3g})"
+        limit = share_text(worst.allowed * worst.largest_relative / worst.largest_absolute)
+        share = share_text(worst.largest_relative)
+        return f"differs by up to {share} of the largest value in {worst.output!r} (limit {limit})"
 
 
 @dataclass(frozen=True)

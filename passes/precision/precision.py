@@ -198,7 +198,7 @@ class Precision(ObligedPass):
         return OtherNumbers(
             self.name,
             f"{kind} weights" if self._weights_alone else kind,
-            f"as its weights are rounded to {kind}, {why}"
+            f"those of weights that are rounded to {kind}, {why}"
             if self._weights_alone
             else f"those of {kind}, {why}",
             new_types=self.interface,

@@ -256,8 +256,13 @@ def test_a_verdict_on_other_numbers_is_short_and_has_a_line_for_each_claim() -> 
     )
     lines = told(verdict, everything=False)
     assert lines[0] == "verified: conversion bit-identical, float16 within the limit"
-    assert lines[2:5] == [
-        "  conversion: bit-identical", "  float16: within the limit: output 'y' differs by 0.4 %", "  a model stood in",
+    assert lines[2:] == [
+        "  float16: within the limit: output 'y' differs by 0.4 %",
+        "  compared in onnxruntime",
+    ]
+    assert told(verdict)[2:6] == [
+        "  run with onnxruntime", "  conversion: bit-identical", "  float16: within the limit: output 'y' differs by 0.4 %",
+        "  a model stood in",
     ]  # fmt: skip
 
 

@@ -176,9 +176,9 @@ def test_every_pair_has_an_outcome(result, original, alike, outcome):
 
 def test_the_worst_output_is_told_by_what_is_allowed():
     both = Side(comparisons=(*side(0.05).comparisons, *side(0.04, 0.041, "z").comparisons))
-    assert both.text == "is off by 0.04 of 4 in 'z' (allowed 0.041)"
+    assert both.text == "differs by up to 1 % of the largest value in 'z' (limit 1 %)"
     wrong = Side(comparisons=(*side(5, 9).comparisons, *side(1, 0.5, "z").comparisons))
-    assert wrong.text.startswith("is off by 1 of 4 in 'z'")
+    assert wrong.text.startswith("differs by up to 25 % of the largest value in 'z'")
     assert not wrong.right
 
 

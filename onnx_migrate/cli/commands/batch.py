@@ -35,33 +35,33 @@ __all__ = ["batch"]
     metavar="DIR",
     help="Write the results to this folder, with the structure of the source folders.",
 )
-@click.option("--in-place", is_flag=True, help="Replace each model by its result, if that differs.")
+@click.option("--in-place", is_flag=True, help="Replace each model with its result, if the two differ.")
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; list the models that would change, and exit with 1 if there are any. "
-    "What onnxsim alone would fuse counts with --opset, --for or --simplify only.",
+    help="Write nothing, list the models that would change, and exit with 1 if there are any. A model that only onnxsim would "
+    "change counts as unchanged, unless you pass --opset, --for or --simplify.",
 )
 @click.option(
     "-j",
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of models migrated at a time; by default the number of processors.",
+    help="The number of models that are migrated at a time. The default is the number of processors.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS",
-    help="Run on the workers of a Dask cluster, as in tcp://host:8786; needs pip install 'onnx-migrate[dask]'. The "
-    "workers need access to the same files.",
+    help="Run on the workers of a Dask cluster, such as tcp://host:8786. This needs pip install 'onnx-migrate[dask]', and "
+    "the workers need access to the same files.",
 )  # fmt: skip
 @click.option(
     "--fail-fast/--keep-going",
     default=False,
-    help="Stop at the first model that is refused or fails, or go on.",
+    help="Stop at the first model that cannot be migrated, or go on.",
 )
 @click.option(
     "--resume", is_flag=True,
-    help="Skip models that an earlier run migrated with the same options, if model and result are unchanged.",
+    help="Skip models that an earlier run migrated with the same options, if model and result have not changed.",
 )  # fmt: skip
 @click.option(
     "--format",
@@ -69,22 +69,22 @@ __all__ = ["batch"]
     type=click.Choice(["table", "markdown", "csv"]),
     default="table",
     show_default=True,
-    help="How to print the end on standard output: table counts the models by status and reason, markdown and csv have a row for "
-    "each model.",
+    help="The format of the summary on standard output. A table counts the models by status and reason; markdown and csv have a "
+    "row for each model.",
 )
 @model_option(
     "timeout",
     default=120,
-    help="Time limit of each model. One that takes three quarters of it, or crashes its worker, is tried once more in the time "
-    "that is left, with simplifier and verification in processes of their own.",
+    help="The time limit of each model. A model that takes three quarters of it, or crashes its worker, gets a second try in the "
+    "remaining time. Simplifier and verification then have separate processes.",
 )
 @model_option(
     "memory_limit",
-    help="Memory limit of each worker process; by default the workers share three quarters of the machine's memory.",
+    help="The memory limit of each worker process. By default the workers share three quarters of the machine's memory.",
 )  # fmt: skip
 @click.option(
     "--json-lines", type=click.Path(), metavar="FILE",
-    help="Write one JSON object per line to FILE (- is stdout): the report of each model, then the totals.",
+    help="Write one JSON object per line to FILE (- is stdout): a report for each model, then the totals.",
 )  # fmt: skip
 @click.option(
     "--json",
@@ -95,25 +95,26 @@ __all__ = ["batch"]
 @html_option
 @ci_options
 @config_option
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors, and a line for each unverified result.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print only errors, and a warning for each unverified result."
+)
 @model_options
 def batch(**options: Any) -> int:
     """Migrate many models.
 
-    Each SRC is a file, a folder or a glob pattern, as a path or a URL; - reads a list of these from stdin, one in each
-    line. Each model is migrated in a worker process with a time and a memory limit, so that a model that crashes or
-    hangs does not affect the others. --out-dir also holds a journal, from which --resume continues after an
-    interruption.
+    Each SRC is a file, a folder or a glob pattern, as a path or a URL. With - batch reads them from standard input, one in
+    each line. Each model has a worker process with a time and a memory limit: a model that crashes or hangs does not affect
+    the others. The folder of --out-dir also holds a journal, so that --resume can continue after an interruption.
 
     \b
     Exit codes:
         0    all models are done, and every result is verified
-        1    some were refused or failed; with --check, some would change;
-             with --best-effort, something is left of some
+        1    some cannot be migrated. With --check: some would change.
+             With --best-effort: in some, not all is converted
         2    wrong usage
         3    all models are done, but results are unverified; each has a
              line with the reason. --allow-unverified exits with 0
-        5    standard output could not be written whole; files are
+        5    files are written, but printing to standard output failed
         130  interrupted; every file that was written is complete
     """
     if sum((options["out_dir"] is not None, options["in_place"], options["check"])) != 1:

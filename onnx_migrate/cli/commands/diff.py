@@ -10,6 +10,7 @@ import rich_click as click
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.process_limits import limited
 
 __all__ = ["diff"]
@@ -19,11 +20,11 @@ __all__ = ["diff"]
 @click.argument("original", type=click.Path(readable=False))
 @click.argument("other", type=click.Path(readable=False))
 @click.option("--stat", is_flag=True, help="Print only the summary.")
-@model_option("timeout", help="Time limit for reading and matching both models.")
-@model_option("memory_limit", help="Memory limit; by default three quarters of the machine's memory.")
+@model_option("timeout", help="The time limit for reading and matching both models.")
+@model_option("memory_limit", help="The memory limit. The default is three quarters of the machine's memory.")
 @click.option("--json", "as_json", is_flag=True, help="Print the difference as JSON.")
 @click.option(
-    "-q", "--quiet", is_flag=True, help="Print only errors; the exit code says whether the models differ."
+    "-q", "--quiet", is_flag=True, help="Print only errors. The exit code says whether the models differ."
 )
 def diff(original: str, other: str, stat: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Show how two models differ: nodes, attributes, weights, inputs, outputs and opsets. Names are ignored.
@@ -37,8 +38,8 @@ def diff(original: str, other: str, stat: bool, as_json: bool, quiet: bool, **op
         1  it could not be determined
         2  wrong usage
         3  they differ
-        4  not a readable ONNX model
-        5  standard output could not be written whole
+        4  a file is not a readable ONNX model
+        5  printing to standard output failed
     """
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.difference import diff as difference_of
@@ -46,7 +47,10 @@ def diff(original: str, other: str, stat: bool, as_json: bool, quiet: bool, **op
 
     memory = bytes_of(options["memory_limit"])
     try:
-        with limited(options["timeout"], memory, "diff"):
+        with (
+            ProgressLine(quiet or as_json, "comparing the models"),
+            limited(options["timeout"], memory, "diff"),
+        ):
             found = difference_of(original, other)
     except MigrateError as error:
         about = next((path for path in (other, original) if str(error).startswith(path)), original)

@@ -28,8 +28,8 @@ __all__ = ["inspect"]
 @click.argument("models", type=click.Path(readable=False), nargs=-1, required=True)
 @model_option(
     "opset", cls=None, type=None, multiple=False, default="17+",
-    help="The ai.onnx opset to plan for: a number, keep, or latest. 17+ means 17, or the model's own opset if that is newer. "
-    "For another domain write com.example=2.",
+    help="The ai.onnx opset to plan for: a number, keep, or latest. The value 17+ means 17, or the model's own opset if that is "
+    "newer. For another domain write com.example=2.",
 )  # fmt: skip
 @model_option(
     "adapters",

@@ -53,7 +53,7 @@ SHORT_HELPS = {
             "--input-data", "--cast", "--rtol", "--atol", "--exact", "--match-name", "--run-in", "--html", "--json", "--verbose",
         ),
     ),
-    "diff": ShortHelp("diff a.onnx b.onnx --stat", ("--stat", "--json", "--quiet")),
+    "diff": ShortHelp("diff original.onnx other.onnx --stat", ("--stat", "--json", "--quiet")),
     "explain": ShortHelp('explain model.onnx "No Op registered for Range"', ("--json",)),
     "passes": ShortHelp("passes"),
 }  # fmt: skip

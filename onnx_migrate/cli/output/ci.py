@@ -47,9 +47,9 @@ def ci_options(command: F) -> F:
     """Give a command the options for continuous integration."""
     command = click.option(
         "--annotations", type=click.Choice(["auto", "github", "off"]), default="auto", show_default=True,
-        help="Print an ::error line for each model that fails or would change, and a ::warning line for each "
-        "unverified result. Append a table to the file that GITHUB_STEP_SUMMARY names, and counts to that of GITHUB_OUTPUT. "
-        "auto: only in a workflow of GitHub.",
+        help="Print an ::error line for each model that fails or would change, and a ::warning line for each unverified result. "
+        "Also append a table to the file in GITHUB_STEP_SUMMARY, and counts to that in GITHUB_OUTPUT. auto does this only in a "
+        "GitHub workflow.",
     )(command)  # fmt: skip
     command = click.option(
         "--junit", type=click.Path(), metavar="FILE",

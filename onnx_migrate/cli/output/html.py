@@ -44,7 +44,7 @@ def html_option(command: F) -> F:
     )(command)
     return click.option(
         "--html", type=click.Path(), metavar="FILE",
-        help="Write the report to FILE as a self-contained HTML page; needs pip install 'onnx-migrate[html]'.",
+        help="Write the report to FILE as a self-contained HTML page. This needs pip install 'onnx-migrate[html]'.",
     )(command)  # fmt: skip
 
 

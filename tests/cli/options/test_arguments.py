@@ -87,8 +87,7 @@ NOT_OF_MIGRATE = {
 def test_the_library_takes_all_that_the_command_line_has(option: click.Parameter) -> None:
     values = {
         "--opset": "18", "--fix-shape": "N=1", "--for": "onnxruntime", "--run-in": "onnxruntime",
-        "--keep-resize-mode": "tf_half_pixel_for_nn",
-        "--precision-tolerance": "1%",
+        "--keep-resize-mode": "tf_half_pixel_for_nn", "--precision-tolerance": "1%",
     }  # fmt: skip
     name = option.opts[0]
     assert isinstance(option, click.Option)

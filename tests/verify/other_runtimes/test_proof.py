@@ -64,8 +64,8 @@ def test_what_is_off_is_said_in_numbers(faulty, saved):
     worst = proof.result.worst
     assert worst is not None
     assert worst.largest_absolute == pytest.approx(0.5, rel=1e-5)
-    assert "the result is off by 0.5 of " in proof.text
-    assert proof.text.endswith("the original is bit for bit the same")
+    assert "the result differs by up to " in proof.text
+    assert proof.text.endswith("the original is bit-identical")
 
 
 def test_the_words_of_the_runtime_are_kept(faulty, saved):
