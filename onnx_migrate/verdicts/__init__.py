@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput
+from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput, beyond_limit
 from onnx_migrate.verdicts.precision_change import (
     KeptNode,
     KeptOperator,
@@ -54,6 +54,7 @@ __all__ = [
     "ValueDistance",
     "Verdict",
     "WideWeight",
+    "beyond_limit",
     "outcome_of",
     "proofs_text",
 ]

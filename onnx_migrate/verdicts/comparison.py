@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Comparison", "Element", "Histogram", "RoundedOutput"]
+from onnx_migrate.messages import count_of, share_text
+
+__all__ = ["Comparison", "Element", "Histogram", "RoundedOutput", "beyond_limit"]
 
 _WIDTH = 20
 """Largest number of characters of a bar."""
@@ -151,3 +153,12 @@ class RoundedOutput:
 
 def _percent(share: float) -> str:
     return f"{100 * share:,.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+
+
+def beyond_limit(wrong: int, size: int, largest: float, limit: float, scale: float) -> str:
+    """Say how many of so many elements differ by more than a limit; with a `scale`, both are shares of it."""
+    if scale:
+        most = f"the largest difference is {share_text(largest / scale)} of the largest value (limit {share_text(limit / scale)})"
+    else:
+        most = f"the largest difference is {largest:.3g} (limit {limit:.3g})"
+    return f"{wrong} of {count_of(size, 'element')} differ by more than the limit: {most}"

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from onnx_migrate.messages import share_text
-from onnx_migrate.verdicts import Comparison
+from onnx_migrate.verdicts import Comparison, beyond_limit
 from onnx_migrate.verify.kernel.arrays import Array, differing_bits, is_float
 from onnx_migrate.verify.kernel.difference import Difference, finite_parts, largest_step
 from onnx_migrate.verify.kernel.evidence import Measurement, Observation, Tolerance
@@ -97,7 +96,9 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
         wrong = sum(
             int(np.count_nonzero(error > entry.allowed)) for _, error in finite_parts(original, result)
         )
-        return replace(entry, problem=_text(wrong, original.size, gap, entry.allowed))
+        return replace(
+            entry, problem=beyond_limit(wrong, original.size, gap.largest, entry.allowed, gap.scale)
+        )
     if gap.typical > usual:
         mean = f"elements differ by {gap.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
         return replace(entry, problem=mean)
@@ -116,17 +117,8 @@ def _within_given(
     entry = replace(entry, allowed=atol + rtol * gap.scale if gap.elements else 0.0)
     parts = finite_parts(original, result)
     wrong = sum(int(np.count_nonzero(error > atol + rtol * magnitude)) for magnitude, error in parts)
-    problem = _text(wrong, original.size, gap, entry.allowed) if wrong else ""
+    problem = beyond_limit(wrong, original.size, gap.largest, entry.allowed, gap.scale) if wrong else ""
     return replace(entry, problem=entry.problem or problem)
-
-
-def _text(wrong: int, size: int, gap: Difference, allowed: float) -> str:
-    if gap.scale:
-        largest, limit = share_text(gap.largest / gap.scale), share_text(allowed / gap.scale)
-        most = f"the largest difference is {largest} of the largest value (limit {limit})"
-    else:
-        most = f"the largest difference is {gap.largest:.3g} (limit {allowed:.3g})"
-    return f"{wrong} of {_elements(size)} differ by more than the limit: {most}"
 
 
 def _discrete(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
