@@ -33,6 +33,11 @@ class Advice:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def fixes_dims(self) -> bool:
+        """Whether the advice is to fix open dims, at sizes that the trial chooses."""
+        return Chosen.DIMS in self.options.values()
+
     def worked(self, example: str = "") -> Advice:
         """Return the advice as one that a trial proved, with the example that the trial used."""
         text = f"{self.text}, for example {example}" if example else self.text

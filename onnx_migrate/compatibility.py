@@ -323,4 +323,4 @@ def _opset(model: Model) -> int | None:
 
 def _help_of(error: MigrateError) -> str:
     """Return the advice on a refusal; `remedies` tries fixed dims and says whether they help."""
-    return advice_text(one for one in error.advice if "fix" not in one.options)
+    return advice_text(one for one in error.advice if not one.fixes_dims)

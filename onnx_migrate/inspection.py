@@ -250,7 +250,7 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
     if advice.refusal is not None:
         options = Options(opset=advisor.opset, runtime=targets, simplify=False)
         tried = tried_advice(advice.refusal, advisor.model, options)
-        own = advice_text(one for one in tried if "fix" not in one.options)  # which the remedies try
+        own = advice_text(one for one in tried if not one.fixes_dims)  # which the remedies try
         helps = (own,) if own else ()
     return replace(advice, helps=(*helps, *remedies(advisor, targets)))
 

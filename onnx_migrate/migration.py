@@ -27,7 +27,7 @@ from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options, pipeline_of, policy_of
-from onnx_migrate.process import OutOfTime, stoppable
+from onnx_migrate.process import OutOfTime, heard_by, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.request import Request, settled_notes
@@ -169,9 +169,7 @@ class _Run:
             return
         from onnx_migrate.compatibility import CompatibilityChecker
 
-        own = [
-            one for one in error.advice if "fix" not in one.options
-        ]  # which the remedies try for the runtime
+        own = [one for one in error.advice if not one.fixes_dims]  # which the remedies try for the runtime
         try:
             helps = remedies(CompatibilityChecker(baseline), targets)
         except OutOfTime:  # the refusal says more than the end of the search for a way out
@@ -187,9 +185,10 @@ class _Run:
             if self.ready:
                 with ready_worker(self.settings):
                     pass  # it waits among the kept workers, for the simplifier and for the proof
-            result = self.pipeline.run(
-                original, log, require_optional=self.simplified, strict=self.strict, stage=self.clock
-            )
+            with heard_by(self.settings.listen):
+                result = self.pipeline.run(
+                    original, log, require_optional=self.simplified, strict=self.strict, stage=self.clock
+                )
             prover = stack.enter_context(Prover(self.settings))
             required = self.policy == "require"
             verifying = Verifying(self.pipeline, prover, required, self.simplified, log)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from onnx_migrate.advice import Advice, Chosen
+from onnx_migrate.advice import Advice
 from onnx_migrate.compatibility import CompatibilityChecker, Support
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.messages import count_of, listed
@@ -68,7 +68,7 @@ def _without_repetition(every: Iterable[Advice]) -> Iterator[Advice]:
 def _outcome(advice: Advice, error: MigrateError, model: Model, options: Options) -> Advice | None:
     """Return the advice after a migration that follows it; None if that ends with the same refusal."""
     changes, example = dict(advice.options), ""
-    if Chosen.DIMS in changes.values():
+    if advice.fixes_dims:
         if options.fix_shape or options.dynamic or options.dynamic_batch:
             return advice  # the sizes of other dims are the user's to choose
         changes["fix_shape"] = _example_dims(model)
@@ -84,7 +84,13 @@ def _outcome(advice: Advice, error: MigrateError, model: Model, options: Options
     return advice if example and not is_same else None
 
 
-_ASIDE: dict[str, Any] = {"simplify": False, "precision": None, "precision_io": False, "keep_fp32": ()}
+_ASIDE: dict[str, Any] = {
+    "simplify": False,
+    "precision": None,
+    "precision_tolerance": None,
+    "precision_io": False,
+    "keep_fp32": (),
+}
 """Options that a trial leaves out, since these passes run the model."""
 
 

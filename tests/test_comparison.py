@@ -60,7 +60,7 @@ def test_a_file_that_is_no_model() -> None:
 def test_the_runs_are_told_as_they_begin() -> None:
     places: list[str] = []
     compare(model(), model(), isolated=False, progress=lambda event: places.append(str(event)))
-    assert places[:2] == ["verify", "verify: input 1, run 1"]
+    assert places[:2] == ["comparing with the original", "comparing with the original: input 1, run 1"]
 
 
 @pytest.mark.parametrize("place", [0, 1])

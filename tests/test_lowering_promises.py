@@ -62,7 +62,7 @@ def test_by_way_of_an_opset_between_the_numbers_are_the_same(case: Case) -> None
     ways = [way for way in _between(case) if way > case.reaches]
     for way in {*ways[::4], *ways[-1:]}:
         if way == case.no_way_by:
-            with pytest.raises(CannotMigrate, match="migrate to opset 9 first"):
+            with pytest.raises(CannotMigrate, match="migrate to opset 9: "):
                 convert_version(convert_version(source, way), case.reaches)
             continue
         _check(case, convert_version(convert_version(source, way), case.reaches), case.reaches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from onnx_migrate import convert_version, files, migrate
 from onnx_migrate.advice import FIX_DIMS, Advice, Chosen
 from onnx_migrate.compatibility import CompatibilityChecker
+from onnx_migrate.declared import declared
 from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.inspection import inspect
 from onnx_migrate.options import Options
@@ -19,6 +21,7 @@ from onnx_migrate.remedies import remedies, tried_advice
 from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model
 from tests.support.targets import targets_of
+from tests.test_architecture import parsed, sources
 
 LISTED = """operators = "listed"
 [[release]]
@@ -135,10 +138,12 @@ def test_advice_that_works_has_an_example_and_no_mark() -> None:
 
     first, second = caught.value.advice
     assert first == Advice(
-        "fix the dims of the model's inputs with --fix, for example --fix x:1,1", True, {"fix": Chosen.DIMS}
+        "fix the dims of the model's inputs with --fix-shape, for example --fix-shape x:1,1",
+        True,
+        {"fix_shape": Chosen.DIMS},
     )
     assert (second.text, second.tried) == ("opset 11 can be reached", True)
-    assert migrate(model(DET), opset=10, fix="x:1,1").report.verified
+    assert migrate(model(DET), opset=10, fix_shape="x:1,1").report.verified
     assert migrate(model(DET), opset=11).report.verified
 
 
@@ -166,6 +171,21 @@ def test_advice_without_a_mark_works(
     assert migrate(model(text), **{**options, **change}).report.verified
 
 
+def test_advice_names_options_that_there_are() -> None:
+    """A renamed option would make a trial fail, and the advice would no longer be printed."""
+    names = {
+        key.value
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Advice"
+        for keyword in node.keywords
+        if keyword.arg == "options" and isinstance(keyword.value, ast.Dict)
+        for key in keyword.value.keys
+        if isinstance(key, ast.Constant)
+    }
+    assert {"opset", "fix_shape", "lower"} <= names <= {item.name for item in declared(Options)}
+
+
 def test_advice_that_does_not_help_is_not_printed() -> None:
     """All dims are numbers already, and the other opset ends with the same refusal."""
     refusal = CannotMigrate("no equal", hint=(FIX_DIMS, Advice("migrate to opset 9", options={"opset": 9})))
@@ -183,7 +203,7 @@ def test_advice_that_does_not_help_is_not_printed() -> None:
 def test_dims_of_which_the_user_gave_some_are_not_tried() -> None:
     refusal = CannotMigrate("no equal", hint=FIX_DIMS)
 
-    assert tried_advice(refusal, files.load(model(DET)), Options(opset=10, fix="x:1,1")) == (FIX_DIMS,)
+    assert tried_advice(refusal, files.load(model(DET)), Options(opset=10, fix_shape="x:1,1")) == (FIX_DIMS,)
 
 
 def test_advice_is_not_tried_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +216,7 @@ def test_advice_is_not_tried_when_the_time_is_over(monkeypatch: pytest.MonkeyPat
 
     assert (
         caught.value.hint
-        == "not tried: fix the dims of the model's inputs with --fix; opset 11 can be reached"
+        == "not tried: fix the dims of the model's inputs with --fix-shape; opset 11 can be reached"
     )
 
 
@@ -214,7 +234,7 @@ def test_an_inspection_tries_the_advice_on_its_refusal() -> None:
 
     assert refusal is not None
     assert refusal.hint_tried
-    assert "--fix x:1,1" in refusal.hint
+    assert "--fix-shape x:1,1" in refusal.hint
 
 
 def test_the_help_for_a_runtime_marks_what_was_not_tried() -> None:

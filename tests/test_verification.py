@@ -205,7 +205,7 @@ def test_a_request_that_the_proof_refuses_ends_with_the_part_that_works() -> Non
         r = Relu(x) m = ReduceMax<axes = [0], keepdims = 1>(x) y = Add(r, m) }"""
     )
     with pytest.raises(
-        CannotMigrate, match=r"differs between item 0 .* \(H and W can be made dynamic"
+        CannotMigrate, match=r"differs between item 0 .*\nHint: H and W can be made dynamic"
     ) as caught:
         migrate(mixes, dynamic="x:N,3,H,W", **HERE)
     assert caught.value.hint.endswith("--dynamic x:2=H,3=W")

@@ -95,9 +95,8 @@ class Submitter:
 def run_warm(job: Job, timeout: float, memory_limit: int | None) -> Outcome:
     """Run a job in a child process of this one, with its limits, and return the outcome.
 
-    As in a local batch, a job that ends its child or takes too long is run once more with its native stages in processes of
-    their own. `timeout` is in seconds, `memory_limit` in bytes; by default children of all cores share three quarters of the
-    machine's memory.
+    A job that ends its child or takes too long gets a second attempt, whose native stages run in processes of their own.
+    `timeout` is in seconds, `memory_limit` in bytes. By default the children of all cores share three quarters of the memory.
     """
     if memory_limit is None:
         memory_limit = _memory_share(os.cpu_count() or 1)
@@ -129,9 +128,9 @@ def submitting(
 ) -> Iterator[Submitter]:
     """Provide what submits jobs to `executor`, or, if that is None, to a pool of `jobs` processes on this machine.
 
-    `timeout` (seconds for each job) and `memory_limit` (bytes for each process) are those of the pool, and of the child process
-    in which a worker of `executor` runs a job; a model in this process's memory is run in this process, without them. When the
-    block ends, the pool's processes are ended, whatever they do.
+    `timeout` is the limit of a job in seconds, `memory_limit` that of a process in bytes. A worker of `executor` runs each job in
+    a child process with these limits. A model in this process's memory runs in this process, without them. The end of the block
+    ends all processes of the pool.
     """
     if executor is not None:
 
@@ -150,7 +149,7 @@ def submitting(
 
 
 def _seconds(job: Job, timeout: float) -> float:
-    """Return when the worker of a job is ended: a second attempt ends by itself, with the time to look at its result."""
+    """Return the seconds after which the pool ends a job's worker; a second attempt has time to end and to check its result."""
     if not job.isolated:
         return timeout * _FIRST
     return Deadline(timeout, spent=job.spent).grace_left() + _START

@@ -29,13 +29,12 @@ SUFFIX = ".onnx"
 def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
     """Return each model's path or URL, and its path relative to the folder it was found in.
 
-    They are in the order of `sources`, those of one source sorted by name. A source is a path or a URL: of a file; of a
-    folder, for all files below it named *.onnx; or a glob pattern (** matches any depth of folders). A file that is
+    They are in the order of `sources`, those of one source sorted by name. A source is a path or a URL of a file, a folder or
+    a glob pattern. A folder stands for all files below it named *.onnx, and ** matches any depth of folders. A file that is
     named itself is returned whatever its suffix, also if it does not exist: it then fails when it is loaded. Files and
     folders whose names begin with a dot are skipped.
 
-    Raises UsageError for a folder or a pattern without any model, for a folder that cannot be listed, and for a URL
-    that cannot be reached.
+    Raises UsageError for a folder or a pattern without any model, and for a folder or a URL that cannot be read.
     """
     found: dict[str, str] = {}
     for given in sources:

@@ -37,7 +37,7 @@ TIMED_OUT = "timed-out"
 """The state of a model that did not end in time, and the code of its error."""
 
 STATES = (MIGRATED, UNCHANGED, UNVERIFIED, TIMED_OUT, REFUSED, INVALID, FAILED)
-"""What a reader of a batch sees of a model, best first: how the job ended, or that the result is unverified or took too long."""
+"""The statuses of a model, best first: its outcome, unless the result is unverified or the model took too long."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Outcome:
     "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `late` is whether
     it is unverified because the time limit ended the verification. `remarks` say
     what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid, `left`
-    how many things a best effort left as they are.
+    how many things a best effort did not change.
     """
 
     source: str
@@ -149,9 +149,9 @@ class Outcome:
 class Summary:
     """How a batch ended.
 
-    Counts of models by outcome, by outcome and code of the reason, by state, of results by `verification`, `cached`: those that
-    an earlier run had done, `loadable`: those that were refused as invalid although ONNX Runtime loads them, and `left`: results
-    of a best effort that a runtime does not take in whole.
+    It counts models by outcome, by outcome and code of the reason, and by state, and results by `verification`. `cached` counts
+    models that an earlier run had done. `loadable` counts invalid models that ONNX Runtime loads all the same, and `left` results
+    of a best effort that a runtime does not support in whole.
     """
 
     models: int = 0

@@ -76,7 +76,7 @@ class LocalPool:
         return future
 
     def shutdown(self, *, at_once: bool = False) -> None:
-        """End the workers: when all is done, or at once, whatever they do."""
+        """End the workers: when all is done, or `at_once` in the middle of their work."""
         self._closed = True
         if at_once:
             self._threads.shutdown(wait=False, cancel_futures=True)

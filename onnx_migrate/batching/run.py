@@ -29,7 +29,7 @@ MODEL_SECONDS = 120.0
 """Seconds that a model may take by default, both attempts together: a model that hangs must not hold up a nightly run."""
 
 _TICK = 0.2
-"""Seconds between two checks of which jobs have begun."""
+"""Seconds between two looks at the jobs, to see those that have begun."""
 
 _WINDOW = 1000
 """Jobs that are submitted to the executor at a time."""
@@ -42,7 +42,7 @@ class Watcher:
     """Whether the reports of outcomes hold what a page draws of the results."""
 
     def placed(self, outputs: Iterable[str]) -> None:
-        """Called once, before `planned`, with where the results are written; what it raises ends the batch."""
+        """Called once, before `planned`, with the paths of the results; an exception ends the batch."""
 
     def planned(self, total: int) -> None:
         """Called once, with the number of models, before the first begins."""
@@ -81,27 +81,27 @@ def batch(
 
     Args:
         sources: see `find`.
-        out_dir: a folder for the results and the journal, made if it does not exist; or a URL, without a journal.
-        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files; by
-            default processes of this machine, which are replaced when a model brings one down.
-        jobs: how many such processes; as many as there are processors by default.
+        out_dir: a folder for the results and the journal, which `batch` makes if needed. A URL has no journal.
+        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files. By default it is
+            processes of this machine; a new one replaces a process that a model ends.
+        jobs: number of such processes, by default the number of processors.
         fail_fast: stop at the first model that is not migrated, or whose result is unverified.
-        resume: skip a model if the journal says that the same content was migrated with the same options by the same
-            versions, and its result still has the bytes that were written. Not possible where `out_dir` is a URL.
+        resume: skip a model that the journal lists with the same content, options and versions, and whose result is unchanged.
+            It needs an `out_dir` on this machine.
         allow_unverified: let an unverified result count as a success in `Summary.ok`.
         external: write the weights of every result to a file beside it.
-        timeout: seconds that a model may take. One that takes three quarters of them, or crashes its process, is tried once
-            more in the time that is left, with each native stage in a child process of its own.
+        timeout: seconds that a model may take. A model that takes three quarters of them, or crashes its process, gets one more
+            attempt in the rest of the time. Then each native stage runs in a child process of its own.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
         watcher: called with the outcome of every model; the summary that is returned has only totals.
-        cancel: a threading.Event, or anything with `is_set`. Once it is set, the workers are ended and Cancelled is raised; what
-            was written until then is complete, and in the journal.
-        arguments_of: returns arguments of `migrate`, or `external`, for one model by its path; they override the others. `flags`
-            are what the command line that does the same again needs besides, for the report.
+        cancel: a threading.Event, or anything with `is_set`. Once it is set, `batch` ends the workers and raises Cancelled. The
+            results until then are complete, and in the journal.
+        arguments_of: returns arguments of `migrate`, or `external`, for one model by its path. They override the others.
+            `flags` are further flags of the command line in the report.
         arguments: as for `migrate`.
 
-    Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, TypeError for an argument that
-    `migrate` does not have, and whatever `watcher` raises; the workers are ended first.
+    Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, and TypeError for an argument that
+    `migrate` does not have. An exception of `watcher` ends the workers, and then the batch.
     """
     arguments = current_names(Options, arguments)
     check_names("batch", arguments, [item.name for item in declared(Options)])
@@ -177,8 +177,8 @@ def run_jobs(
 ) -> Summary:
     """Run jobs and return the totals; `keep` is called with each outcome, the other arguments are those of `batch`.
 
-    Raises UsageError for a job of an object in this process's memory that other processes would have to read, and where a
-    job is to be verified and ONNX Runtime is not installed here.
+    Raises UsageError for an object in this process's memory that other processes would have to read. Raises it too if a job has
+    to be verified and ONNX Runtime is not installed.
     """
     here = [name for job in planned for name in (job.source, job.output or "") if name.startswith("memory:")]
     if here and executor is None:

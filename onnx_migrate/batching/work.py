@@ -1,4 +1,4 @@
-"""What a worker does with a job."""
+"""The work of a worker: it migrates the model of a job, writes the result, and returns the outcome."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.
 
     The result is written whole or not at all. If `job.known` records that the same content with the same options led
-    to the file that exists, the model is not migrated again. A result with remarks has no record, so that --resume writes it
-    again and tidies up; nor has one of which a best effort left something, so that its report names that again, nor one whose
-    verification took too long, so that another run may give it more time.
+    to the file that exists, the model is not migrated again. The journal gets no
+    record of a result with remarks, of one with something that a best effort left, and of one whose verification took too long:
+    --resume tries these again.
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:

@@ -19,7 +19,7 @@ from onnx_migrate.model.graphs import (
     node_label,
 )
 from onnx_migrate.model.legality import node_faults
-from onnx_migrate.model.mending import mend, uncalled_faults
+from onnx_migrate.model.mending import has_narrow_types, mend, mend_float_types, uncalled_faults
 from onnx_migrate.model.mending.default_graphs import bind_default_graphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -99,6 +99,8 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
         for subject, reason in write_unknown_operators(model):
             if log is not None:
                 log.note("load", "mended", reason, subject=subject, severity="warning")
+    if not strict:
+        model = _with_one_float_type(model, log)
     for where, reason in axis_faults(model):
         raise InvalidModel(
             f"not a valid ONNX model: {reason}",
@@ -107,6 +109,20 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
             hint="correct the axis, or the shape of the scale; no runtime runs the node",
         )
     return model
+
+
+def _with_one_float_type(model: Model, log: ChangeLog | None) -> Model:
+    """Return a model in which no operator gets two floating-point types; no runtime loads it, so the proof starts from that."""
+    if not has_narrow_types(model.proto):
+        return model
+    mended = model.copy()
+    done = mend_float_types(mended.proto)
+    if not done or next(type_faults(mended.proto), None) is not None:
+        return model  # a later check refuses it, and names the node
+    for item in done:
+        if log is not None:
+            log.note("load", "mended", item.reason, subject=item.subject, severity="warning")
+    return mended
 
 
 def check_nodes(model: Model) -> None:

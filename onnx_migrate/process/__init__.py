@@ -9,7 +9,7 @@ from onnx_migrate.process.cancellation import (
     check_stopped,
     stoppable,
 )
-from onnx_migrate.process.child import Listener, captured_output, mark, say
+from onnx_migrate.process.child import Listener, captured_output, heard_by, mark, say
 from onnx_migrate.process.deadline import postpone, seconds_left, with_grace
 from onnx_migrate.process.endings import Crashed, Ending, OutOfMemory, Raised, Returned, TimedOut
 from onnx_migrate.process.forked import call_in_fork
@@ -37,6 +37,7 @@ __all__ = [
     "check_cancelled",
     "check_stopped",
     "current_workers",
+    "heard_by",
     "mark",
     "postpone",
     "run",

@@ -38,6 +38,7 @@ __all__ = [
     "captured_output",
     "die_with",
     "framed",
+    "heard_by",
     "mark",
     "pack",
     "say",
@@ -79,6 +80,17 @@ def say(text: str) -> None:
         listen(text)
 
 
+@contextlib.contextmanager
+def heard_by(listen: Listener | None) -> Iterator[None]:
+    """Pass what this thread says to a listener, outside of calls; each call has a listener of its own."""
+    before: Listener | None = getattr(_current, "listen", None)
+    _current.listen = listen
+    try:
+        yield
+    finally:
+        _current.listen = before
+
+
 def _forget_parent() -> None:
     """Send nothing to a parent any more: in a fork of a child, whose messages would be taken for the child's."""
     global _current
@@ -114,13 +126,14 @@ def captured_output() -> Iterator[Callable[[], str]]:
 
 def call(function: Function, args: tuple[Any, ...], listen: Listener | None = None) -> Ending:
     """Call a function in this process and return how it ended; `listen` gets what it says on the way."""
-    _current.stage, _current.listen = "", listen
+    _current.stage = ""
     try:
         if isinstance(function, str):
             module, _, name = function.partition(":")
             function = getattr(importlib.import_module(module), name)
             assert callable(function)
-        return Returned(function(*args))
+        with heard_by(listen):
+            return Returned(function(*args))
     except MemoryError as error:
         return OutOfMemory(None, stage=_current.stage, cause=_one_line(error))
     except Exception as error:

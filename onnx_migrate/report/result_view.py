@@ -1,4 +1,4 @@
-"""What a page draws of a result: the changed nodes as they are in the result, and the graph around them."""
+"""The view of a result that a page draws: the changed nodes in their final form, and the graph around them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _ORDER = tuple(Exactness)
 class ViewedNode:
     """A node of the result, or an input or output of a body, whose `operator` is "input" or "output".
 
-    `reads` are the positions of the nodes whose values it reads, `change` the position of its change, None of one that is as it
-    was in the original.
+    `reads` are the positions of the nodes whose values it reads. `change` is the position of its change, or None for a node that
+    the original has too.
     """
 
     name: str
@@ -194,7 +194,7 @@ def _successor(history: _History, nodes: Sequence[onnx.NodeProto]) -> onnx.NodeP
 
 
 def _content(node: onnx.NodeProto) -> tuple[object, ...]:
-    """Return what a node computes, whatever fields of it are set to nothing."""
+    """Return the operator, the values and the attributes of a node, without its name and its empty fields."""
     attributes = sorted(map(_serialised, node.attribute))
     return node.domain, node.op_type, list(node.input), list(node.output), attributes
 

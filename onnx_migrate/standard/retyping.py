@@ -11,7 +11,15 @@ from onnx_migrate.standard.element_types import type_text
 from onnx_migrate.standard.schema import schema_cache
 from onnx_migrate.standard.type_constraints import Constraints, Formal, constraints
 
-__all__ = ["FLOATS", "TYPE_BY_ATTRIBUTE", "Retyping", "derived_types", "retyping", "takes_any"]
+__all__ = [
+    "FLOATS",
+    "TYPE_BY_ATTRIBUTE",
+    "Retyping",
+    "derived_types",
+    "known_constraints",
+    "retyping",
+    "takes_any",
+]
 
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 """The types that a change of precision converts into each other; double stays."""
@@ -65,6 +73,8 @@ DecoderAttention AAAAA-AA---- AAA -
 DecoderMaskedMultiHeadAttention AAA-AAA---A AAAB -
 DecoderMaskedSelfAttention AAA-AA--- AA -
 DequantizeLinear -A- A -
+DynamicQuantizeLSTM f--f-ffff-f- fff -
+DynamicQuantizeMatMul f-f-f f -
 EmbedLayerNormalization --AAAAA-- A-A -
 ExpandDims A- A -
 FastGelu AA A A
@@ -146,7 +156,7 @@ def retyping(
     together. The type of an output follows from the inputs, or from an attribute, if any does: an output whose type the
     schema leaves to neither, as the mean that LayerNormalization returns, stays.
     """
-    known = _constraints(domain, operator, since_version)
+    known = known_constraints(domain, operator, since_version)
     if known is None:
         return None
     text = type_text(target)
@@ -179,7 +189,7 @@ def _formals(
 
 
 @schema_cache
-def _constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
+def known_constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
     """Return the types that an operator takes, by onnx or else by ONNX Runtime; None where neither says."""
     known = constraints(domain, operator, since_version)
     row = None if known is not None else _OTHERS.get(domain, {}).get(operator)
@@ -201,7 +211,7 @@ def derived_types(
     domain: str, operator: str, since_version: int, inputs: tuple[int, ...], outputs: int
 ) -> tuple[int, ...]:
     """Return the element types of a node's outputs as far as they follow from those of its inputs; 0 for all others."""
-    known = _constraints(domain, operator, since_version)
+    known = known_constraints(domain, operator, since_version)
     if known is None:
         return (0,) * outputs
     bound: dict[str, int] = {}

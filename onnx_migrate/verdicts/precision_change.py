@@ -79,9 +79,10 @@ class KeptReason:
     range: str = ""
 
     def __str__(self) -> str:
-        others = f" and {count_of(self.count - 1, f'other {self.noun}')}" if self.count > 1 else ""
-        verb = "stay" if self.count > 1 else "stays"
-        return f"{self.first!r}{self.range}{others} {verb} because {self.reason}"
+        others, noun = self.count - 1, f"other {self.noun}"
+        do = "does" if others == 1 else "do"
+        more = f", and so {do} {count_of(others, noun)}" if others else ""
+        return f"{self.first!r}{self.range} stays because {self.reason}{more}"
 
 
 @dataclass(frozen=True)

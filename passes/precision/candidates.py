@@ -87,10 +87,10 @@ def groups_by_kind(steps: Sequence[Step]) -> list[list[Step]]:
     return [*groups, *_chunks([step for step in steps if is_product(step)], MOST_GROUPS - len(groups))]
 
 
-def parts_of(groups: Sequence[Sequence[Step]]) -> list[list[Step]]:
-    """Return the nodes of groups in more groups: each in as many parts along the graph as there are groups for its nodes."""
+def parts_of(groups: Sequence[Sequence[Step]], most: int) -> list[list[Step]]:
+    """Return the nodes of groups in up to `most` groups: each in as many parts along the graph as are left for its nodes."""
     total = sum(map(len, groups))
-    free = MOST_GROUPS - len(groups)
+    free = most - len(groups)
     parts: list[list[Step]] = []
     for group in groups:
         parts += _chunks(group, 1 + free * len(group) // max(total, 1))

@@ -16,14 +16,15 @@ from onnx import TensorProto
 from onnx_migrate import process
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.typed_graph import Frame, Step
-from onnx_migrate.model.graphs import BodyKey
+from onnx_migrate.model.graphs import BodyKey, weight_tensors
 from onnx_migrate.model.model import Model
+from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators.strict import STRICT, is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
 from onnx_migrate.verify.precision.decisions import decides
-from onnx_migrate.verify.precision.groups import BEYOND, NARROWED, Narrowed
+from onnx_migrate.verify.precision.groups import BEYOND, MOST_GROUPS, NARROWED, Narrowed
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
 
@@ -55,6 +56,9 @@ _WORK_FOR_SMALL, _WORK, _SMALL = 30.0, 150.0, 50_000_000
 
 _CLOCK = 8.0
 """How many times as many seconds a search may take by the clock, as on a machine that does other work too."""
+
+_PARTS_OF_KIND = 8
+"""Parts of a kind of operators that are tried without."""
 
 _DRAWS, _DRAWS_WHERE_DECIDING = 3, 6
 """How many times inputs are drawn, and for a model that decides by its numbers."""
@@ -117,8 +121,10 @@ class _Search:
         """The nodes that end the process in the narrow type, once that is known."""
         self._makers = {value.name: step for step in graph.steps for value in step.made}
         self._sizes: dict[str, tuple[float, float]] = {}
+        self._rounds = 0
         self._reasons: dict[tuple[BodyKey, str], str] = {}
         self._units = computing(graph.steps)
+        self._cheap = [step for step in self._units if not is_product(step)]
         self._frames = [graph, *dict.fromkeys(step.frame for step in self._units if step.frame is not graph)]
         small = 4 * sum(map(weight_of, self._units)) < _SMALL
         self._work = _WORK_FOR_SMALL if small else _WORK
@@ -142,37 +148,49 @@ class _Search:
             if weights_alone:
                 exact = self._exact(original, _NOTHING, 0)
                 return self._running(original, exact, exact)[0]
-            exact = _NOTHING
-            for attempt in range(len(_ACCEPTED)):
-                if self._is_late:
-                    break
-                if best.closeness.way != STRICT and not attempt:
-                    more = self._one_kind(original, needed)
-                else:
-                    more, exact = self._selected(original, needed, exact, attempt)
-                found, needed = self._running(original, needed, exact, more)
-                best = min(best, found, key=lambda one: one.closeness.excess)
-                if found.closeness.agrees or found.closeness.reason:
-                    return found
-                if found.closeness.excess == math.inf and not found.closeness.on_others:
-                    needed |= self._around(found.closeness.causes)
-            others = [step for step in self._units if not is_product(step)]
-            for steps in (others, self._units):
-                found, _ = self._running(original, needed, exact, islands_of(steps))
-                best = min(best, found, key=lambda one: one.closeness.excess)
-                if best.closeness.agrees:
-                    break
-            return replace(best, out_of_time=self._is_late)
+            return self._within(original, best, needed)
+
+    def _within(self, original: Runnable, best: Found, needed: Islands) -> Found:
+        """Return a result within its limits that keeps few nodes beside the `needed` ones; the closest one if none is."""
+        exact, found, kinds_tried = _NOTHING, best, False
+        for attempt in range(len(_ACCEPTED)):
+            if self._is_late:
+                break
+            if found.closeness.way != STRICT and not kinds_tried:
+                more, kinds_tried = self._one_kind(original, needed), True
+            else:
+                more, exact = self._selected(original, needed, exact, attempt)
+            found, needed = self._running(original, needed, exact, more)
+            if found.closeness.agrees or found.closeness.reason:
+                return found
+            best = min(best, found, key=lambda one: one.closeness.excess)
+            if found.closeness.excess == math.inf and not found.closeness.on_others:
+                needed |= self._around(found.closeness.causes)
+        # A loop that changes its type rounds what it carries on in each round, whatever is inside of it.
+        everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
+        for steps, weights in ((self._cheap, exact), (self._units, exact), (everything, _NOTHING)):
+            found, _ = self._running(original, needed, weights, islands_of(steps))
+            best = min(best, found, key=lambda one: one.closeness.excess)
+            if best.closeness.agrees:
+                break
+        return replace(best, out_of_time=self._is_late)
 
     def _one_kind(self, original: Runnable, needed: Islands) -> Islands:
-        """Return the nodes of the first kind of operators with which a result is within its limits as ONNX Runtime runs it.
+        """Return nodes of the first kind of operators with which a result is within its limits as ONNX Runtime runs it.
 
         ONNX Runtime rounds the weights of nodes that it fuses once more, which no switched model shows.
         """
-        for steps in groups_by_kind([step for step in self._units if not is_product(step)]):
+
+        def is_within(steps: Sequence[Step]) -> bool:
             quick = self._compared(original, needed | islands_of(steps), _NOTHING, _ACCEPTED[0])
-            if not quick.reason and quick.excess <= _ACCEPTED[0]:
-                return islands_of(steps)
+            return not quick.reason and quick.excess <= _ACCEPTED[0]
+
+        for kept in filter(is_within, groups_by_kind(self._cheap)):
+            for part in parts_of([kept], _PARTS_OF_KIND):
+                fewer = [step for step in kept if step not in part]
+                if is_within(fewer):
+                    kept = fewer
+            return islands_of(kept)
         return _NOTHING
 
     @property
@@ -212,7 +230,7 @@ class _Search:
             for place, effect in enumerate(found.alone):
                 self._reasons.update(dict.fromkeys(islands_of(groups[place]), _reason(effect)))
             kept = [group for place, group in enumerate(groups) if place not in found.narrow]
-            finer = parts_of(kept)
+            finer = parts_of(kept, MOST_GROUPS)
             groups = kept
             if not kept or len(finer) == len(kept) or self._is_late:
                 break
@@ -292,6 +310,7 @@ class _Search:
                 ending = self._settings.call(CLOSENESS, *given, False, True, most)
         if isinstance(ending, process.Returned):
             found: Closeness = ending.value
+            self._tell(found, converted)
             return found
         if not crashed:
             return Closeness(reason=interruption(ending))
@@ -301,6 +320,17 @@ class _Search:
             )
         causes = tuple(step.node.output[0] for step in self._crashing)
         return Closeness(refusal=f"ONNX Runtime does not run it: {interruption(ending)}", causes=causes)
+
+    def _tell(self, found: Closeness, converted: Model) -> None:
+        """Say how far the search has come: the round, the error and what stays float32."""
+        self._rounds += 1
+        tensors = (
+            tensor for tensor in weight_tensors(converted.proto) if tensor.data_type == TensorProto.FLOAT
+        )
+        kept = sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in tensors)
+        process.say(
+            f"round {self._rounds}: error {found.excess:.2g} times its limit, {kept:,} bytes of weights in float32"
+        )
 
     def _runs(self, original: Runnable, islands: Islands, exact: Islands) -> bool:
         with Prover(self._settings) as prover:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verdicts import NodeRange, NumberRanges, PrecisionChange
+from onnx_migrate.verify.precision.errors import CEILING
 
 from .conversion import Conversion
 from .islands import Found
@@ -31,7 +32,15 @@ def report_change(change: PrecisionChange, found: Found | None, last: Conversion
     if worst is not None:
         # Above its limit is only a result whose original rounds more than the result itself.
         severity = "info" if worst.agrees else "warning"
-        log.note(_PASS, "precision-error", change.error_line, subject=worst.name, severity=severity)
+        message = change.error_line + _beyond_the_ceiling(change, last.plan.target)
+        log.note(_PASS, "precision-error", message, subject=worst.name, severity=severity)
+
+
+def _beyond_the_ceiling(change: PrecisionChange, target: int) -> str:
+    """Say that the user's limit is above the highest one of the type, as the end of a sentence; "" if it is not."""
+    if change.tolerance is None or change.tolerance <= CEILING[target]:
+        return ""
+    return f"; without --precision-tolerance it is at most {100 * CEILING[target]:.0f} %, as a fault looks like rounding beyond"
 
 
 def _report_inputs(kind: str, found: Found, log: ChangeLog) -> None:

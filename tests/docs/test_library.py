@@ -114,4 +114,13 @@ def test_the_options_of_its_table_exist() -> None:
     rows = "".join(re.findall(r"^\|.*\|$", TEXT, re.MULTILINE))
     named = set(re.findall(r"`(\w+)=", rows))
     assert named <= signature(onnx_migrate.migrate).parameters.keys()
-    assert {"runtime", "opset", "dynamic", "fix", "input_data", "passes", "adapters", "memory_limit"} <= named
+    assert {
+        "runtime",
+        "opset",
+        "dynamic",
+        "fix_shape",
+        "input_data",
+        "passes",
+        "adapters",
+        "memory_limit",
+    } <= named

@@ -83,6 +83,20 @@ def test_the_commands_that_a_page_names_have_these_options(text: str, shell: str
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options(command), line
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_the_commands_of_every_page_have_their_options(page: Path) -> None:
+    from onnx_migrate.cli.app import app
+
+    blocks = re.findall(r"```(?:bash|sh|console)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    for line in lines:
+        if line.startswith("onnx-migrate "):
+            _, *words = shlex.split(line.partition(" | ")[0], comments=True)
+            command = app.commands[words[0] if words[0] in app.commands else "migrate"]
+            named = {word.partition("=")[0] for word in words if word.startswith("--")}
+            assert named <= options(command), line
+
+
 def test_the_options_that_the_page_on_pipelines_names_exist() -> None:
     from onnx_migrate.cli.app import app
 

@@ -13,7 +13,7 @@ import pytest
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Returned
-from onnx_migrate.process.child import call, captured_output, mark
+from onnx_migrate.process.child import call, captured_output, heard_by, mark, say
 from onnx_migrate.process.endings import (
     Crashed,
     Ending,
@@ -159,3 +159,15 @@ def test_a_process_without_a_limit_gets_none() -> None:
     with less_memory(1 << 20):
         assert memory_limit() == before
     assert memory_limit() == before
+
+
+def test_what_a_thread_says_outside_of_calls_is_heard() -> None:
+    heard: list[str] = []
+    say("nobody listens")
+    with heard_by(heard.append):
+        say("before")
+        call(say, ("in a call",), None)
+        say("after")
+    say("nobody listens")
+
+    assert heard == ["before", "after"]

@@ -128,7 +128,7 @@ class BatchProgress(Watcher):
             click.echo(text, err=True)
 
     def finished(self, summary: Summary) -> None:
-        """Write the JSON line of the totals, and what else is written at the end. Raises SaveError."""
+        """Write the JSON line of the totals, the page, and the reports for CI. Raises SaveError."""
         self.summary = summary
         try:
             if self._lines is not None:

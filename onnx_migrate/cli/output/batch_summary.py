@@ -70,7 +70,7 @@ _VARYING = re.compile(r"'[^']*'|\d[\d,.]*")
 
 @dataclass(frozen=True)
 class Ended:
-    """What the end of a batch says of one model."""
+    """One model at the end of a batch."""
 
     model: str
     state: str
@@ -96,7 +96,7 @@ class Ended:
 
     @property
     def reason(self) -> str:
-        """The code, unless the status says it, and why; the model's own name is left out at the beginning."""
+        """The code, unless the status says it, and the message without the model's own name at its beginning."""
         why = self.why.removeprefix(f"{self.model}: ")
         if why.startswith(f"{self.model} "):
             why = f"the model{why.removeprefix(self.model)}"
@@ -147,7 +147,7 @@ def print_table(console: Console, summary: Summary, entries: Sequence[Ended], *,
 
 
 def verification_text(summary: Summary) -> str:
-    """Return how many results are verified, and what else counts of them, as in "57 results verified, 2 unverified"."""
+    """Return the numbers of results by their verification, as in "results: 57 verified, 2 unverified"."""
     counts = [(summary.verification[kind], kind) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
     counts.append((summary.loadable, "invalid although ONNX Runtime loads them"))
     counts.append((summary.left, "not taken in whole (--best-effort)"))

@@ -1,4 +1,4 @@
-"""What continuous integration reads of a run: a JUnit report; GitHub's annotations, summary of a job, outputs of a step."""
+"""Reports for continuous integration: a JUnit report; GitHub's annotations, summary of a job, and outputs of a step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OUTPUTS = ("migrated", "unchanged", "refused", "invalid", "failed")
 
 
 class Follower(Protocol):
-    """What is told of each model of a run, and of the totals at its end."""
+    """A listener that gets each model of a run, and the totals at its end."""
 
     def add(self, outcome: Outcome) -> None:
         """Take a model that has ended."""
@@ -63,7 +63,7 @@ def ci_options(command: F) -> F:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What counts as a trouble: with `check` a model that would change, without `allow_unverified` one that took too long."""
+    """The rules for troubles: with `check` a model that would change is one; `allow_unverified` lets a late result pass."""
 
     check: bool = False
     allow_unverified: bool = False

@@ -93,7 +93,7 @@ def model_page(report: ReportData | Failure, *, output: str | None) -> Iterator[
 
 
 def comparison_page(original: str, other: str, verdict: Verdict) -> Iterator[bytes]:
-    """Yield the page of two models that were compared: their figures, the nodes that differ first, and what was found."""
+    """Yield the page of two models that were compared: their figures, the nodes that differ first, and the verdict."""
     from onnx_migrate.files import load
     from onnx_migrate.report.html.render import comparison_page as render
 

@@ -23,7 +23,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import CONTROL_FLOW, is_onnx, signature_at
 from onnx_migrate.standard.type_constraints import judge
 
-__all__ = ["constant_faults", "constant_type", "type_faults", "type_text"]
+__all__ = ["constant_faults", "constant_type", "stated_type", "type_faults", "type_text"]
 
 _DEFAULT_TYPE = {
     "BlackmanWindow": TensorProto.FLOAT,
@@ -80,7 +80,7 @@ def type_text(type_: onnx.TypeProto) -> str | None:
 
 def constant_type(node: NodeProto) -> str | None:
     """Return the type of the value of a Constant; None if that is not known."""
-    return _said(node, ())
+    return stated_type(node, ())
 
 
 def constant_faults(graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
@@ -197,6 +197,7 @@ class _Typing:
     ) -> tuple[str | None, ...]:
         """Return the types of the outputs of a node with sub-graphs, from those of the sub-graphs where not declared."""
         given: Sequence[str | None] = ()
+        branches: list[str | None] = []
         if node.op_type == "Loop":
             given = ("tensor(int64)", "tensor(bool)", *inputs[2:])
         elif node.op_type == "Scan":
@@ -205,15 +206,27 @@ class _Typing:
             found = self._inner(graph, subgraph_path(path, node, attribute, place), types, given)
             if node.op_type == "Loop":
                 found = found[1:]
+            if node.op_type == "If":
+                self._judge_branch(node, path, found, branches)
+                branches = branches or found
             if node.op_type != "SequenceMap" and len(found) == len(outputs):
                 outputs = tuple(known or new for known, new in zip(outputs, found, strict=True))
         return outputs
+
+    def _judge_branch(
+        self, node: NodeProto, path: str, own: Sequence[str | None], other: Sequence[str | None]
+    ) -> None:
+        """Enter a fault if a branch of an If gives out a tensor of another type than the branch before."""
+        for one, two in zip(own, other, strict=False):
+            if one and two and one != two and one.startswith("tensor") and two.startswith("tensor"):
+                reason = f"its branches output {two} and {one}"
+                self._faults.append(Fault(code="type-mismatch", reason=reason, where=where_of(path, node)))
 
     def _typed(
         self, node: NodeProto, path: str, inputs: tuple[str | None, ...], outputs: tuple[str | None, ...]
     ) -> tuple[str | None, ...]:
         """Return the types of the outputs of a node whose attribute says the type of the first."""
-        own = _said(node, inputs)
+        own = stated_type(node, inputs)
         if not outputs or own is None:
             return outputs
         if outputs[0] not in (None, own):
@@ -221,7 +234,8 @@ class _Typing:
         return (own, *outputs[1:])
 
 
-def _said(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
+def stated_type(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
+    """Return the type of the first output that attributes of a node say, or the default in their place; None for none."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None

@@ -1,4 +1,4 @@
-"""What a page says of a report in words and figures; the template asks for it, and reads the rest of the report itself.
+"""Words and figures of a page about a report; the template asks for them, and reads the rest of the report itself.
 
 A fact is a label, a figure, and whether the migration changed it; a note is "info", "warning", "good" or "failed", and a text.
 """
@@ -162,7 +162,7 @@ def feed_text(feed: FeedNote) -> str:
 
 
 def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
-    """Return the bars of a histogram: the height of each as a percentage, and what it counts."""
+    """Return the bars of a histogram: the height of each in percent, and its label with the number."""
     rows = list(histogram.rows()) if histogram else []
     most = max((number for _, number in rows), default=1)
     return [(-(-number * 100 // most), f"{name}: {number:,}") for name, number in rows]

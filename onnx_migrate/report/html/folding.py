@@ -1,7 +1,7 @@
 """Folds a graph into few boxes: runs of consecutive nodes of one scope become one, which has a drawing of its own.
 
 Nodes of a body stand in an order in which each reads those before it. A box is a run of consecutive nodes, so that the boxes
-have such an order too, and no box both reads and feeds another one.
+have such an order too: no two boxes read each other.
 """
 
 from __future__ import annotations

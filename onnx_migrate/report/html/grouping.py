@@ -63,7 +63,7 @@ class Form:
 class ChangeGroup:
     """Nodes of one operator that became the same operator for the same reason; lists in `reason` are shown as "[…]".
 
-    `inexact` says how the result may differ; "" if it is bit-identical. `places` are the positions of the changes, of which the
+    `inexact` says how the result may differ; "" if it is bit-identical. `places` are the positions of the changes. The
     first names the group's part of the page.
     """
 

@@ -49,8 +49,8 @@ _OPTIONS = {
 class DrawnBox:
     """A box: its corner and size in pixels, one or two lines of text, its kind, and a tooltip.
 
-    `inside` is the number of the drawing of a fold's nodes, `change` the position of the change of a single node; None where
-    there is none. `changed` counts changed nodes, `kept` those that keep their type where a narrower one was asked for.
+    `inside` is the number of the drawing of a fold's nodes, or None. `change` is the position of the change of a single node, or
+    None. `changed` counts changed nodes, `kept` those that keep their type where a narrower one was asked for.
     """
 
     x: int
@@ -223,7 +223,7 @@ def _short_first(edges: Sequence[tuple[int, int]], boxes: int) -> list[tuple[int
 
 
 def _texts(nodes: Sequence[ViewedNode], fold: Fold) -> tuple[str, str]:
-    """Return the lines of a box: the operator of a node, the name of an input or output, the scope of a fold and its nodes."""
+    """Return the lines of a box: an operator, the name of an input or output, or the scope of a fold and its size."""
     if len(fold.members) == 1:
         node = nodes[fold.members[0]]
         return titled(node.name if node.operator in ("input", "output") else node.operator, _CHARACTERS), ""

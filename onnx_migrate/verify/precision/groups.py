@@ -111,7 +111,7 @@ def narrowed(
         reference = reference_of(original, result, settings, draws)
         seconds = _seconds_of(reference)
         parts = _joined(len(groups), _at_most(_WORK / seconds / 2, _FEWEST_GROUPS, MOST_GROUPS))
-        feeds = _telling(reference)[: _at_most(_WORK / seconds / 2 / len(parts), 1, _MOST_FEEDS)]
+        feeds = _telling(reference)[: _at_most(_WORK / seconds / 2 / max(len(parts), 1), 1, _MOST_FEEDS)]
         joined = [_union([groups[place] for place in part]) for part in parts]
         places = [group.places for group in joined]
         runnable, switches = switched(original, result, kind, places, weights=weights)

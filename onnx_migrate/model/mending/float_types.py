@@ -1,0 +1,319 @@
+"""Mends models in which a converter to float16 left two floating-point types where an operator takes one.
+
+    m = Mul(a: float, k: float16)        m = Mul(Cast<to = float16>(a), k)
+
+No runtime loads such a model. Types follow the nodes from inputs, initializers and attributes; what `value_info` says against
+them is removed.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, MutableMapping, Sequence
+
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_migrate.messages import count_and_verb, count_of
+from onnx_migrate.model.graphs import initializer_types, nested_bodies, node_label, subgraphs
+from onnx_migrate.model.mending.tensors import Mending
+from onnx_migrate.model.names import Names
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.model.validity.node_types import stated_type, type_faults
+from onnx_migrate.standard.element_types import type_text
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.retyping import FLOATS, known_constraints
+from onnx_migrate.standard.schema import is_onnx, signature_at
+
+__all__ = ["has_narrow_types", "mend_float_types"]
+
+_SMALL = 256
+"""Bytes up to which an initializer is stored in a second type instead of cast."""
+
+_WIDE = type_text(TensorProto.FLOAT)
+
+_KINDS: dict[str, int] = {type_text(kind): kind for kind in FLOATS}
+
+_NARROW = tuple(text for text in _KINDS if text != _WIDE)
+
+Types = MutableMapping[str, str | None]
+
+
+def has_narrow_types(proto: onnx.ModelProto) -> bool:
+    """Return whether a model stores or declares numbers of a narrow type, or casts to one."""
+    graphs = (body for _, body in nested_bodies(proto.graph) if isinstance(body, onnx.GraphProto))
+    narrow = {_KINDS[text] for text in _NARROW}
+    return any(not narrow.isdisjoint(_kinds_of(graph)) for graph in graphs)
+
+
+def _kinds_of(graph: onnx.GraphProto) -> Iterator[int]:
+    """Yield the element types that a body stores, declares or casts to."""
+    for _, kind, _ in initializer_types(graph):
+        yield kind
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        yield value.type.tensor_type.elem_type
+    for node in graph.node:
+        if node.op_type in ("Cast", "Constant"):
+            yield from (attribute.i or attribute.t.data_type for attribute in node.attribute)
+
+
+def mend_float_types(proto: onnx.ModelProto) -> list[Mending]:
+    """Add Casts where floating-point types contradict, in place, and remove wrong `value_info`; return what was done.
+
+    Nodes are sorted first, as types follow their order. Nothing is done where no types contradict.
+    """
+    sort_model(proto)
+    if next(type_faults(proto), None) is None:
+        return []
+    mender = _Mender(proto)
+    mender.main(proto.graph)
+    return mender.done
+
+
+class _Mender:
+    def __init__(self, proto: onnx.ModelProto) -> None:
+        self._proto, self._names = proto, Names(proto)
+        self._opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 1
+        self._casts: dict[str, int] = {}
+        self._removed = 0
+
+    @property
+    def done(self) -> list[Mending]:
+        """What was mended, in sentences."""
+        found = []
+        if self._casts:
+            first, count = next(iter(self._casts)), sum(self._casts.values())
+            found.append(
+                Mending(
+                    first,
+                    f"floating-point types contradict each other: {count_and_verb(count, 'value', 'were')} cast, the first"
+                    f" of them for {first!r}",
+                )
+            )
+        if self._removed:
+            names = count_of(self._removed, "value")
+            found.append(
+                Mending(
+                    "value_info",
+                    f"the declared types of {names} are not those that nodes give out, or that are stored",
+                )
+            )
+        return found
+
+    def main(self, graph: onnx.GraphProto) -> None:
+        """Mend the main graph, whose inputs and outputs keep their types."""
+        wanted = [self._declared_type(value) for value in graph.output]
+        self._body(graph, {}, (), wanted)
+
+    def _body(
+        self, graph: onnx.GraphProto, outer: Types, given: Sequence[str | None], wanted: Sequence[str | None]
+    ) -> list[str | None]:
+        """Mend a body, and return the types of its outputs: those that are `wanted`, None for any."""
+        types: Types = ChainMap({}, *(outer.maps if isinstance(outer, ChainMap) else [outer]))
+        for value, kind in zip(graph.input, (*given, *[None] * len(graph.input)), strict=False):
+            types[value.name] = self._declared_type(value)
+            if kind in _KINDS and types[value.name] in _KINDS:
+                types[value.name] = kind
+                value.type.tensor_type.elem_type = _KINDS[kind]
+        stored = {name: kind for name, kind, _ in initializer_types(graph)}
+        types.update((name, type_text(kind)) for name, kind in stored.items())
+        for value in graph.input:
+            if value.name in stored and self._declared_type(value) in _KINDS and stored[value.name] in FLOATS:
+                self._redeclare(value, stored[value.name])
+        constants = set(stored)
+        nodes, cast_names = list(graph.node), dict[tuple[str, str], str]()
+        del graph.node[:]
+        declared = {value.name: self._declared_type(value) for value in graph.value_info}
+        for node in nodes:
+            if node.op_type == "Constant":
+                constants.update(node.output)
+            outputs = self._node(node, graph, types, constants, cast_names)
+            types.update(
+                (name, kind or declared.get(name)) for name, kind in zip(node.output, outputs, strict=True)
+            )
+        self._declare(graph, types)
+        return [
+            self._output(graph, value, types, kind) for value, kind in zip(graph.output, wanted, strict=True)
+        ]
+
+    def _node(
+        self,
+        node: onnx.NodeProto,
+        graph: onnx.GraphProto,
+        types: Types,
+        constants: set[str],
+        cast_names: dict[tuple[str, str], str],
+    ) -> Sequence[str | None]:
+        """Cast the inputs of a node as its operator wants them, and return the types of its outputs."""
+        kinds = [types.get(name) if name else None for name in node.input]
+        outputs: Sequence[str | None] = [None] * len(node.output)
+        if any(subgraphs(node)):
+            outputs = self._inside(node, types, kinds)
+        else:
+            for place, kind in self._fitting(node, kinds, constants).items():
+                node.input[place] = self._cast(node, node.input[place], kind, graph, cast_names)
+                kinds[place] = kind
+            outputs = self._made(node, kinds)
+        graph.node.append(node)
+        return outputs
+
+    def _cast(
+        self,
+        node: onnx.NodeProto,
+        name: str,
+        kind: str,
+        graph: onnx.GraphProto,
+        cast_names: dict[tuple[str, str], str],
+    ) -> str:
+        if (name, kind) not in cast_names:
+            made = cast_names[name, kind] = self._names.fresh(f"{name}_{kind[7:-1]}")
+            twin = _twin(graph, name, made, _KINDS[kind])
+            if twin is not None:
+                graph.initializer.append(twin)
+                self._count(node_label(node))
+                return made
+            label = self._names.fresh(f"{made}_cast")
+            graph.node.append(helper.make_node("Cast", [name], [made], label, to=_KINDS[kind]))
+            self._count(node_label(node))
+        return cast_names[name, kind]
+
+    def _count(self, label: str) -> None:
+        self._casts[label] = self._casts.get(label, 0) + 1
+
+    def _fitting(
+        self, node: onnx.NodeProto, kinds: Sequence[str | None], constants: set[str]
+    ) -> dict[int, str]:
+        """Return the inputs that are to be of another floating-point type, with that."""
+        known = known_constraints(*self._operator(node))
+        groups: dict[str, list[int]] = {}
+        for place, kind in enumerate(kinds):
+            formal = known.formal(place, output=False) if known is not None and kind in _KINDS else None
+            if formal is not None:
+                groups.setdefault(formal.variable if formal.alike else f"{place}", []).append(place)
+        changes: dict[int, str] = {}
+        for places in groups.values():
+            allowed = [known.formal(place, output=False) for place in places] if known else []
+            common = frozenset(_KINDS).intersection(*(formal.allowed for formal in allowed if formal))
+            given = {
+                kinds[place]: node.input[place] in constants
+                for place in sorted(places, key=lambda at: node.input[at] in constants)
+            }
+            kind = _chosen(given, common)
+            changes.update({place: kind for place in places if kind and kinds[place] != kind})
+        return changes
+
+    def _made(self, node: onnx.NodeProto, kinds: Sequence[str | None]) -> list[str | None]:
+        """Return the types of a node's outputs, None for one that does not follow from its inputs and attributes."""
+        known = known_constraints(*self._operator(node))
+        bound: dict[str, str] = {}
+        for place, kind in enumerate(kinds):
+            formal = known.formal(place, output=False) if known is not None else None
+            if formal is not None and kind and formal.alike:
+                bound.setdefault(formal.variable, kind)
+        outputs: list[str | None] = []
+        for place in range(len(node.output)):
+            formal = known.formal(place, output=True) if known is not None else None
+            only = next(iter(formal.allowed)) if formal is not None and len(formal.allowed) == 1 else None
+            outputs.append(bound.get(formal.variable, only) if formal is not None and formal.alike else None)
+        stated = stated_type(node, tuple(kinds)) if is_onnx(node.domain) else None
+        return [stated, *outputs[1:]] if stated and outputs else outputs
+
+    def _operator(self, node: onnx.NodeProto) -> tuple[str, str, int]:
+        domain = "" if is_onnx(node.domain) else node.domain
+        opset = imported(self._proto.opset_import, domain) if domain else self._opset
+        form = signature_at(domain, node.op_type, opset or 1)
+        return domain, node.op_type, form.since_version if form is not None else 1
+
+    # Sub-graphs
+
+    def _inside(self, node: onnx.NodeProto, types: Types, kinds: Sequence[str | None]) -> list[str | None]:
+        """Mend the sub-graphs of a node, so that their outputs fit it; return the types of the node's outputs."""
+        outputs: list[str | None] = [None] * len(node.output)
+        for _, _, graph in subgraphs(node):
+            count = len(graph.output)
+            if node.op_type == "Loop":
+                carried = list(kinds[2:])
+                wanted: list[str | None] = [None, *carried, *[None] * (count - 1 - len(carried))]
+                given: Sequence[str | None] = (None, None, *carried)
+                outputs = self._body(graph, types, given, wanted)[1:]
+            elif node.op_type == "Scan" and self._opset >= 9:
+                scanned = next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0)
+                carried = list(kinds[: len(kinds) - scanned])
+                wanted = [*carried, *[None] * (count - len(carried))]
+                outputs = self._body(graph, types, kinds, wanted)
+            else:
+                wanted = outputs if len(outputs) == count else [None] * count
+                outputs = self._body(graph, types, (), wanted)
+        return outputs if len(outputs) == len(node.output) else [None] * len(node.output)
+
+    def _output(
+        self, graph: onnx.GraphProto, value: onnx.ValueInfoProto, types: Types, wanted: str | None
+    ) -> str | None:
+        """Cast an output of a body to the type that is wanted, and declare it so; return the type."""
+        kind = types.get(value.name) or self._declared_type(value)
+        if kind not in _KINDS:
+            return kind
+        if wanted in _KINDS and wanted != kind:
+            self._cast_output(graph, value, wanted)
+            kind = wanted
+        value.type.tensor_type.elem_type = _KINDS[kind]
+        return kind
+
+    def _cast_output(self, graph: onnx.GraphProto, value: onnx.ValueInfoProto, kind: str) -> None:
+        own, made = value.name, self._names.fresh(f"{value.name}_{kind[7:-1]}")
+        self._count(own)
+        if any(own in node.output for node in graph.node):
+            for _, body in nested_bodies(graph):
+                for node in body.node:
+                    for names in (node.input, node.output):
+                        names[:] = [made if name == own else name for name in names]
+            own, made = made, own
+        graph.node.append(
+            helper.make_node("Cast", [own], [made], self._names.fresh(f"{made}_cast"), to=_KINDS[kind])
+        )
+        value.name = made
+
+    def _redeclare(self, value: onnx.ValueInfoProto, kind: int) -> None:
+        """Declare an input of the type of its initializer."""
+        self._removed += value.type.tensor_type.elem_type != kind
+        value.type.tensor_type.elem_type = kind
+
+    def _declare(self, graph: onnx.GraphProto, types: Types) -> None:
+        """Remove what is declared of inner values against their types."""
+        wrong = [
+            value
+            for value in graph.value_info
+            if types.get(value.name) not in (None, self._declared_type(value))
+        ]
+        self._removed += len(wrong)
+        for value in wrong:
+            graph.value_info.remove(value)
+
+    @staticmethod
+    def _declared_type(value: onnx.ValueInfoProto) -> str | None:
+        kind = value.type.tensor_type.elem_type if value.type.WhichOneof("value") == "tensor_type" else 0
+        return type_text(kind) if kind else None
+
+
+def _twin(graph: onnx.GraphProto, name: str, made: str, kind: int) -> TensorProto | None:
+    """Return a small initializer in another type, under another name: some operators, as Resize, want constants."""
+    listed = {value.name for value in graph.input}
+    for tensor in graph.initializer:
+        inline = tensor.data_location != TensorProto.EXTERNAL and tensor.ByteSize() <= _SMALL
+        if tensor.name == name and name not in listed and inline:
+            numbers = numpy_helper.to_array(tensor)
+            return numpy_helper.from_array(numbers.astype(helper.tensor_dtype_to_np_dtype(kind)), made)
+    return None
+
+
+def _chosen(given: dict[str | None, bool], allowed: frozenset[str]) -> str | None:
+    """Return the type in which a node takes inputs of these types, of which some are constants; None if there is nothing to do.
+
+    That is a narrow one, as the converter meant, unless only float32 constants are there, which it may not hold.
+    """
+    if len(given) == 1 and next(iter(given)) in allowed:
+        return None
+    narrow = next((kind for kind in _NARROW if kind in given and kind in allowed), None)
+    if narrow is not None and not (given.get(_WIDE) and not given[narrow]):
+        return narrow
+    return next((kind for kind in (_WIDE, *_NARROW) if kind in allowed), None)
