@@ -198,8 +198,9 @@ class Options:
         None, "--precision-tolerance", panel=REACH, type="share", metavar="PERCENT",
         help="With --precision: the largest error that an output may have, as a share of its largest value: 1% or 0.01. By "
         "default the limit is 0.5% for fp16 and 2% for bf16, or twice the error of the original with rounded weights and inputs.",
-        text="""with `precision`, the largest error that an output may have, as a share of its largest value: "1%" or 0.01;
-        by default 0.5 % for float16 and 2 % for bfloat16, or twice the error of the original with rounded weights and inputs.""",
+        text="""with `precision`, the largest error that an output may have, as a share of its largest value: "1%" or
+        0.01. The default is 0.5 % for float16 and 2 % for bfloat16, or twice the error of the original with rounded weights and
+        inputs.""",
     )
     precision_io: bool = option(
         False, "--precision-io", panel=REACH, is_flag=True,

@@ -231,7 +231,7 @@ def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorK
     """Return what the runtimes that a model is made for take, and how the operators of the result are known in each."""
     found = []
     for target in targets or ():
-        measured = "measured" if target.measured else "read, not measured"
+        measured = "tested by us" if target.measured else "by its documentation, not tested by us"
         source = f" ({target.row.source})" if target.row.source else ""
         found.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
     return [
