@@ -127,7 +127,7 @@ def test_text_and_page_show_every_statement() -> None:
     report = migrate(model(NET), precision="fp16", simplify=False, **HERE).report
     assert report.verification is not None
     for statement in said(report.verification):
-        assert statement in str(report)
+        assert statement in report.text(verbose=True)
         assert statement in verdict_text(report.verification)
     assert [item["subject"] for item in report.as_dict()["verification"]["statements"]] == [
         "conversion",

@@ -246,7 +246,7 @@ def test_what_did_not_fit_is_said(tmp_path: Path) -> None:
 
     note = next(note for note in log.notes if note.code == "not-folded")
     assert note.subject == "w"
-    assert "given at most 4,096 bytes" in note.message
+    assert "at most 4,096 bytes" in note.message
 
 
 def test_by_default_more_than_128_mb_are_not_read(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def _refused(step: Lowering, dtype: int) -> str:
 
 def _compare_lost(source: onnx.ModelProto, alike: onnx.ModelProto, step: Lowering, dtype: int) -> None:
     result, log = lower(source, step.leaves - 1)
-    note = f"takes no {type_name(dtype)} below opset {step.leaves}, so it computes in "
+    note = f"does not support {type_name(dtype)} below opset {step.leaves}, so it computes in "
     assert any(note in change.reason for change in log.changes)
     feeds = harness.random_feeds(source)
     for name, value in feeds.items():
