@@ -42,6 +42,7 @@ class KnownBranches(Pass):
     """Replace each If of a condition that is known by its branch, in all bodies; others stay as they are."""
 
     name: ClassVar[str] = "known_branches"
+    title: ClassVar[str] = "choosing branches whose condition is constant"
     operators: ClassVar[frozenset[str]] = frozenset({"If"})
 
     def run(self, model: Model, log: ChangeLog) -> Model:
