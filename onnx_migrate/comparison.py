@@ -171,7 +171,7 @@ def _first_difference(prover: Prover, original: Model, other: Model) -> FirstDif
     ending = prover.settings.alone.call(FIRST_DIVERGENCE, *runnables, prover.settings.for_child)
     if not isinstance(ending, Returned):
         return interruption(ending)
-    return ending.value or "with all inner values recorded, the outputs agree"
+    return ending.value or "on the input that was recorded, the outputs agree"
 
 
 def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:

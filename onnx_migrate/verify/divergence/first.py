@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.messages import listed
+from onnx_migrate.messages import listed, share_text
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FirstDifference, ValueDistance
@@ -91,13 +91,14 @@ def value_distances(original: Runnable, other: Runnable, settings: Settings) -> 
 def _problem(agreement: Agreement, region: Region) -> str:
     """Return by how much the end of a region differs, and whether nodes behind it are known to agree."""
     error = agreement.error(region.original[-1], region.other[-1])
-    by = f"by up to {error * 100:.2g} % of its largest value" if error <= 1e3 else "in NaN, infinity or size"
-    before = (
-        f"; {listed([*map(repr, region.agreed[:_SHOWN])])} {'agree' if len(region.agreed) > 1 else 'agrees'}"
-    )
+    is_number = agreement.original.samples[region.original[-1]].kind == "f"
+    by = f" by up to {share_text(error)} of its largest value" if is_number else ""
+    by = by if error <= _MOST else " in NaN, infinity or size"
+    verb = "agree" if len(region.agreed) > 1 else "agrees"
+    before = f"; {listed([*map(repr, region.agreed[:_SHOWN])])} {verb}" if region.agreed else ""
     fed = {value.name for value in agreement.original.model.graph.input}
     is_first = fed.issuperset(region.agreed)
-    text = f"{region.original[-1]!r} differs {by}{before if region.agreed else ''}"
+    text = f"{region.original[-1]!r} differs{by}{before}"
     if region.is_confirmed and (len(region.original) == 1 or not is_first):
         return text
     return (
@@ -118,6 +119,9 @@ _SHOWS = 1e-5
 
 _ENTIRELY = 10.0
 """Error that stands for NaN or infinity in one model alone, and for other sizes."""
+
+_MOST = 1e3
+"""Error above which a share says nothing."""
 
 _SHOWN = 3
 """Values that agree which the text names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -14,6 +15,8 @@ __all__ = ["Sample", "sample_of"]
 
 _ELEMENTS = 1 << 16
 """Elements that are kept of a value. Of a larger one these are spread over it, and two projections stand for the rest."""
+
+_KINDS = {"f": "f", "V": "f", "i": "i", "u": "i", "b": "b", "O": "s", "S": "s", "U": "s"}
 
 _SPREAD = 3.0
 """Standard deviations by which the projections of two values may be apart that differ by rounding alone."""
@@ -27,7 +30,7 @@ class Sample:
     """
 
     kind: str
-    """ "f" for floats, "i" for integers, "b" for truth values."""
+    """ "f" for floats, "i" for integers, "b" for truth values, "s" for texts, of which the elements are digests."""
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     elements: Array
@@ -68,13 +71,19 @@ class Sample:
 
 
 def sample_of(value: Any) -> Sample | None:
-    """Return the sample of a tensor of numbers; None for text, a sequence or an absent optional."""
+    """Return the sample of a tensor, or of the tensors of a sequence behind each other; None for maps and absent optionals."""
+    if isinstance(value, list) and value and all(isinstance(part, np.ndarray) for part in value):
+        kinds = {part.dtype for part in value}
+        value = np.concatenate([part.reshape(-1) for part in value]) if len(kinds) == 1 else None
     if not isinstance(value, np.ndarray):
         return None
-    kind = {"f": "f", "V": "f", "i": "i", "u": "i", "b": "b"}.get(value.dtype.kind)
+    kind = _KINDS.get(value.dtype.kind)
     if kind is None or not value.size:
         return None
-    flat = value.reshape(-1).astype(np.float64 if kind == "f" else np.int64)
+    flat = value.reshape(-1)
+    if kind == "s":
+        flat = np.array([crc32(str(text).encode("utf-8", "surrogatepass")) for text in flat], np.int64)
+    flat = flat.astype(np.float64 if kind == "f" else np.int64)
     elements = flat if flat.size <= _ELEMENTS else flat[_positions(flat.size)]
     finite = np.where(np.isfinite(flat), flat, 0) if kind == "f" else flat
     # A one-element fault moves both projections by as much as it moves the element.

@@ -9,6 +9,7 @@ import pytest
 from onnx_migrate import migrate
 from onnx_migrate.comparison import compare
 from onnx_migrate.verdicts import FirstDifference
+from onnx_migrate.verify.divergence.samples import sample_of
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from tests.harness import model
 from tests.verify.equivalence.test_counterparts import NET, renamed
@@ -204,3 +205,26 @@ def test_models_without_a_common_value_say_what_to_do() -> None:
     found = first_difference(original, other)
 
     assert "--no-simplify" in found.problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "17 (float[4] x) => (seq(float[4]) y) { [n0] a = Sin (x) [n1] b = Exp (a) y = SequenceConstruct (b, a) }",
+        "17 (float[4] x) => (int64[4] y) { [n0] a = Sin (x) [n1] b = Exp (a) y = Cast <to = 7> (b) }",
+        "17 (float[4] x) => (float[4] y) { [n1] y = Exp (x) }",
+    ],
+    ids=["sequence", "integers", "one node"],
+)  # fmt: skip
+def test_the_output_may_have_any_type(text: str) -> None:
+    other = text.replace("Exp", "Abs")
+
+    assert first_difference(model(text), model(other)).original_node == "n1"
+
+
+def test_texts_that_differ_have_other_samples() -> None:
+    one, two = (sample_of(np.array(texts, object)) for texts in (["a", "b"], ["a", "c"]))
+
+    assert one is not None
+    assert two is not None
+    assert (one.error(one), one.error(two)) == (0.0, 1.0)
