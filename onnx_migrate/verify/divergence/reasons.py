@@ -88,7 +88,7 @@ def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iter
     compute shapes.
     """
     ours, theirs = (
-        [node for node in nodes_of(side, values) if _is_of_floats(node, side)]
+        [node for node in nodes_of(side, values) if not _computes_shape(node, side, values[-1])]
         for side, values in ((agreement.original, region.original), (agreement.other, region.other))
     )
     if not ours or not theirs:
@@ -112,9 +112,10 @@ def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iter
         yield Reason(f"the original has no {listed(more)} here", ours[-1], two[more[0]])
 
 
-def _is_of_floats(node: onnx.NodeProto, side: Recorded) -> bool:
-    sample = side.samples.get(node.output[0])
-    return sample is None or sample.kind == "f"
+def _computes_shape(node: onnx.NodeProto, side: Recorded, end: str) -> bool:
+    """Return whether a node computes integers in a region that ends with floats."""
+    sample, last = side.samples.get(node.output[0]), side.samples.get(end)
+    return sample is not None and last is not None and sample.kind != "f" and last.kind == "f"
 
 
 def _settings(one: onnx.NodeProto, two: onnx.NodeProto, sides: tuple[Recorded, Recorded]) -> Iterator[Reason]:

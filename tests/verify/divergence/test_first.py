@@ -228,3 +228,11 @@ def test_texts_that_differ_have_other_samples() -> None:
     assert one is not None
     assert two is not None
     assert (one.error(one), one.error(two)) == (0.0, 1.0)
+
+
+def test_operators_of_integers_are_named() -> None:
+    text = "17 (float[4] x) => (int64[1] y) { [n0] y = ArgMax (x) }"
+
+    assert first_difference(model(text), model(text.replace("ArgMax", "ArgMin"))).reasons == (
+        "ArgMax in the original, ArgMin in the second model",
+    )
