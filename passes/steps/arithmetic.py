@@ -121,7 +121,8 @@ def round_11_down(op: Op, x: Value) -> Value:
     left = size - whole
     half = op.Floor(whole * 0.5)
     odd = whole - (half + half)
-    # What is left of an odd number is a multiple of twice this step, so "at least a half" is "more than a half less the step".
+    # For an odd number, the fraction is a multiple of twice this step.
+    # So "at least one half" is the same as "more than one half minus the step".
     bound = 0.5 - odd * (2.0**-53 if kind == _T.DOUBLE else 2.0**-24)
     rounded = whole + (left > bound).cast(kind)
     inverse = op.Reciprocal(x)

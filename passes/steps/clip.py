@@ -146,7 +146,7 @@ def clip(
     """
     if op.version < 8:
         op.refuse("Max and Min do not broadcast below opset 8", code="no-equal")
-    # Below opset 11 a limit that is left out is the largest float32, also where X is infinite.
+    # Below opset 11 an omitted limit means the largest float32, also if X is infinite.
     for operator, limit, bound in (("Max", min, low), ("Min", max, high)):
         if limit is not None or bound is not None:
             x = op.write(operator, x, bound if limit is None else limit)

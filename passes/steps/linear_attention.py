@@ -85,7 +85,7 @@ def linear_attention_of_microsoft(
     chunk_size: int = 64,
     state_window: int = 0,
 ) -> Result:
-    """It becomes the standard's LinearAttention. Here, several heads of queries or values may share one of keys.
+    """LinearAttention becomes that of the standard. Here, several heads of queries or values may share one of keys.
 
     What changes: a Gather repeats the heads of keys. It also repeats those of queries if they are fewer than those of values.
 
@@ -124,7 +124,7 @@ def gated_delta_net(
     state_update_capacity: int = 0,
     update_rule: str = "gated_delta",
 ) -> Result:
-    """It becomes the standard's LinearAttention, with a transposed state.
+    """GatedDeltaNet becomes the standard's LinearAttention, with a transposed state.
 
     What changes: the items of a batch, all of one length, become an axis of their own. Other operators first compute the
     activations of decay and beta, and normalise queries and keys.

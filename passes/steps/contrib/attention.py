@@ -32,7 +32,7 @@ def multi_head_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> Result:
-    """It becomes the standard's Attention from opset 23 on, and older operators below.
+    """MultiHeadAttention becomes the standard's Attention from opset 23 on, and older operators below.
 
     What changes: the bias is added to queries, keys and values first. Packed inputs of five axes are split. The mask becomes
     numbers that are added to the scores. Keys that a query may not see get `mask_filter_value`, which is finite. Below opset
@@ -106,7 +106,7 @@ def attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> Result:
-    """It becomes a product with the weights of queries, keys and values, and then Attention or older operators.
+    """Attention becomes a product with the weights of queries, keys and values, and then Attention or older operators.
 
     What changes: the product with all weights is split into queries, keys and values. The cache holds keys and values in one
     tensor. It is split, and both are joined again for the second output. All other nodes are those of
@@ -143,7 +143,7 @@ def q_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> Result:
-    """It becomes the same nodes as Attention, with an integer product with the weights.
+    """QAttention becomes the same nodes as Attention, with an integer product with the weights.
 
     What changes: the product becomes MatMulInteger, Cast, Mul and Add. All other nodes are those of
     `com.microsoft.attention-written-out`.
@@ -197,7 +197,7 @@ def rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Value:
-    """It becomes the standard's RotaryEmbedding, which orders its inputs differently.
+    """RotaryEmbedding becomes the standard's RotaryEmbedding, which orders its inputs differently.
 
     What changes: a single position is that of the first element, and the other positions are counted from it. An omitted
     `num_heads` follows from the widths of data and caches.
@@ -240,7 +240,7 @@ def m_rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Value:
-    """It becomes RotaryEmbedding with three kinds of positions: each column uses a time, a row or a column.
+    """MRotaryEmbedding becomes RotaryEmbedding with three kinds of positions: each column uses a time, a row or a column.
 
     What changes: a Gather reads the caches for each kind of position. Where selects the kind for each column.
 
