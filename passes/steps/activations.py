@@ -43,9 +43,9 @@ def gelu(op: Op, x: Value, *, approximate: str) -> Value:
     """Gelu begins with opset 20, so 0.5 * X * (1 + Erf(X / sqrt(2))) or the formula with Tanh replaces it.
 
     Why equal: both formulas are those of the standard's text, multiplied in the order of ONNX Runtime's kernel. With either
-    formula, 200,000 values of float32 gave the same bits. bfloat16 is computed in float32, and so is float16 with Tanh, since
-    half floats cannot represent the constants. ONNX Runtime has no kernel for float16. It computes the standard's function
-    body, which has the same nodes.
+    formula, 200,000 values of float32 gave the same bits. Values of bfloat16 are computed in float32, since the type cannot
+    represent the constants. For float16 this is also true of the formula with Tanh. ONNX Runtime has no kernel for float16.
+    It computes the standard's function body, which has the same nodes.
     """
     if approximate not in ("none", "tanh"):
         op.refuse(f"attribute approximate is {approximate!r}, not 'none' or 'tanh'", code="invalid-node")
@@ -96,7 +96,7 @@ def celu(op: Op, x: Value, *, alpha: float) -> Value:
     """Celu begins with opset 12, so alpha * Elu(X / alpha) replaces it.
 
     Why equal: for a positive alpha this is the function body of Celu. ONNX Runtime's kernel multiplies in another order:
-    differences of 2.4e-7 were seen, and -0 for +0. For a negative alpha the body contradicts the text. ONNX Runtime and
+    differences of 2.4e-7 were seen, and -0 for +0. For a negative alpha the body differs from the text. ONNX Runtime and
     onnx.reference compute the text, max(0, X) + min(0, alpha * (exp(X / alpha) - 1)). So onnx-migrate writes the text in that
     case.
 
@@ -162,7 +162,7 @@ def hard_sigmoid(op: Op, x: Value, *, alpha: float, beta: float) -> Value:
 def softplus(op: Op, x: Value) -> Value:
     """Softplus becomes max(X, 0) + log(1 + exp(-|X|)).
 
-    Why equal: this is log(1 + exp(X)). For a positive X, exp(X) is taken out of the logarithm, so that nothing overflows. The
+    Why equal: this is log(1 + exp(X)). For a positive X, log(exp(X)) is added as X, so that nothing overflows. The
     largest difference measured is 1.2e-7 of the largest number or of 1.
     """
     rest = op.Log(op.Exp(-abs(x)) + 1)
@@ -173,7 +173,7 @@ def softplus(op: Op, x: Value) -> Value:
 def elu(op: Op, x: Value, *, alpha: float) -> Value:
     """Elu becomes max(X, 0) + alpha * (exp(min(X, 0)) - 1).
 
-    Why equal: this is the text with both branches added, since one of them is 0. exp(X) - 1 loses digits near 0: the largest
+    Why equal: this is the text with both branches added, since one of them is 0. Near 0, exp(X) - 1 loses digits: the largest
     difference seen is 6e-8 of alpha.
     """
     return op.Relu(x) + _below_zero(op, x, alpha)

@@ -74,7 +74,7 @@ def mod_28_down(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
     divisor_below = b < 0
     differs = (below | above) & (below ^ divisor_below)
     signed_zero = op.Where(~divisor_below, op.constant(0, b), op.constant(-0.0, b))
-    # NaN is not equal to 0, and stays.
+    # NaN stays, because it is not equal to 0.
     settled = op.select(rest == 0, signed_zero, rest)
     return op.select(differs, rest + b, settled)
 

@@ -104,7 +104,7 @@ class Heads:
             keys = self.key.shape
             total = None if keys is None else keys[1 if len(keys) == 3 else 2]
             if rank == 2 and shape[1] == 1 and (total != 1 or self.past_key is not None):
-                return None  # the kernel takes it for no mask
+                return None  # the kernel treats it as a missing mask
             seen = op.Unsqueeze(mask > 0, [1, 2] if rank == 2 else [1])
         given = op.Where(seen, op.constant(np.float32(0)), op.constant(np.float32(filtered)))
         return given.cast(self.query.need_dtype())
@@ -148,8 +148,8 @@ class Heads:
     ) -> tuple[Value, Value, Value, Value]:
         """Return the results of `attend` for caches that are buffers: only their first `past` rows are in use.
 
-        The returned caches are the whole buffers. `beams` (batch / beams, beams, rows) holds the beam from which a single
-        query reads each cached row.
+        The returned caches are the whole buffers. `beams` (batch / beams, beams, rows) tells, for each cached row, the beam
+        that a single query reads.
         """
         op, new = self.op, [by_head(item, self.count) for item in (self.key, self.value)]
         assert self.past_key is not None
@@ -175,7 +175,7 @@ class Heads:
         items = op.Unsqueeze(op.iota(batch), [1])
         table = op.Reshape(beams.cast(_T.INT64), op.Concat([-1], op.size_of(beams, 2), axis=0))
         source = op.write("Slice", table, [0], past, [1]) + items / width * width
-        single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel takes the rows as they stand
+        single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel keeps the order of the rows
         places = op.Unsqueeze(op.Where(single, source, items), [1, 3])
         return [op.GatherElements(cache, op.Expand(places, op.Shape(cache)), axis=0) for cache in caches]
 

@@ -131,6 +131,6 @@ def _unsqueezed(op: Op, x: Value, axes: Value) -> Value:
     added = op.Shape(axes.reshape(-1))
     rank = op.Shape(shape) + added
     free = one - _marks(op, axes, rank)
-    # Counts the free places from 1; a marked one is 0, the place of the 1 in front of the lengths.
+    # Free positions count from 1. Marked ones have 0, the index of the 1 in front of the lengths.
     place = op.CumSum(free, op.constant(0)) * free
     return op.Gather(op.Concat(one, shape, axis=0), place, axis=0)

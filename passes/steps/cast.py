@@ -144,7 +144,7 @@ def _bits_of(op: Op, x: Value, layout: _Float) -> Value:
     """Return the bits of floats as signed int64 numbers."""
     x = x.cast(layout.computed)
     size = abs(x)
-    # The exponent by the logarithm, which may be off by one next to a power of two.
+    # The logarithm gives the exponent. Next to a power of two it may be wrong by one.
     guess = _clip(op, op.Floor(op.Log(size) / np.log(2)), layout.lowest, layout.bias).cast(_T.INT64)
     powers = _powers(op, range(layout.lowest, layout.bias + 2), layout)
     place = guess - layout.lowest

@@ -24,7 +24,7 @@ def clip_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`min` and `max` move from attributes to inputs of the data's type.
 
     Why equal: an omitted bound stays omitted. In both versions it means the smallest or largest finite number of the data's
-    type. So both versions also clip an infinity.
+    type. So both versions also limit an infinity.
     """
     for index, name in enumerate(("min", "max"), start=1):
         rw.attribute_to_input(name, index, like=node.input[0])

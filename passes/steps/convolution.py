@@ -31,8 +31,8 @@ def conv_transpose_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Batch and channels are removed from `output_shape`, which from opset 11 on has spatial axes only.
 
     Why equal: version 1 does not say which axes it has, and ONNX Runtime accepts both forms (conv_transpose_attributes.h).
-    The text about which end gets an odd pad changed too. It changed for all versions alike (onnx pull request 3440), and so
-    did the runtimes.
+    The text about which end gets an odd pad changed too. It changed for all versions alike (onnx pull request 3440), and the
+    runtimes changed with it.
     """
     attribute = rw.attribute("output_shape")
     if attribute is None or attribute.ref_attr_name or len(attribute.ints) < 3:
@@ -72,7 +72,7 @@ def causal_conv_with_state(
     """
     dtype = x.need_dtype()
     channels = _channels(x, weight)
-    if past is None:  # zeros for as many positions as the kernel looks back
+    if past is None:  # there is no cache: zeros stand for the positions before the first
         behind = op.Sub(op.size_of(weight, 2).as_written(), [1])
         zero = numpy_helper.from_array(np.zeros(1, helper.tensor_dtype_to_np_dtype(dtype)))
         past = op.ConstantOfShape(op.Concat(op.size_of(x, 0), [channels], behind, axis=0), value=zero)

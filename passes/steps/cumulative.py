@@ -23,8 +23,8 @@ def cum_sum(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> V
     """CumSum begins with opset 11, so a Scan adds along the axis.
 
     What changes: the state of the Scan is the sum so far. If the axis is computed at run time or the rank is unknown, the
-    input is reshaped to three axes, and the Scan runs along the second. The sum begins with -0, which keeps the sign of a
-    zero. With `exclusive` it begins with 0, because that is then the first result.
+    input is reshaped to three axes. The Scan then runs along the second one. The sum begins with -0, which keeps the sign of
+    a zero. With `exclusive` it begins with 0, because that is then the first result.
 
     Why equal: the text defines these sums. ONNX Runtime adds in the same order, so the results are equal bit for bit.
 
@@ -53,7 +53,7 @@ def _scanned(
 ) -> Value:
     dtype = kind = x.need_dtype()
     if 0 in (x.shape or ()):
-        return x  # empty, as the result is
+        return x  # the result is empty too
     known, rank = axis.constant, x.rank
     folded = known is None or not rank
     if known is None or not rank:

@@ -60,7 +60,7 @@ def _channels(x: Value) -> int | None:
 
 
 def _exchanged(op: Op, value: Value, channels: int | None, split: list[int]) -> Value:
-    """Exchange the two factors of the channels. `split` holds their sizes."""
+    """Swap the two factors of the channels. `split` holds their sizes."""
     if channels is not None and channels <= _MOST_CHANNELS:
         return op.Gather(value, np.arange(channels).reshape(split).T.reshape(-1), axis=1)
     whole = op.Shape(value)

@@ -68,7 +68,7 @@ def dft(op: Op, x: Value, dft_length: Value | None, *, axis: int, inverse: int, 
     dtype, wide = _types(x)
     value = x.cast(wide)
     if given is None:
-        # At least as long as is used, then cut.
+        # The length is unknown: pad by the full length, then cut.
         pads = [0] * rank + [used if at == axis else 0 for at in range(rank)]
         value = op.write("Pad", value, pads)
     if given is None or given > used:
@@ -111,7 +111,7 @@ def stft(
     Limits: frame_step must be known, and one of frame_length, the length of the window and that of the signal. The length may
     be at most 4,096.
     """
-    flat = signal.need_rank() == 2  # real, as ONNX Runtime takes it
+    flat = signal.need_rank() == 2  # real, in the form that ONNX Runtime supports
     parts = 1 if flat else _parts(op, signal)
     step = int(op.rw.need_number(1, "frame_step"))
     length = _frame_length(op, signal, window)
@@ -200,7 +200,7 @@ def _types(value: Value) -> tuple[int, int]:
 
 
 def _angles(length: int, samples: int, frequencies: int) -> Array:
-    # Reduced modulo the length before the division, for the last bits of the cosines.
+    # Reduce modulo the length before the division, so that the last bits of the cosines are right.
     bounded(samples * frequencies)
     turns = np.outer(np.arange(samples), np.arange(frequencies)) % length
     return 2 * np.pi * turns / length
@@ -220,7 +220,7 @@ def _transform(length: int, samples: int, parts: int, inverse: bool) -> Array:
 def _inverse_real(length: int, frequencies: int, parts: int) -> Array:
     """Return the factors for a real signal: a row for each part of each frequency, a column for each sample."""
     angles = _angles(length, frequencies, length)
-    # Each frequency stands for its negative, but for 0 and the highest.
+    # Each frequency counts twice, for its negative too, except 0 and the highest.
     weight = np.full((frequencies, 1), 2.0)
     weight[0] = 1
     if length % 2 == 0 and frequencies > length // 2:

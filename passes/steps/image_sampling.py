@@ -76,7 +76,7 @@ class Sampler:
         zero = self.op.constant(self.number(0))
         if self.padding == "reflection":
             at = self._reflected(axis, at)
-        # Compared so that NaN becomes an index inside.
+        # These comparisons turn NaN into an index inside.
         low = self.op.Where(at < axis.last, at, axis.last)
         number = self.op.Where(low > zero, low, zero).cast(TensorProto.INT64)
         if axis.stride is not None:
@@ -95,7 +95,7 @@ class Sampler:
         times = op.Floor(beyond / span)
         rest = beyond - times * span
         odd = times - two * op.Floor(times / two)
-        # From the low border: coordinates below it that are mirrored an even number of times, or above it an odd one.
+        # Count from the low border if a coordinate below it is mirrored an even number of times, or one above it an odd number.
         below = (at < low).cast(self.real)
         from_low = abs(below - odd) > self.number(0.5)
         mirrored = op.Where(from_low, low + rest, high - rest)
@@ -145,7 +145,7 @@ class Sampler:
         sides: list[list[tuple[_Place, Value]]] = []
         for axis in self.axes:
             down = self.op.Floor(axis.at)
-            # The kernel subtracts the first place of the four, and then 1.
+            # The kernel subtracts the first of the four positions, and then 1.
             weights = self._cubic_weights(axis.at - (down + self.number(-1)) - self.number(1))
             places = [
                 self.place(axis, down + self.number(shift) if shift else down) for shift in (-1, 0, 1, 2)

@@ -17,7 +17,8 @@ ML = "ai.onnx.ml"
 def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
     """The list of classes becomes keys and values: integers to strings, or strings to integers.
 
-    What changes: the direction follows from the input's type. If only one default value is set, it decides instead.
+    What changes: the direction follows from the input's type. If that is unknown and only one default value is set, the
+    default value decides.
 
     Why equal: if a class occurs twice in the list, the last index counts (onnxruntime/core/providers/cpu/ml/label_encoder.h).
     """

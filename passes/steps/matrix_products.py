@@ -74,7 +74,7 @@ def einsum(op: Op, *inputs: Value, equation: str) -> Value:
     shared summed letters become a Mul. If one term repeats a letter, a Gather selects the diagonal.
 
     Why equal: multiplication distributes over the sum (onnx/defs/math/defs.cc). The sums may be added in another order. For
-    twelve common equations, the results equalled those of ONNX Runtime's kernel bit for bit. Integers are always equal. Where
+    twelve common equations, the results equalled those of ONNX Runtime's kernel bit for bit. Integers are always equal. If
     nothing is summed, the kernel makes a negative zero positive.
 
     Limits: if a term has an ellipsis, the rank of its operand must be known.
@@ -204,7 +204,7 @@ class _Contraction:
             value = self.ordered(operand, own)
             first = next((axis for axis, label in enumerate(labels) if label in own), len(labels))
             missing = [axis for axis, label in enumerate(labels) if label not in own and axis > first]
-            if missing:  # Axes in front of the first are added by broadcasting.
+            if missing:  # Broadcasting adds the axes in front of the first one.
                 value = self._op.Unsqueeze(value, [axis - first for axis in missing])
             values.append(value)
         return _Operand(values[0] * values[1], labels)

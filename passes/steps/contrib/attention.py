@@ -59,7 +59,7 @@ def multi_head_attention(
 def _unpacked(
     op: Op, query: Value, key: Value | None, value: Value | None
 ) -> tuple[Value, Value | None, Value | None]:
-    """Return queries, keys and values. A tensor of five axes packs all three, or only keys and values, in its fourth axis."""
+    """Return queries, keys and values. The fourth of five axes holds all three, or only keys and values."""
     if query.need_rank() == 5:
         query, key, value = (_part(op, query, place) for place in range(3))
     elif key is not None and key.need_rank() == 5:
@@ -242,7 +242,7 @@ def m_rotary_embedding(
 ) -> Value:
     """MRotaryEmbedding becomes RotaryEmbedding with three kinds of positions: each column uses a time, a row or a column.
 
-    What changes: a Gather reads the caches for each kind of position. Where selects the kind for each column.
+    What changes: a Gather reads the caches for each kind of position. The operator Where selects the kind for each column.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/mrotary_embedding.cc computes the same.
     """
@@ -250,7 +250,7 @@ def m_rotary_embedding(
         op.refuse("it packs items of several lengths", code="no-equal")
     half = cos_cache.need_size(1)
     kind = np.repeat(range(3), mrope_section)
-    if mrope_layout:  # rows and columns have every third column each
+    if mrope_layout:  # every third number belongs to the row, every third to the column
         kind = np.arange(half) % 3
         kind[np.arange(half) >= 3 * np.array(mrope_section)[kind]] = 0
     parts = [op.Gather(position_ids, place, axis=0) for place in range(3)]
