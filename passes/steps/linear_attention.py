@@ -85,7 +85,7 @@ def linear_attention_of_microsoft(
     chunk_size: int = 64,
     state_window: int = 0,
 ) -> Result:
-    """LinearAttention becomes that of the standard. Here, several heads of queries or values may share one of keys.
+    """LinearAttention of com.microsoft becomes that of the standard, with its shared heads of keys repeated.
 
     What changes: a Gather repeats the heads of keys. It also repeats those of queries if they are fewer than those of values.
 
