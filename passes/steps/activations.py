@@ -22,30 +22,30 @@ compatible("ThresholdedRelu", 10, reason="the operator was experimental and beca
 
 @formula("SwiGLU", since=28)
 def swiglu(op: Op, a: Value, b: Value) -> Value:
-    """SwiGLU begins with opset 28: it is Swish(A) * B.
+    """SwiGLU begins with opset 28, so Swish(A) * B replaces it.
 
-    Why equal: it is the function body of SwiGLU.
+    Why equal: this is the function body of SwiGLU.
     """
     return op.Swish(a, alpha=op.attribute("alpha")) * b
 
 
 @formula("Swish", since=24)
 def swish(op: Op, x: Value, *, alpha: float) -> Value:
-    """Swish begins with opset 24: it is X * Sigmoid(alpha * X).
+    """Swish begins with opset 24, so X * Sigmoid(alpha * X) replaces it.
 
-    Why equal: it is the function body of Swish, which is what runtimes run.
+    Why equal: this is the function body of Swish, and runtimes run this body.
     """
     return x * op.Sigmoid(x if alpha == 1 else alpha * x)
 
 
 @formula("Gelu", since=20, exactness=EQUIVALENT)
 def gelu(op: Op, x: Value, *, approximate: str) -> Value:
-    """Gelu begins with opset 20: it is 0.5 * X * (1 + Erf(X / sqrt(2))), or the formula with Tanh.
+    """Gelu begins with opset 20, so 0.5 * X * (1 + Erf(X / sqrt(2))) or the formula with Tanh replaces it.
 
-    Why equal: in bfloat16, and with Tanh in float16, it is computed in float32, since the constants are no half floats. Both
-    formulas are those of the standard's text, multiplied in the order of ONNX Runtime's kernel: no bit differed in 200,000
-    values of float32, with either formula. For float16 it has no kernel and computes the standard's function body, whose
-    nodes these are.
+    Why equal: both formulas are those of the standard's text, multiplied in the order of ONNX Runtime's kernel. With either
+    formula, 200,000 values of float32 gave the same bits. Values of bfloat16 are computed in float32, since the type cannot
+    represent the constants. For float16 this is also true of the formula with Tanh. ONNX Runtime has no kernel for float16.
+    It computes the standard's function body, which has the same nodes.
     """
     if approximate not in ("none", "tanh"):
         op.refuse(f"attribute approximate is {approximate!r}, not 'none' or 'tanh'", code="invalid-node")
@@ -64,27 +64,27 @@ def gelu(op: Op, x: Value, *, approximate: str) -> Value:
 
 @formula("Mish", since=18)
 def mish(op: Op, x: Value) -> Value:
-    """Mish begins with opset 18: it is X * Tanh(Softplus(X)).
+    """Mish begins with opset 18, so X * Tanh(Softplus(X)) replaces it.
 
-    Why equal: it is the function body of Mish, which is what runtimes run.
+    Why equal: this is the function body of Mish, and runtimes run this body.
     """
     return x * op.Tanh(op.Softplus(x))
 
 
 @formula("HardSwish", since=14)
 def hard_swish(op: Op, x: Value) -> Value:
-    """HardSwish begins with opset 14: it is X * HardSigmoid(X) with an alpha of 1/6.
+    """HardSwish begins with opset 14, so X * HardSigmoid(X) with an alpha of 1/6 replaces it.
 
-    Why equal: it is the function body of HardSwish, which is what runtimes run.
+    Why equal: this is the function body of HardSwish, and runtimes run this body.
     """
     return x * op.HardSigmoid(x, alpha=1 / 6, beta=0.5)
 
 
 @formula("Celu", since=28, types=LostTypes.OWN)
 def celu_28(op: Op, x: Value, *, alpha: float) -> Value:
-    """Celu takes float32 alone: of other types it becomes alpha * Elu(X / alpha).
+    """Below opset 28 Celu supports only float32, so other types use alpha * Elu(X / alpha).
 
-    Why equal: it is the function body of version 28.
+    Why equal: this is the function body of version 28.
     """
     if x.dtype in (TensorProto.FLOAT, None):
         return op.Celu(x, **op.attributes)
@@ -93,13 +93,14 @@ def celu_28(op: Op, x: Value, *, alpha: float) -> Value:
 
 @formula("Celu", since=12, exactness=EQUIVALENT)
 def celu(op: Op, x: Value, *, alpha: float) -> Value:
-    """Celu begins with opset 12: it is alpha * Elu(X / alpha).
+    """Celu begins with opset 12, so alpha * Elu(X / alpha) replaces it.
 
-    Why equal: it is the function body of Celu, for a positive alpha. ONNX Runtime's kernel multiplies otherwise: 2.4e-7 seen, and
-    -0 for +0. For a negative alpha the body contradicts the text, max(0, X) + min(0, alpha * (exp(X / alpha) - 1)), which ONNX
-    Runtime and onnx.reference compute, so the text is written.
+    Why equal: for a positive alpha this is the function body of Celu. ONNX Runtime's kernel multiplies in another order:
+    differences of 2.4e-7 were seen, and -0 for +0. For a negative alpha the body differs from the text. ONNX Runtime and
+    onnx.reference compute the text, max(0, X) + min(0, alpha * (exp(X / alpha) - 1)). So onnx-migrate writes the text in that
+    case.
 
-    Limits: X / alpha overflows where X is larger than alpha times the largest float32.
+    Limits: X / alpha overflows if X is larger than alpha times the largest float32.
     """
     return _scaled_elu(op, x, alpha)
 
@@ -114,29 +115,31 @@ def _scaled_elu(op: Op, x: Value, alpha: float) -> Value:
 
 @formula("Relu", since=14, types=LostTypes.OWN)
 def relu(op: Op, x: Value) -> Value:
-    """Relu takes floats alone: of integers it becomes Max(X, 0).
+    """Below opset 14 Relu supports only floats, so integers use Max(X, 0).
 
-    Why equal: the text, max(0, x). Bit for bit.
+    Why equal: the text is max(0, x). The results are equal bit for bit.
     """
     return op.Relu(x) if x.is_float else op.Max(x, 0)
 
 
 @formula("ThresholdedRelu", since=10)
 def thresholded_relu(op: Op, x: Value, *, alpha: float) -> Value:
-    """ThresholdedRelu begins with opset 10: 0 is selected where X is not greater than `alpha`.
+    """ThresholdedRelu begins with opset 10, so a selection returns 0 where X is not greater than `alpha`.
 
-    Why equal: the text; NaN is not greater than anything and gives 0 in both. Bit for bit in ONNX Runtime.
+    Why equal: the text defines it so. NaN is not greater than anything and gives 0 in both. ONNX Runtime computes the same
+    bits.
     """
     return op.select(~(x > alpha), 0, x)
 
 
 @formula("Shrink", since=9)
 def shrink(op: Op, x: Value, *, bias: float, lambd: float) -> Value:
-    """Shrink begins with opset 9: X moved by `bias` towards 0, where it is further from it than `lambd`, else 0.
+    """Shrink begins with opset 9, so selections move X by `bias` towards 0, or return 0 near it.
 
-    Why equal: the text. Bit for bit in ONNX Runtime.
+    Why equal: the text moves each X that is further from 0 than `lambd`, and returns 0 for the others. ONNX Runtime computes
+    the same bits.
 
-    Limits: integers are refused, for which runtimes differ in the rounding of `bias`.
+    Limits: onnx-migrate refuses integers, because runtimes differ in the rounding of `bias`.
     """
     if x.need_dtype() not in FLOATS:
         op.refuse("Shrink of integers has no form below opset 9", code="no-equal")
@@ -147,19 +150,20 @@ def shrink(op: Op, x: Value, *, bias: float, lambd: float) -> Value:
 
 @formula("HardSigmoid", since=1, exactness=EQUIVALENT)
 def hard_sigmoid(op: Op, x: Value, *, alpha: float, beta: float) -> Value:
-    """It is alpha * X + beta, limited to 0 … 1.
+    """HardSigmoid becomes alpha * X + beta, limited to 0 … 1.
 
-    Why equal: the text. A runtime may fuse the product and the sum, and then rounds once: 6e-8 seen.
+    Why equal: the text defines it so. A runtime may fuse the product and the sum and round only once: the largest difference
+    seen is 6e-8.
     """
     return op.Clip(x * alpha + beta, 0, 1)
 
 
 @formula("Softplus", since=1, exactness=EQUIVALENT)
 def softplus(op: Op, x: Value) -> Value:
-    """It is max(X, 0) + log(1 + exp(-|X|)).
+    """Softplus becomes max(X, 0) + log(1 + exp(-|X|)).
 
-    Why equal: log(1 + exp(X)) with exp(X) taken out of the logarithm where X is positive, so that nothing overflows. Measured:
-    1.2e-7 of the largest number or 1.
+    Why equal: this is log(1 + exp(X)). For a positive X, log(exp(X)) is added as X, so that nothing overflows. The
+    largest difference measured is 1.2e-7 of the largest number or of 1.
     """
     rest = op.Log(op.Exp(-abs(x)) + 1)
     return op.Relu(x) + rest
@@ -167,18 +171,19 @@ def softplus(op: Op, x: Value) -> Value:
 
 @formula("Elu", since=1, exactness=EQUIVALENT)
 def elu(op: Op, x: Value, *, alpha: float) -> Value:
-    """It is max(X, 0) + alpha * (exp(min(X, 0)) - 1).
+    """Elu becomes max(X, 0) + alpha * (exp(min(X, 0)) - 1).
 
-    Why equal: the text, with both branches added, of which one is 0. exp(X) - 1 loses digits near 0: 6e-8 of alpha seen.
+    Why equal: this is the text with both branches added, since one of them is 0. Near 0, exp(X) - 1 loses digits: the largest
+    difference seen is 6e-8 of alpha.
     """
     return op.Relu(x) + _below_zero(op, x, alpha)
 
 
 @formula("Selu", since=1, exactness=EQUIVALENT)
 def selu(op: Op, x: Value, *, alpha: float, gamma: float) -> Value:
-    """It is gamma * (max(X, 0) + alpha * (exp(min(X, 0)) - 1)).
+    """Selu becomes gamma * (max(X, 0) + alpha * (exp(min(X, 0)) - 1)).
 
-    Why equal: the text, with both branches added, of which one is 0. 1.2e-7 seen.
+    Why equal: this is the text with both branches added, since one of them is 0. The largest difference seen is 1.2e-7.
     """
     return (op.Relu(x) + _below_zero(op, x, alpha)) * gamma
 
@@ -190,9 +195,9 @@ def _below_zero(op: Op, x: Value, alpha: float) -> Value:
 
 @formula("LeakyRelu", since=1, exactness=EQUIVALENT)
 def leaky_relu(op: Op, x: Value, *, alpha: float) -> Value:
-    """It is max(X, 0) - alpha * max(-X, 0).
+    """LeakyRelu becomes max(X, 0) - alpha * max(-X, 0).
 
-    Why equal: one of both terms is 0, so that only the sign of a 0 can differ.
+    Why equal: one of both terms is 0, so only the sign of a 0 can differ.
     """
     below = op.Relu(-x) * alpha
     return op.Relu(x) - below
@@ -200,11 +205,11 @@ def leaky_relu(op: Op, x: Value, *, alpha: float) -> Value:
 
 @formula("PRelu", since=1, exactness=EQUIVALENT)
 def prelu(op: Op, x: Value, slope: Value) -> Value:
-    """It is max(X, 0) - slope * max(-X, 0).
+    """PRelu becomes max(X, 0) - slope * max(-X, 0).
 
-    Why equal: one of both terms is 0, so that only the sign of a 0 can differ.
+    Why equal: one of both terms is 0, so only the sign of a 0 can differ.
 
-    Limits: where the slope is infinite and X positive, the result is NaN. X has floats.
+    Limits: if the slope is infinite and X positive, the result is NaN. X must have a float type.
     """
     below = op.Relu(-x) * slope
     return op.Relu(x) - below
@@ -212,37 +217,39 @@ def prelu(op: Op, x: Value, slope: Value) -> Value:
 
 @formula("Softsign", since=1, exactness=EQUIVALENT)
 def softsign(op: Op, x: Value) -> Value:
-    """It is X / (1 + |X|).
+    """Softsign becomes X / (1 + |X|).
 
-    Why equal: the text; 6e-8 seen. Infinite X gives NaN in both.
+    Why equal: the text defines it so. The largest difference seen is 6e-8. Infinite X gives NaN in both.
     """
     return x / (abs(x) + 1)
 
 
 @formula("Sigmoid", since=1, exactness=EQUIVALENT)
 def sigmoid(op: Op, x: Value) -> Value:
-    """It is 1 / (1 + exp(-X)).
+    """Sigmoid becomes 1 / (1 + exp(-X)).
 
-    Why equal: the text. exp(-X) overflows to infinity for X below -88, where the result is 0 as it should be. 1.2e-7 seen.
+    Why equal: the text defines it so. For X below -88, exp(-X) overflows to infinity, and the result is 0 as it should be.
+    The largest difference seen is 1.2e-7.
     """
     return 1 / (op.Exp(-x) + 1)
 
 
 @formula("Tanh", since=1, exactness=EQUIVALENT)
 def tanh(op: Op, x: Value) -> Value:
-    """It is 2 * Sigmoid(2 * X) - 1.
+    """Tanh becomes 2 * Sigmoid(2 * X) - 1.
 
-    Why equal: an identity of the two functions. It loses digits near 0: 2.4e-7 seen, of results up to 1.
+    Why equal: this identity holds for all X. It loses digits near 0: the largest difference seen is 2.4e-7, for results up to
+    1.
     """
     return op.Sigmoid(x * 2) * 2 - 1
 
 
 @formula("Erf", since=9, exactness=EQUIVALENT, without=True)
 def erf(op: Op, x: Value) -> Value:
-    """It is approximated by a polynomial and an exponential, to 5e-7.
+    """Erf becomes a polynomial and an exponential, which approximate it to 5e-7.
 
-    Why equal: formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions, whose error is at most 1.5e-7. In
-    float32 5e-7 seen.
+    Why equal: this is formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions. Its error is at most
+    1.5e-7. The largest difference seen in float32 is 5e-7.
     """
     size = abs(x)
     t = 1 / (size * np.float32(0.3275911) + 1)

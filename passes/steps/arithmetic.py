@@ -25,7 +25,7 @@ _SMALL = (_T.INT8, _T.INT16, _T.UINT8, _T.UINT16)
 _UNSIGNED = (_T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64)
 
 _LARGEST = 4096
-"""Elements of a divisor up to which its reciprocal is computed now."""
+"""A constant divisor of at most this many elements is replaced by its reciprocal during the migration."""
 
 for _operator in ("Acosh", "Asinh", "Atanh", "Cosh", "Erf", "Sinh"):
     impossible(
@@ -37,12 +37,13 @@ for _operator in ("Acosh", "Asinh", "Atanh", "Cosh", "Erf", "Sinh"):
 
 @formula("Pow", since=12, types=LostTypes.OWN)
 def pow_12_down(op: Op, base: Value, exponent: Value) -> Value:
-    """Pow takes two floats of one type.
+    """Below opset 12 both inputs of Pow have the same float type.
 
-    What changes: a constant exponent that the type of a float base holds is written in that type. Otherwise base and exponent are
-    cast to double, and the power to the type of the base.
+    What changes: a constant exponent is converted to the type of a float base, if that type represents it exactly. Otherwise
+    base and exponent are cast to double, and the power is cast to the type of the base.
 
-    Why equal: ONNX Runtime computes powers of other types in double. Bit for bit over all pairs of types and special values.
+    Why equal: ONNX Runtime computes powers of other types in double. The results are equal bit for bit over all pairs of
+    types and special values.
 
     Limits: a runtime that computes powers of int64 as integers differs beyond 2^53.
     """
@@ -59,12 +60,12 @@ def pow_12_down(op: Op, base: Value, exponent: Value) -> Value:
 
 @formula("Mod", since=28)
 def mod_28_down(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
-    """Mod with fmod=0 takes integers alone.
+    """Below opset 28 Mod with fmod=0 supports only integers, so floats use fmod=1 and a correction.
 
-    What changes: of floats, r = Mod(A, B) with fmod=1 is moved by B where it has another sign than B; where r is 0, it gets
-    the sign of B.
+    What changes: for floats, the node becomes r = Mod(A, B) with fmod=1. B is added to r if their signs differ. If r is 0, it
+    gets the sign of B.
 
-    Why equal: the special cases of the text. Bit for bit equal to numpy.mod over all pairs of special values.
+    Why equal: the text lists these special cases. The results equal numpy.mod bit for bit over all pairs of special values.
     """
     if fmod == 1 or not a.is_float:
         return op.itself(a, b)
@@ -73,21 +74,21 @@ def mod_28_down(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
     divisor_below = b < 0
     differs = (below | above) & (below ^ divisor_below)
     signed_zero = op.Where(~divisor_below, op.constant(0, b), op.constant(-0.0, b))
-    # NaN is not equal to 0, and stays.
+    # NaN stays, because it is not equal to 0.
     settled = op.select(rest == 0, signed_zero, rest)
     return op.select(differs, rest + b, settled)
 
 
 @formula("Mod", since=10)
 def mod(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
-    """Mod begins with opset 10: of integers, A - (A / B) * B, moved by B where its sign differs.
+    """Mod begins with opset 10, so integers use A - (A / B) * B with a correction for the sign.
 
-    What changes: Div, Mul and Sub; unless `fmod` is 1 or the type unsigned, B is added where the rest is not 0 and has
-    another sign than B. Integers of 8 and 16 bits are cast to int32.
+    What changes: the node becomes Div, Mul and Sub. B is added where the rest is not 0 and its sign differs from that of B.
+    Nodes with `fmod` = 1 and unsigned types do not need this addition. Integers of 8 and 16 bits are cast to int32.
 
-    Why equal: the text; integers are divided towards 0. Bit for bit in ONNX Runtime.
+    Why equal: the text defines this rest, and Div rounds integers towards 0. ONNX Runtime computes the same bits.
 
-    Limits: floats are refused: A - (A / B) * B is rounded, and the rest of a float division is exact.
+    Limits: onnx-migrate refuses floats. A - (A / B) * B is rounded, but the rest of a float division is exact.
     """
     dtype = a.need_dtype()
     if dtype not in INTEGERS:
@@ -104,12 +105,13 @@ def mod(op: Op, a: Value, b: Value, *, fmod: int) -> Value:
 
 @formula("Round", since=11)
 def round_11_down(op: Op, x: Value) -> Value:
-    """Round begins with opset 11: halves are rounded to the even neighbour.
+    """Round begins with opset 11, so Floor and a comparison round halves to the even neighbour.
 
-    What changes: the magnitude is rounded down, 1 is added where what is left is more than a half, or a half of an odd number,
-    and the sign is put back: that of -0 by its reciprocal. Half floats are computed in float32 between Casts.
+    What changes: Floor rounds the magnitude down. 1 is added if the fraction is above one half, or if it is one half and the
+    integer part is odd. The sign is restored at the end. The reciprocal shows the sign of -0. Half floats are computed in
+    float32 between Casts.
 
-    Why equal: each operation is exact. Bit for bit in ONNX Runtime.
+    Why equal: each operation is exact. ONNX Runtime computes the same bits.
     """
     dtype = x.need_dtype()
     kind = _T.DOUBLE if dtype == _T.DOUBLE else _T.FLOAT
@@ -119,7 +121,8 @@ def round_11_down(op: Op, x: Value) -> Value:
     left = size - whole
     half = op.Floor(whole * 0.5)
     odd = whole - (half + half)
-    # What is left of an odd number is a multiple of twice this step, so "at least a half" is "more than a half less the step".
+    # For an odd number, the fraction is a multiple of twice this step.
+    # So "at least one half" is the same as "more than one half minus the step".
     bound = 0.5 - odd * (2.0**-53 if kind == _T.DOUBLE else 2.0**-24)
     rounded = whole + (left > bound).cast(kind)
     inverse = op.Reciprocal(x)
@@ -129,28 +132,28 @@ def round_11_down(op: Op, x: Value) -> Value:
 
 @formula("Sum", since=1)
 def total(op: Op, *values: Value) -> Value:
-    """It is a chain of Adds.
+    """Sum becomes a chain of Adds.
 
-    Why equal: ONNX Runtime adds the inputs in their order. Bit for bit.
+    Why equal: ONNX Runtime adds the inputs in their order. The results are equal bit for bit.
     """
     return reduce(add, values)
 
 
 @formula("Mean", since=1, exactness=EQUIVALENT)
 def mean(op: Op, *values: Value) -> Value:
-    """It is the sum of the inputs, divided by their number.
+    """Mean becomes the sum of the inputs, divided by their number.
 
-    Why equal: the text. 1.2e-7 seen.
+    Why equal: the text defines the mean so. The largest difference seen is 1.2e-7.
     """
     return values[0] if len(values) == 1 else reduce(add, values) / len(values)
 
 
 @formula("Max", "Min", since=1)
 def extreme(op: Op, *values: Value) -> Value:
-    """Elements are selected by a comparison.
+    """Max and Min become comparisons that select elements.
 
-    Why equal: the text. The comparison keeps a NaN of the first input, and one of another counts as missing; else bit for
-    bit.
+    Why equal: the text defines them so. The comparison returns a NaN of the first input. It ignores a NaN of the other
+    inputs. All other results are equal bit for bit.
     """
     chosen = values[0]
     for value in values[1:]:
@@ -161,27 +164,28 @@ def extreme(op: Op, *values: Value) -> Value:
 
 @formula("Neg", since=1)
 def negation(op: Op, x: Value) -> Value:
-    """It is the product with -1.
+    """Neg becomes the product with -1.
 
-    Why equal: bit for bit.
+    Why equal: the results are equal bit for bit.
     """
     return x * -1
 
 
 @formula("Abs", since=1)
 def absolute(op: Op, x: Value) -> Value:
-    """It is the larger of X and -X.
+    """Abs becomes the larger of X and -X.
 
-    Why equal: the text; only the sign of a 0 can differ, and of an unsigned integer nothing is written.
+    Why equal: the text defines it so. Only the sign of a 0 can differ. An unsigned integer is its own magnitude, so the node
+    is removed.
     """
     return x if x.numpy_type.kind in "ub" else op.Max(x, -x)
 
 
 @formula("Sub", since=1)
 def difference(op: Op, a: Value, b: Value) -> Value:
-    """It is the sum with the product of the other input and -1.
+    """Sub becomes the sum of A and B * -1.
 
-    Why equal: a - b = a + (-b). Bit for bit; integers wrap around alike.
+    Why equal: a - b = a + (-b). The results are equal bit for bit, and integers wrap around in the same way.
     """
     kind = b.numpy_type
     minus_one = -1 if kind.kind != "u" else 2 ** (8 * kind.itemsize) - 1  # has the same effect on products
@@ -191,54 +195,56 @@ def difference(op: Op, a: Value, b: Value) -> Value:
 
 @formula("Reciprocal", since=1)
 def reciprocal(op: Op, x: Value) -> Value:
-    """It is 1 / X.
+    """Reciprocal becomes the quotient 1 / X.
 
-    Why equal: the text. Bit for bit.
+    Why equal: the text defines it so. The results are equal bit for bit.
     """
     return 1 / x
 
 
 @formula("Sqrt", since=1, exactness=EQUIVALENT)
 def root(op: Op, x: Value) -> Value:
-    """It is the power of 0.5.
+    """Sqrt becomes the power of 0.5.
 
-    Why equal: the text; a power may be rounded otherwise, and is 0 for a -0. 1.2e-7 seen.
+    Why equal: the text defines it so. A runtime may round a power differently, and the power of -0 is 0. The largest
+    difference seen is 1.2e-7.
     """
     return x**0.5
 
 
 @formula("Ceil", since=1)
 def ceil(op: Op, x: Value) -> Value:
-    """It is -floor(-X).
+    """Ceil becomes -floor(-X).
 
-    Why equal: an identity of both. Bit for bit.
+    Why equal: this identity holds for all X. The results are equal bit for bit.
     """
     return -op.Floor(-x)
 
 
 @formula("Floor", since=1)
 def floor(op: Op, x: Value) -> Value:
-    """It is -ceil(-X).
+    """Floor becomes -ceil(-X).
 
-    Why equal: an identity of both. Bit for bit.
+    Why equal: this identity holds for all X. The results are equal bit for bit.
     """
     return -op.Ceil(-x)
 
 
 @formula("Tan", since=7, exactness=EQUIVALENT)
 def tangent(op: Op, x: Value) -> Value:
-    """It is sin(X) / cos(X).
+    """Tan becomes sin(X) / cos(X).
 
-    Why equal: the definition. 2e-7 of the result seen.
+    Why equal: this is the definition. The largest difference seen is 2e-7 of the result.
     """
     return op.Sin(x) / op.Cos(x)
 
 
 @formula("Sinh", "Cosh", since=9, exactness=EQUIVALENT, without=True)
 def hyperbolic(op: Op, x: Value) -> Value:
-    """It is half the difference, or the sum, of exp(X) and exp(-X).
+    """Sinh and Cosh become half the difference, or half the sum, of exp(X) and exp(-X).
 
-    Why equal: the definitions. Sinh loses digits near 0: 1.2e-7 seen, of results around 0. Both overflow above 88.7.
+    Why equal: these are the definitions. Sinh loses digits near 0: the largest difference seen is 1.2e-7, for results around
+    0. Both overflow above 88.7.
     """
     grows, falls = op.Exp(x), op.Exp(-x)
     return (grows - falls if op.operator == "Sinh" else grows + falls) * 0.5
@@ -246,9 +252,10 @@ def hyperbolic(op: Op, x: Value) -> Value:
 
 @formula("Asinh", "Acosh", since=9, exactness=EQUIVALENT, without=True)
 def inverse_hyperbolic(op: Op, x: Value) -> Value:
-    """It is the logarithm of |X| + sqrt(X² + 1), with the sign of X, or of X + sqrt(X² - 1).
+    """Asinh and Acosh become the logarithm of X plus a square root.
 
-    Why equal: the definitions. Asinh loses digits near 0: 1.2e-7 seen, of results around 0. X² overflows above 1.8e19.
+    Why equal: Asinh is log(|X| + sqrt(X² + 1)) with the sign of X, and Acosh is log(X + sqrt(X² - 1)). Asinh loses digits
+    near 0: the largest difference seen is 1.2e-7, for results around 0. X² overflows above 1.8e19.
     """
     of_sine = op.operator == "Asinh"
     size = abs(x) if of_sine else x
@@ -258,65 +265,65 @@ def inverse_hyperbolic(op: Op, x: Value) -> Value:
 
 @formula("Atanh", since=9, exactness=EQUIVALENT, without=True)
 def inverse_hyperbolic_tangent(op: Op, x: Value) -> Value:
-    """It is half the logarithm of (1 + X) / (1 - X).
+    """Atanh becomes half the logarithm of (1 + X) / (1 - X).
 
-    Why equal: the definition. It loses digits near 0: 1.2e-7 seen, of results around 0.
+    Why equal: this is the definition. It loses digits near 0: the largest difference seen is 1.2e-7, for results around 0.
     """
     return op.Log((1 + x) / (1 - x)) * 0.5
 
 
 @formula("Xor", since=1)
 def xor(op: Op, a: Value, b: Value) -> Value:
-    """Two truth values differ where they are not equal.
+    """Xor becomes Not(Equal): two truth values differ if they are not equal.
 
-    Why equal: the truth table. Bit for bit.
+    Why equal: the truth tables are the same. The results are equal bit for bit.
     """
     return ~(a == b)
 
 
 @formula("Not", since=1)
 def negated(op: Op, x: Value) -> Value:
-    """A truth value is negated where it equals false.
+    """Not becomes a comparison with false.
 
-    Why equal: the truth table. Bit for bit.
+    Why equal: the truth tables are the same. The results are equal bit for bit.
     """
     return x == np.array(False)
 
 
 @formula("Or", since=1)
 def disjunction(op: Op, a: Value, b: Value) -> Value:
-    """One of two truth values holds where not both are false.
+    """Or becomes Not(And(Not(A), Not(B))).
 
-    Why equal: the truth table. Bit for bit.
+    Why equal: one of two truth values is true if not both are false. The results are equal bit for bit.
     """
     return ~(~a & ~b)
 
 
 @formula("And", since=1)
 def conjunction(op: Op, a: Value, b: Value) -> Value:
-    """Both truth values hold where their product is not 0.
+    """And becomes a product of int32 values, cast to bool.
 
-    Why equal: the truth table. Bit for bit.
+    Why equal: the product of two truth values is not 0 if both are true. The results are equal bit for bit.
     """
     return (a.cast(_T.INT32) * b.cast(_T.INT32)).cast(_T.BOOL)
 
 
 @formula("Less", "Greater", since=1)
 def order(op: Op, a: Value, b: Value) -> Value:
-    """Less and Greater are each other with the inputs exchanged.
+    """Less becomes Greater with exchanged inputs, and Greater becomes Less.
 
-    Why equal: a < b where b > a. Bit for bit.
+    Why equal: a < b holds exactly if b > a. The results are equal bit for bit.
     """
     return b > a if op.operator == "Less" else b < a
 
 
 @formula("ArgMin", since=1)
 def arg_min(op: Op, x: Value) -> Value:
-    """The place of the minimum is that of the maximum of the negated values.
+    """ArgMin becomes ArgMax of the negated values.
 
-    Why equal: -X is exact for floats, and its order reversed. Bit for bit.
+    Why equal: -X is exact for floats and reverses their order. The results are equal bit for bit.
 
-    Limits: integers are refused, whose least number has no opposite.
+    Limits: onnx-migrate refuses integers, because their lowest number has no negative.
     """
     if not x.is_float:
         op.refuse("ArgMin of integers has no equal by ArgMax", code="no-equal")
@@ -325,11 +332,11 @@ def arg_min(op: Op, x: Value) -> Value:
 
 @formula("Div", since=1, exactness=EQUIVALENT)
 def quotient(op: Op, a: Value, b: Value) -> Value:
-    """It is the product with the reciprocal, which is computed now where the divisor is a constant.
+    """Div becomes the product with the reciprocal. The reciprocal of a small constant divisor is computed in advance.
 
-    Why equal: a / b = a * (1 / b), rounded twice: 1.2e-7 of the result seen.
+    Why equal: a / b = a * (1 / b). The product is rounded twice: the largest difference seen is 1.2e-7 of the result.
 
-    Limits: integers are refused. Where 1 / b is not a number that the type has, neither is the result.
+    Limits: onnx-migrate refuses integers. If the type cannot represent 1 / b, the result is wrong too.
     """
     if not a.is_float:
         op.refuse("a quotient of integers is no product", code="no-equal")

@@ -1,4 +1,4 @@
-"""Attention and RotaryEmbedding, written out below the opsets that they begin with."""
+"""Attention and RotaryEmbedding, replaced by older operators below the opsets that introduced them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ compatible(
 
 @lowering("Attention", leaves=25, types=LostTypes.OWN)
 def attention_25_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """A node without a window stays; one with a window is written out.
+    """A node without a window only loses two attributes. A node with one is replaced by older operators.
 
-    What changes: `left_window_size` and `right_window_size` of -1 are dropped. With a window the node becomes the operators that
-    `attention-23-down` names, and the window is part of the mask.
+    What changes: `left_window_size` and `right_window_size` of -1 are dropped. A node with a window becomes the operators
+    that `attention-23-down` lists, and the window becomes part of the mask.
 
-    Why equal: -1 means no window. The window is that of the standard's text, counted from the position in the whole cache.
+    Why equal: -1 means no window. The standard's text defines the window by positions in the whole cache, and the mask counts
+    the same positions.
 
-    Limits: with a window, those of `attention-23-down`.
+    Limits: nodes with a window have the limits of `attention-23-down`.
     """
     windows = [rw.get(name, -1) for name in ("left_window_size", "right_window_size")]
     if max(windows) >= 0:
@@ -45,15 +46,15 @@ def attention_25_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("Attention", leaves=24, types=LostTypes.OWN)
 def attention_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """A mask that may be shorter than the keys is padded, and a node with `nonpad_kv_seqlen` is written out.
+    """A mask that may be shorter than the keys is padded. A node with `nonpad_kv_seqlen` is replaced by older operators.
 
-    What changes: a mask whose length is not known to be that of the keys gets a Pad with -inf, or False, whose amount is
-    computed where the lengths are not fixed. With `nonpad_kv_seqlen` the node becomes the operators that `attention-23-down`
-    names.
+    What changes: a mask gets a Pad with -inf or False, unless its length is known to be that of the keys. The amount is
+    computed at run time if the lengths are not fixed. A node with `nonpad_kv_seqlen` becomes the operators that
+    `attention-23-down` lists.
 
-    Why equal: so the standard's text of version 24 defines a shorter mask.
+    Why equal: the standard's text of version 24 gives a shorter mask this meaning.
 
-    Limits: with `nonpad_kv_seqlen`, those of `attention-23-down`.
+    Limits: nodes with `nonpad_kv_seqlen` have the limits of `attention-23-down`.
     """
     if rw.input(6):
         _write_out(rw)
@@ -69,18 +70,19 @@ def attention_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("Attention", leaves=23, exactness=EQUIVALENT, types=LostTypes.OWN)
 def attention_23_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The attention is written out: MatMul, mask, Softmax, MatMul.
+    """Attention begins with opset 23, so MatMul, a mask, Softmax and MatMul compute it.
 
-    What changes: Q and K are multiplied by the root of the scale and by each other, capped, masked, and given to a Softmax, by
-    whose result V is multiplied. Three axes are reshaped to four before and back afterwards; heads of K and V that several
-    heads of Q share are repeated by a Gather.
+    What changes: Q and K are each multiplied by the root of the scale, and then by each other. The scores are capped and
+    masked, and go through a Softmax. The result is multiplied by V. Inputs of three axes are reshaped to four, and the output
+    is reshaped back. If several heads of Q share a head of K and V, a Gather repeats that head.
 
-    Why equal: the standard's text and function body, with what they compute from shapes evaluated where it is known. Rows in
-    which everything is masked give zeros, as the text says. Measured against ONNX Runtime's kernel: 3e-7 of the largest
-    number.
+    Why equal: the new nodes follow the standard's text and function body. Shape computations in them are evaluated in advance
+    where the shapes are known. Rows in which every key is masked give zeros, as the text says. The results differ from ONNX
+    Runtime's kernel by at most 3e-7 of the largest number, as measured.
 
-    Limits: element types must be known, and the rank of Q where numbers of heads are given. `qk_matmul_output` of mode 2 holds
-    -inf where a boolean or causal mask hides a key, as the text says; ONNX Runtime's kernel fills in the lowest number.
+    Limits: element types must be known, and the rank of Q if the node gives numbers of heads. With mode 2, `qk_matmul_output`
+    holds -inf where a boolean or causal mask hides a key, as the text says. ONNX Runtime's kernel returns the lowest finite
+    number there.
     """
     _write_out(rw)
 
@@ -92,7 +94,7 @@ def _write_out(rw: LoweringRewriter) -> None:
 
 
 def _written_out(op: Op) -> Result:
-    """Return the outputs of an Attention of any version, whose attributes the versions do not share."""
+    """Return the outputs of an Attention of any version. Attributes that a version lacks have their default."""
     get = op.rw.get
     query, key, value, _, past_key, past_value = _inputs(op)
     dtype = query.need_dtype()
@@ -158,7 +160,7 @@ def _by_head(value: Value, heads: int) -> Value:
 
 
 def _repeated(op: Op, query: Value, value: Value) -> Value:
-    """Repeat the heads of K or V that several heads of Q share, each as often as there are such heads."""
+    """Return K or V with its heads repeated, so that it has as many heads as Q."""
     heads, own = (
         shape[1] if (shape := item.shape) is not None and len(shape) == 4 else None for item in (query, value)
     )
@@ -171,7 +173,7 @@ def _repeated(op: Op, query: Value, value: Value) -> Value:
 
 
 def _root_of_scale(op: Op, query: Value, dtype: int) -> Value:
-    """Return the root of the scale, by which both Q and K are multiplied."""
+    """Return the square root of the scale. Both Q and K are multiplied by it."""
     scale = op.rw.get("scale")
     shape = query.shape
     if scale is None and shape is not None and shape[-1]:
@@ -194,12 +196,13 @@ def rotary_embedding(
     num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> Value:
-    """The two halves of each head are rotated by the cosines and sines of their positions.
+    """RotaryEmbedding begins with opset 23, so Mul, Sub and Add rotate the two halves of each head.
 
-    What changes: the caches are gathered by position, and the node becomes Slice, Mul, Sub, Add and Concat on the axis of
-    the heads' elements. Three axes are reshaped to four before and back afterwards.
+    What changes: a Gather selects the cosines and sines by position. The node becomes Slice, Mul, Sub, Add and Concat on the
+    axis of the heads' elements. Inputs of three axes are reshaped to four, and the output is reshaped back.
 
-    Why equal: the algorithm in the standard's text. Measured against ONNX Runtime's kernel: 1e-7 of the largest number.
+    Why equal: the new nodes follow the algorithm in the standard's text. The results differ from ONNX Runtime's kernel by at
+    most 1e-7 of the largest number, as measured.
 
     Limits: the rank of the data must be known if `num_heads` is given.
     """
@@ -230,7 +233,7 @@ def rotary_embedding(
 
 
 def _known_size(rotated: Value, *caches: Value) -> int:
-    """Return how many elements the last axis has, of which the caches have half; 0 if that is unknown."""
+    """Return how many elements the last axis has, or 0 if that is unknown. The caches have half as many."""
     for value, factor in ((rotated, 1), *((cache, 2) for cache in caches)):
         shape = value.shape
         if shape and shape[-1]:
@@ -239,7 +242,7 @@ def _known_size(rotated: Value, *caches: Value) -> int:
 
 
 def _halves(op: Op, value: Value, size: int) -> tuple[Value, Value]:
-    """Return the first and the second half of the last axis, which has `size` elements, 0 if that is unknown."""
+    """Return the first and the second half of the last axis. `size` is its number of elements, or 0 if that is unknown."""
     if size:
         return op.Slice(value, [0], [size // 2], [3]), op.Slice(value, [size // 2], [size], [3])
     half = op.Div(op.Gather(op.Shape(value), [3]), [2])

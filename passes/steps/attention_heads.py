@@ -1,4 +1,4 @@
-"""Attention by heads as ONNX Runtime computes it, with masks, caches and biases: Attention of the standard, or written out."""
+"""Attention by heads as ONNX Runtime computes it, with masks, caches and biases, as Attention or as older operators."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["END", "LOWEST", "Heads", "by_head", "joined", "repeated", "scale_of"
 _T = TensorProto
 
 _DIRECT = 23
-"""The opset from which on the standard has Attention."""
+"""The first opset with the standard's Attention."""
 
 END = int(np.iinfo(np.int64).max)
-"""Where a Slice ends that takes all that is left."""
+"""The end of a Slice that reads everything up to the end of an axis."""
 
 LOWEST = float(np.finfo(np.float32).min)
-"""What the kernels add to the scores of keys behind a query, in place of minus infinity."""
+"""The number that the kernels add to the scores of later keys, instead of minus infinity."""
 
 
 def by_head(value: Value, heads: int) -> Value:
@@ -39,14 +39,14 @@ def joined(op: Op, value: Value) -> Value:
 
 
 def repeated(value: Value, axis: int, own: int, heads: int) -> Value:
-    """Return a value with each of its `own` heads, along an axis, repeated so that there are `heads`."""
+    """Return a value with each of its `own` heads, along an axis, repeated until there are `heads`."""
     if own == heads:
         return value
     return value.op.Gather(value, np.repeat(np.arange(own), bounded(heads) // own), axis=axis)
 
 
 def scale_of(op: Op, query: Value, heads: int, scale: float) -> Value | float:
-    """Return the factor of the scores: 1 divided by the root of the size of a head unless another one is given."""
+    """Return the factor of the scores. By default it is 1 divided by the square root of the size of a head."""
     shape = query.shape
     width = shape[-1] if shape is not None else None
     if scale:
@@ -61,9 +61,10 @@ def scale_of(op: Op, query: Value, heads: int, scale: float) -> Value | float:
 
 @dataclass
 class Heads:
-    """One attention: the heads of the queries (batch, length, heads · size) meet those of keys and values.
+    """One attention between queries, keys and values, each split into heads.
 
-    Keys and values have the same three axes, or are by head already, (batch, heads, length, size), as are the cached ones.
+    Queries are (batch, length, heads · size). Keys and values have the same three axes, or are already by head, (batch,
+    heads, length, size). Cached keys and values are always by head.
     """
 
     op: Op
@@ -78,15 +79,18 @@ class Heads:
 
     @property
     def total(self) -> Value:
-        """The number of keys, cached ones included, int64 of shape [1]."""
+        """The number of keys, including cached ones, as int64 of shape [1]."""
         keys = self.op.size_of(self.key, 1 if self.key.need_rank() == 3 else 2)
         return keys if self.past_key is None else self.op.size_of(self.past_key, 2) + keys
 
     def mask(self, mask: Value | None, filtered: float) -> Value | None:
-        """Return what a mask of int32 adds to the scores: 0, or `filtered` for keys that are not seen. Its axes are four.
+        """Return the numbers that an int32 mask adds to the scores, on four axes.
 
-        A mask is (batch, keys) or (batch, queries, keys); or (batch) or (3 · batch + 2), which begins with the number of keys
-        that are seen; or (2 · batch), their ends and their starts.
+        Keys that are not seen get `filtered`, and the others 0. The shape of the mask decides its meaning:
+
+        - (batch, keys) or (batch, queries, keys): positive for the keys that are seen.
+        - (batch) or (3 · batch + 2): begins with the number of keys that are seen.
+        - (2 · batch): the ends of the keys that are seen, then their starts.
         """
         op = self.op
         if mask is None:
@@ -100,13 +104,13 @@ class Heads:
             keys = self.key.shape
             total = None if keys is None else keys[1 if len(keys) == 3 else 2]
             if rank == 2 and shape[1] == 1 and (total != 1 or self.past_key is not None):
-                return None  # the kernel takes it for no mask
+                return None  # the kernel treats it as a missing mask
             seen = op.Unsqueeze(mask > 0, [1, 2] if rank == 2 else [1])
         given = op.Where(seen, op.constant(np.float32(0)), op.constant(np.float32(filtered)))
         return given.cast(self.query.need_dtype())
 
     def _by_lengths(self, mask: Value) -> Value:
-        """Return which keys are seen, (batch, keys), by their number, or by their ends and starts."""
+        """Return a mask of the keys that are seen, (batch, keys), from their number, or from their ends and starts."""
         op, given = self.op, (mask.shape or (None,))[0]
         batch = (self.query.shape or (None,))[0]
         places = op.iota(self.total)
@@ -135,16 +139,17 @@ class Heads:
 
     def attend(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
         """Return the output (batch, length, heads · size), keys and values with the cached ones, and the masked scores."""
-        # The sum of a mask and a bias is rounded where the mask has large numbers; the kernel adds one after the other.
+        # If the mask has large numbers, the sum of mask and bias is rounded. The kernel adds them one after the other.
         direct = self.op.version >= _DIRECT and (mask is None or bias is None)
         return self._direct(mask, bias) if direct else self._written_out(mask, bias)
 
     def in_buffer(
         self, past: Value, beams: Value | None, mask: Value | None, filtered: float, bias: Value | None
     ) -> tuple[Value, Value, Value, Value]:
-        """Return what `attend` returns where the caches have room behind their first `past` rows, and the whole of them.
+        """Return the results of `attend` for caches that are buffers: only their first `past` rows are in use.
 
-        `beams` (batch / beams, beams, rows) has the beam from which a single query takes each cached row.
+        The returned caches are the whole buffers. `beams` (batch / beams, beams, rows) tells, for each cached row, the beam
+        that a single query reads.
         """
         op, new = self.op, [by_head(item, self.count) for item in (self.key, self.value)]
         assert self.past_key is not None
@@ -160,7 +165,7 @@ class Heads:
         return result, stored[0], stored[1], scores
 
     def _of_beams(self, caches: list[Value], beams: Value, past: Value, bias: Value | None) -> list[Value]:
-        """Return cached rows, (batch, heads, past, size), each from the item of the batch that its beam is."""
+        """Return cached rows, (batch, heads, past, size). Each row comes from the batch item of its beam."""
         op = self.op
         if bias is not None and (bias.shape or (None,))[0] != 1:
             op.refuse(
@@ -170,7 +175,7 @@ class Heads:
         items = op.Unsqueeze(op.iota(batch), [1])
         table = op.Reshape(beams.cast(_T.INT64), op.Concat([-1], op.size_of(beams, 2), axis=0))
         source = op.write("Slice", table, [0], past, [1]) + items / width * width
-        single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel takes the rows as they stand
+        single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel keeps the order of the rows
         places = op.Unsqueeze(op.Where(single, source, items), [1, 3])
         return [op.GatherElements(cache, op.Expand(places, op.Shape(cache)), axis=0) for cache in caches]
 
@@ -213,7 +218,7 @@ class Heads:
         return joined(op, result), key, value, scores
 
     def _later(self, query: Value, key: Value) -> Value:
-        """Return which keys come after a query, (queries, keys), where the last query has the place of the last key."""
+        """Return a mask (queries, keys) of the keys that come after a query. The last query stands at the last key."""
         op = self.op
         total, length = op.size_of(key, 2), op.size_of(query, 2)
         rows = op.iota(length) + (total - length)

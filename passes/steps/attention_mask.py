@@ -1,4 +1,4 @@
-"""What an Attention adds to its scores: the mask, the causal frontier, the window and the padding of the keys."""
+"""The numbers that an Attention adds to its scores: for the mask, the causal limit, the window and the padding of the keys."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from onnx_migrate.engine.steps.formula import Array, Op, TensorProto, Value
 __all__ = ["Mask"]
 
 _LARGEST = 65536
-"""Elements up to which a mask that follows from fixed lengths is written as a constant."""
+"""The most elements of a mask that becomes a constant. Such a mask follows from fixed lengths."""
 
 
 @dataclass
 class Mask:
-    """The mask of one Attention node. `query` and `key` have the queries and keys on `axis`, `past` has cached keys on axis 2."""
+    """The mask of one Attention node. Queries and keys are on `axis` of `query` and `key`, cached keys on axis 2 of `past`."""
 
     op: Op
     query: Value
     key: Value
     axis: int = 2
     past: Value | None = None
-    """The cached keys if `key` does not include them."""
+    """The cached keys, if `key` does not include them."""
 
     def padded(self, mask: Value) -> Value:
-        """Return a mask with its last axis padded to the number of keys, `mask` itself if it is known to have that."""
+        """Return a mask whose last axis is padded to the number of keys, or `mask` itself if it is known to be long enough."""
         op = self.op
         shape = mask.shape
         length, total = shape[-1] if shape else None, self._total()
@@ -45,7 +45,7 @@ class Mask:
         return op.Pad(mask, amount, np.array(-np.inf, query.numpy_type), [-1])
 
     def bias(self, dtype: int) -> Value | None:
-        """Return what is added to the scores, of element type `dtype`, None for nothing."""
+        """Return the numbers that are added to the scores, with element type `dtype`, or None if there are none."""
         mask = self.op.input(3)
         if mask is not None and self.op.version >= 23:
             mask = self.padded(mask)
@@ -75,7 +75,7 @@ class Mask:
         return op.Where(found, *bounds)
 
     def hidden_rows(self, bias: Value | None, dtype: int) -> Value | None:
-        """Return for each query whether all keys are hidden, None if that cannot be."""
+        """Return for each query whether all keys are hidden, or None if that cannot happen."""
         op = self.op
         if bias is None:
             return None
@@ -90,7 +90,7 @@ class Mask:
         return op.Less(highest, np.array(_lowest(dtype), helper.tensor_dtype_to_np_dtype(dtype)))
 
     def _total(self) -> int | None:
-        """Return the number of all keys, None where that is computed at run time."""
+        """Return the number of all keys, or None if it is computed at run time."""
         keys = self._length(self.key)
         cached = 0 if self.past is None else self._length(self.past, 2)
         return None if keys is None or cached is None else keys + cached
@@ -103,12 +103,12 @@ class Mask:
         return self.op.rw.get("left_window_size", -1), self.op.rw.get("right_window_size", -1)
 
     def _frontier(self) -> tuple[int, int]:
-        """Return how many keys before and after its own position a query sees at most, -1 for all."""
+        """Return how many keys before and after its own position a query sees at most. -1 means all."""
         left, right = self._windows()
         return left, 0 if self.op.rw.get("is_causal", 0) == 1 else right
 
     def _hidden_constant(self) -> Array | None:
-        """Return [queries, keys]: what causality and window hide; None where that is computed at run time."""
+        """Return a mask [queries, keys] of the keys that causality and window hide, or None if it is computed at run time."""
         left, right = self._frontier()
         if self.op.input(6) is not None:
             return None
@@ -128,7 +128,7 @@ class Mask:
         return hidden
 
     def _hidden_values(self) -> list[Value]:
-        """Return values that together say what causality, window and padding hide, computed at run time."""
+        """Return values, computed at run time, that together show the keys hidden by causality, window and padding."""
         op = self.op
         left, right = self._frontier()
         keys = op.iota(self._size(self.key))

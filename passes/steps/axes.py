@@ -1,4 +1,4 @@
-"""Axes counted from the end, which begin with opset 11; Squeeze and Unsqueeze, whose axes became an input (13)."""
+"""Negative axes, which begin with opset 11; Squeeze and Unsqueeze, whose axes became an input with opset 13."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ASSUMED = "runtimes are assumed to take a negative axis below opset 11, since t
 
 @lowering("ArgMax ArgMin Compress Concat Flatten Hardmax LogSoftmax Softmax Split", leaves=11)
 def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`axis` is counted from the front.
+    """A negative `axis` is replaced by the same axis counted from the front.
 
     Why equal: the changelog of version 11 adds negative axes and nothing else.
 
-    Limits: where the rank is unknown, a negative axis stays, and the report says so; ONNX Runtime takes it at opset 10 in all
-    of these operators but Flatten, which is refused.
+    Limits: if the rank is unknown, a negative axis stays, and the report says so. At opset 10 ONNX Runtime accepts it in all
+    of these operators except Flatten. For Flatten onnx-migrate requires the rank.
     """
     axis = rw.get("axis")
     if axis is None or axis >= 0:
@@ -37,14 +37,14 @@ def axis_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     leaves=11,
 )
 def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`axes` are counted from the front, in ascending order.
+    """Negative `axes` are replaced by the same axes counted from the front, in ascending order.
 
-    What changes: negative axes are replaced by the same ones counted from the front, and the axes are sorted.
+    What changes: onnx-migrate adds the rank to negative axes and sorts the axes.
 
-    Why equal: the changelog of version 11 adds negative axes and nothing else. The order of axes has no meaning; the shape
-    inference of Squeeze-1 in older releases of onnx, which runtimes hold, is right for ascending ones alone.
+    Why equal: the changelog of version 11 adds negative axes and nothing else. The order of axes has no meaning. However,
+    runtimes include older releases of onnx, whose shape inference of Squeeze-1 is correct only for ascending axes.
 
-    Limits: where the rank is unknown, negative axes stay, and the report says so; ONNX Runtime takes them at opset 10.
+    Limits: if the rank is unknown, negative axes stay, and the report says so. ONNX Runtime accepts them at opset 10.
     """
     axes = rw.get("axes")
     if axes is None:
@@ -69,7 +69,7 @@ compatible("Squeeze Unsqueeze", 11, reason="negative axes are allowed")
 def axes_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`axes` moves from an attribute to an input.
 
-    What changes: an empty list of a Squeeze is omitted; both mean every axis of length 1.
+    What changes: an empty list of a Squeeze becomes an omitted input. Both mean every axis of length 1.
     """
     axes = rw.attribute("axes")
     if node.op_type == "Squeeze" and axes is not None and not axes.ref_attr_name and not axes.ints:
@@ -81,15 +81,14 @@ def axes_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 def axes_13_down(op: Op, x: Value, axes: Value | None) -> Value:
     """`axes` moves from an input to an attribute.
 
-    What changes: constant axes become the attribute. Without axes, or with an empty list of them, Squeeze removes every
-    axis of length 1 before and after. With axes that are computed at run time, the new shape is computed and the node
-    becomes a Reshape.
+    What changes: constant axes become the attribute. Without axes, or with an empty list, Squeeze removes every axis of
+    length 1 in both versions. For axes computed at run time, the node becomes a Reshape to a computed shape.
 
     Why equal: the changelog of version 13 moves the attribute and changes nothing else. ONNX Runtime reads an empty list as
-    no list.
+    an omitted one.
 
-    Limits: a Reshape to a computed shape takes a 0 in it for the input's length at the same place, so axes at run time
-    are taken under the assumption that no tensor is empty.
+    Limits: a Reshape copies the input's length for each 0 in a computed shape. So for axes computed at run time, onnx-migrate
+    assumes that no tensor is empty.
     """
     known = None if axes is None else axes.constant
     if axes is not None and known is None:
@@ -107,7 +106,7 @@ def axes_13_down(op: Op, x: Value, axes: Value | None) -> Value:
 
 
 def _marks(op: Op, axes: Value, count: Value) -> Value:
-    """Return a vector of `count` zeros (a shape) with ones at the places that the axes name."""
+    """Return a vector of `count` numbers (a shape): 1 at each of the axes, and 0 elsewhere."""
     axes = axes.reshape(-1)
     zeros = op.ConstantOfShape(count, value=_tensor(0))
     ones = op.ConstantOfShape(op.Shape(axes), value=_tensor(1))
@@ -119,19 +118,19 @@ def _tensor(value: int) -> TensorProto:
 
 
 def _squeezed(op: Op, x: Value, axes: Value) -> Value:
-    """Return the new shape: the lengths that are not marked."""
+    """Return the new shape: the lengths of the axes without a mark."""
     shape = op.Shape(x)
     marks = _marks(op, axes, op.Shape(shape))
     return op.Compress(shape, ~op.Cast(marks, to=TensorProto.BOOL), axis=0)
 
 
 def _unsqueezed(op: Op, x: Value, axes: Value) -> Value:
-    """Return the new shape: 1 at the marked places, and the lengths one after another at the others."""
+    """Return the new shape: 1 at each mark, and the old lengths in order elsewhere."""
     one = op.constant([1])
     shape = op.Shape(x)
     added = op.Shape(axes.reshape(-1))
     rank = op.Shape(shape) + added
     free = one - _marks(op, axes, rank)
-    # Counts the free places from 1; a marked one is 0, the place of the 1 in front of the lengths.
+    # Free positions count from 1. Marked ones have 0, the index of the 1 in front of the lengths.
     place = op.CumSum(free, op.constant(0)) * free
     return op.Gather(op.Concat(one, shape, axis=0), place, axis=0)

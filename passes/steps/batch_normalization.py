@@ -16,9 +16,10 @@ compatible("BatchNormalization", 15, reason="scale and bias may have another typ
 
 @adapter("BatchNormalization", to=7)
 def batch_normalization_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`is_test` was removed: a node with the output Y alone is for inference, one with more outputs for training.
+    """`is_test` is removed: the number of outputs now shows whether the node is for inference or training.
 
-    What changes: with is_test=1 the other outputs were not computed, so they are removed.
+    What changes: a node with the output Y alone is for inference, and one with more outputs for training. With is_test=1 the
+    other outputs were not computed, so they are removed.
     """
     if rw.pop("is_test", 0):
         for name in node.output[1:]:
@@ -29,10 +30,10 @@ def batch_normalization_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("BatchNormalization", to=9)
 def batch_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`spatial` was removed: with spatial=0, all axes after the first are flattened into channels and restored afterwards.
+    """`spatial` is removed: with spatial=0, all axes after the first are flattened into channels and restored afterwards.
 
-    Why equal: the text of BatchNormalization-9 says to flatten the input so; each element has its own statistics before
-    and after.
+    Why equal: the text of BatchNormalization-9 tells users to flatten the input in this way. Each element has its own
+    statistics before and after.
     """
     if rw.pop("spatial", 1):
         return
@@ -52,8 +53,8 @@ def batch_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 def batch_normalization_14(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`training_mode` is set if the node has more outputs than Y, and saved_mean and saved_var are removed.
 
-    Why equal: running_mean and running_var follow the same formula, with the population variance (ONNX Runtime
-    computes both versions with one kernel).
+    Why equal: running_mean and running_var follow the same formula, with the population variance. ONNX Runtime computes both
+    versions with one kernel.
     """
     for name in node.output[3:]:
         if name and rw.is_read(name):
@@ -71,35 +72,35 @@ def batch_normalization_14(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 _DATA, _SCALE, _STATISTICS = ((0,), (0,)), ((1, 2), ()), ((3, 4), (1, 2))
-"""Inputs and outputs that share an element type in version 15."""
+"""Indices of the inputs and outputs that share an element type in version 15."""
 
 
 @lowering("BatchNormalization", leaves=15)
 def batch_normalization_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Scale and bias have the data's type.
+    """Data, scale and bias are cast to one type.
 
-    What changes: where they have another one, the narrower of the two types is cast to the wider, and a result that was
-    computed in a wider type is cast back.
+    What changes: if the types differ, the narrower one is cast to the wider. A result computed in a wider type is cast back.
 
-    Why equal: every value of the narrower type is one of the wider. The rounding of a result that is computed in a wider
-    type may differ from that of a kernel of two types.
+    Why equal: the wider type represents every value of the narrower one. A kernel with two types may round a result
+    differently.
 
-    Limits: where a type is unknown, both are assumed to be the same.
+    Limits: if a type is unknown, onnx-migrate assumes that both are the same.
     """
     _one_type(rw, _DATA, _SCALE)
 
 
 @lowering("BatchNormalization", leaves=14, types=LostTypes.ROUNDED)
 def batch_normalization_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`training_mode` goes away: a node in training mode has five outputs, and all values have one type.
+    """`training_mode` is dropped: a node in training mode has five outputs, and all values have one type.
 
-    What changes: in training mode the outputs saved_mean and saved_var are added, which nothing reads, as
-    BatchNormalization-9 says training with them. Statistics of another type than the data are cast as in the step from 15.
+    What changes: in training mode the outputs saved_mean and saved_var are added, and no node reads them.
+    BatchNormalization-9 marks training by these outputs. Statistics of another type than the data are cast as in the step
+    from 15.
 
-    Why equal: the texts give the same formulas. ONNX Runtime computes both versions with one kernel: Y, the mean and the
-    variance are bit for bit the same in training mode too.
+    Why equal: the texts give the same formulas. ONNX Runtime computes both versions with one kernel. Y, the mean and the
+    variance are equal bit for bit in training mode too.
 
-    Limits: where a type is unknown, all are assumed to be the same.
+    Limits: if a type is unknown, onnx-migrate assumes that all are the same.
     """
     if rw.pop("training_mode", 0):
         for index, hint in enumerate(("running_mean", "running_var", "saved_mean", "saved_var"), start=1):
@@ -134,11 +135,12 @@ def batch_normalization(
     op: Op, x: Value, scale: Value, bias: Value, mean: Value, variance: Value, *, epsilon: float, spatial: int | None,
     training_mode: int | None,
 ) -> Value:  # fmt: skip
-    """Each channel is centred by its mean, divided by its standard deviation, scaled and shifted.
+    """BatchNormalization becomes Sub, Div, Mul and Add with the statistics of each channel.
 
-    Why equal: the text for inference. 5e-7 of the largest number seen.
+    Why equal: the text for inference says so: the mean is subtracted, the result is divided by the standard deviation, scaled
+    and shifted. The largest difference seen is 5e-7 of the largest number.
 
-    Limits: training is refused, and so is `spatial` = 0, which opset 9 dropped.
+    Limits: onnx-migrate refuses training, and `spatial` = 0, which opset 9 dropped.
     """
     if training_mode or spatial == 0 or any(op.rw.node.output[1:]):
         op.refuse(

@@ -1,4 +1,4 @@
-"""Operators on bits, computed with integer arithmetic where an older opset does not have them."""
+"""Operators on bits, computed with integer arithmetic for older opsets that lack them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _UNSIGNED: dict[int, int] = {8: _T.UINT8, 16: _T.UINT16, 32: _T.UINT32, 64: _T.U
 
 @formula("BitShift", since=28, types=LostTypes.OWN)
 def bit_shift_28_down(op: Op, x: Value, y: Value, *, direction: str) -> Value:
-    """BitShift takes unsigned integers alone, and leaves open what a shift by the width or more gives.
+    """Below opset 28 BitShift supports only unsigned integers, and does not define shifts by the width or more.
 
-    What changes: signed integers are shifted as unsigned ones between Casts; to the right those below 0 as -1 - X, and the
-    result is subtracted from -1. Unless Y is known to be less than the width, 0 is selected where it is not.
+    What changes: signed integers are cast to unsigned ones, shifted and cast back. To shift a negative X to the right, -1 - X
+    is shifted, and the result is subtracted from -1. A selection returns 0 for each Y that is not below the width. It is
+    omitted if Y is known to be smaller.
 
-    Why equal: -1 - X inverts all bits, so that the bits that move in are those of the sign.
+    Why equal: -1 - X inverts all bits, so the bits that move in are equal to the sign.
     """
     dtype = x.need_dtype()
     width = _WIDTHS[dtype]
@@ -47,11 +48,11 @@ def bit_shift_28_down(op: Op, x: Value, y: Value, *, direction: str) -> Value:
 
 @formula("BitShift", since=11)
 def bit_shift(op: Op, x: Value, y: Value, *, direction: str) -> Value:
-    """BitShift begins with opset 11: a product with a power of two, or a quotient.
+    """BitShift begins with opset 11, so a product with a power of two, or a quotient, replaces it.
 
-    Why equal: products of unsigned integers lose their upper bits, as shifts do. Bit for bit in ONNX Runtime.
+    Why equal: products of unsigned integers lose their upper bits, as shifts do. ONNX Runtime computes the same bits.
 
-    Limits: Y must be less than 32, or than 64 for uint64: version 11 leaves open what others give.
+    Limits: Y must be less than 32, or less than 64 for uint64. Version 11 does not define the result for larger Y.
     """
     dtype = x.need_dtype()
     wide = _T.UINT64 if dtype == _T.UINT64 else _T.UINT32
@@ -64,9 +65,9 @@ def bit_shift(op: Op, x: Value, y: Value, *, direction: str) -> Value:
 
 @formula("BitwiseNot", since=18)
 def bitwise_not(op: Op, x: Value) -> Value:
-    """BitwiseNot begins with opset 18: it is -1 - X, or the largest number - X of an unsigned type.
+    """BitwiseNot begins with opset 18, so -1 - X replaces it, or the largest number - X for an unsigned type.
 
-    Why equal: two's complement. Bit for bit.
+    Why equal: this is the definition of two's complement. The results are equal bit for bit.
     """
     dtype = x.need_dtype()
     value = x.cast(_T.INT32 if _WIDTHS[dtype] < 32 else dtype)
@@ -76,14 +77,16 @@ def bitwise_not(op: Op, x: Value) -> Value:
 
 @formula("BitwiseAnd", "BitwiseOr", "BitwiseXor", since=18)
 def bitwise(op: Op, a: Value, b: Value) -> Value:
-    """BitwiseAnd, BitwiseOr and BitwiseXor begin with opset 18: bits are computed by division.
+    """BitwiseAnd, BitwiseOr and BitwiseXor begin with opset 18, so divisions compute the bits.
 
-    What changes: an And with a known 2^k - 1 is a Mod with 2^k. Otherwise the bits of A and B, on a new last axis, are
-    multiplied, and summed with their powers of two: that is And; Or is A + B less this, Xor A + B less twice this.
+    What changes: an And with a constant 2^k - 1 becomes a Mod with 2^k. Otherwise the bits of A and B are laid out on a new
+    last axis and multiplied. Their sum with the powers of two is And. Or is A + B less this sum. Xor is A + B less twice this
+    sum.
 
-    Why equal: int64 holds the bits of all types; sums that overflow lose their upper bits. Bit for bit in ONNX Runtime.
+    Why equal: int64 holds the bits of all types, and sums that overflow lose their upper bits. ONNX Runtime computes the same
+    bits.
 
-    Limits: the bits take 64 times the memory of int8, and 63 times that of int64.
+    Limits: the bits of int8 take 64 times its memory, and those of int64 take 63 times.
     """
     dtype = a.need_dtype()
     width = _WIDTHS[dtype]
@@ -113,7 +116,7 @@ def bitwise(op: Op, a: Value, b: Value) -> Value:
 
 
 def _bits(op: Op, value: Value, width: int, powers: Value) -> Value:
-    """Return the lower bits of an int64 value on a new last axis: all of its own type's but the sign of 64 bits."""
+    """Return the lower bits of an int64 value on a new last axis. For 64-bit types the sign is not among them."""
     negative = (value < 0).cast(_T.INT64)
     positive = value + negative * (np.iinfo(np.int64).min if width == 64 else 2**width)
     quotient = op.Unsqueeze(positive, [-1]) / powers
@@ -122,10 +125,10 @@ def _bits(op: Op, value: Value, width: int, powers: Value) -> Value:
 
 
 def _number(op: Op, bits: Value, count: int, places: range) -> Value:
-    """Return the number that the bits at `places` make, of the `count` on the last axis.
+    """Return the number that the bits at `places` form. The last axis holds `count` bits.
 
-    ONNX Runtime's ReduceSum of int64 rounds sums beyond 2^53, and keeps the axis of an empty tensor, so it stands only
-    where MatMul takes no integers.
+    ONNX Runtime's ReduceSum of int64 rounds sums beyond 2^53 and keeps the axis of an empty tensor. So ReduceSum is used only
+    below opset 9, where MatMul does not support integers.
     """
     array = np.zeros(count, np.int64)
     array[places.start : places.stop] = np.left_shift(np.int64(1), np.arange(len(places), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Broadcasting: by attributes below opset 7; below 8 there is no Expand, and Max, Mean, Min and Sum take tensors of one shape."""
+"""Broadcasting: attributes define it below opset 7; below 8 Expand is missing, and Max, Mean, Min and Sum do not broadcast."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MULTIPLIED = (
 """The element types of Mul-7."""
 
 _SHOWN = 16
-"""Numbers of a shape that a message shows."""
+"""The most numbers of a shape that a message shows."""
 
 _SMALL = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16)
 
@@ -32,13 +32,13 @@ compatible("Gemm", 6, reason="only the description changed")
 
 @adapter("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor", to=7)
 def broadcast_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The second operand is extended by trailing axes of length 1, in place of the attribute `axis`.
+    """The second operand gets trailing axes of length 1, which replace the attribute `axis`.
 
-    What changes: `broadcast` and `axis` were removed. Without `axis` the shapes were aligned at the last axis, as in
-    NumPy, and the node is unchanged.
+    What changes: `broadcast` and `axis` are removed. Without `axis` the shapes were aligned at the last axis, as in NumPy.
+    Such a node only loses the attributes.
 
-    Limits: where the rank of the first operand is unknown, the second is reshaped at run time; where its own rank is
-    unknown too, that takes operators of opset 10.
+    Limits: if the rank of the first operand is unknown, the second is reshaped at run time. If its own rank is unknown too,
+    this needs operators of opset 10.
     """
     axis = rw.pop("axis")
     if rw.pop("broadcast", 0) and axis is not None:
@@ -47,15 +47,15 @@ def broadcast_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Gemm", to=7)
 def gemm_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`broadcast` was removed: C is always broadcast, aligned at the last axis as before."""
+    """`broadcast` is removed: C is always broadcast, aligned at the last axis as before."""
     rw.drop("broadcast")
 
 
 @adapter("PRelu", to=7)
 def prelu_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """A slope per channel is extended by an axis of length 1 for every axis after the channels.
+    """A slope per channel gets an axis of length 1 for every axis after the channels.
 
-    Why equal: before opset 7 a slope had one element, or one per channel (axis 1); from opset 7 on it is broadcast,
+    Why equal: before opset 7 a slope had one element, or one per channel (axis 1). From opset 7 on it is broadcast and
     aligned at the input's last axis.
     """
     slope = rw.shape(node.input[1])
@@ -64,8 +64,7 @@ def prelu_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _align(rw: Rewriter, value: str, operand: str, axis: int) -> str:
-    """Return `operand`, whose first axis is aligned with `axis` of `value`, with trailing axes of length 1, so that the last
-    axes are aligned."""
+    """Return `operand` with trailing axes of length 1, so that its first axis aligns with `axis` of `value`."""
     rank, own = rw.rank(value), rw.rank(operand)
     if axis == -1:
         return operand
@@ -93,15 +92,16 @@ def _align(rw: Rewriter, value: str, operand: str, axis: int) -> str:
 
 @formula("Expand", since=8, types=LostTypes.OWN)
 def expand(op: Op, x: Value, shape: Value) -> Value:
-    """Expand begins with opset 8: Tile repeats the elements, or a broadcasting operator does.
+    """Expand begins with opset 8, so Tile repeats the elements, or a broadcasting operator does.
 
-    What changes: where the new shape is a constant and the lengths of the input are fixed, it becomes a Tile. Otherwise the
-    input is multiplied by ones of the new shape, which a Tile makes at run time, or compared with True where it is bool.
+    What changes: the node becomes a Tile if the new shape is a constant and the input's lengths are fixed. Otherwise a Tile
+    makes ones of the new shape at run time, and the input is multiplied by them. A bool input is compared with True instead.
 
-    Why equal: Tile moves elements. x · 1 is x for every x, NaN, infinities and negative zero included, and so is x and True.
+    Why equal: Tile moves elements. x · 1 is x for every x, including NaN, infinities and negative zero. "x and True" is x
+    too.
 
-    Limits: for types that are not multiplied, such as strings, the shape must be a constant and the lengths of the input
-    must be fixed. Else the element type must be known.
+    Limits: for types without Mul, such as strings, the shape must be a constant and the input's lengths must be fixed. For
+    other cases the element type must be known.
     """
     known = shape.constant
     if known is None:
@@ -128,7 +128,7 @@ def _brief(shape: np.ndarray[Any, Any]) -> str:
 
 
 def _multiplied(op: Op, value: Value, shape: Value) -> Value:
-    """Return the product of a value and ones of a shape that is computed at run time."""
+    """Return the product of a value and ones of a shape computed at run time."""
     dtype = value.need_dtype()
     kind = TensorProto.INT32 if dtype in _SMALL else dtype
     if dtype not in (*_MULTIPLIED, *_SMALL, TensorProto.BOOL):
@@ -175,9 +175,9 @@ def _tiled(op: Op, value: Value, own: Sequence[int], shape: Sequence[int]) -> Va
 
 @formula("Sum", "Mean", since=8)
 def sum_8_down(op: Op, *values: Value) -> Value:
-    """Tensors of different shapes are added pair by pair.
+    """Below opset 8 Sum does not broadcast, so Add combines tensors of different shapes pair by pair.
 
-    Why equal: ONNX Runtime computes in this order; measured bit for bit.
+    Why equal: ONNX Runtime adds in this order. Measured results were equal bit for bit.
     """
     if _same_shape(values):
         return op.itself(*values)
@@ -190,15 +190,15 @@ def sum_8_down(op: Op, *values: Value) -> Value:
 
 @formula("Max", "Min", since=8, exactness=EQUIVALENT)
 def extreme_8_down(op: Op, *values: Value) -> Value:
-    """Tensors of different shapes are brought to one shape first.
+    """Below opset 8 Max and Min do not broadcast, so tensors of different shapes get one shape first.
 
-    What changes: where the shapes are not known to be equal, each tensor is repeated to the common shape by a Tile; or
-    multiplied by ones of that shape, where a length is only known at run time.
+    What changes: a Tile repeats each tensor to the common shape, unless the shapes are known to be equal. If a length is
+    known only at run time, each tensor is multiplied by ones of the common shape.
 
-    Why equal: it is what broadcasting means. Of a zero and a negative zero either may be returned, and ONNX Runtime's
-    kernels for one shape and for several differ there.
+    Why equal: this is the definition of broadcasting. The result for a zero and a negative zero may be either of them. ONNX
+    Runtime's kernels for one shape and for several differ there.
 
-    Limits: where a length is not fixed, the element type must be known.
+    Limits: if a length is not fixed, the element type must be known.
     """
     if _same_shape(values):
         return op.itself(*values)

@@ -1,4 +1,4 @@
-"""Cast, CastLike and BitCast: types by name, rounding modes, and bits that are computed."""
+"""Cast, CastLike and BitCast: types by name, rounding modes, and computed bits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ compatible(
 
 @adapter("Cast", to=6)
 def cast_6(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The type `to` is given by its number in TensorProto.DataType in place of its name."""
+    """The attribute `to` gives the type by its number in TensorProto.DataType instead of its name."""
     name = rw.get("to")
     if name.upper() not in TensorProto.DataType.keys():  # noqa: SIM118 an enum wrapper is no mapping
         rw.refuse(f"attribute to names the unknown type {name!r}", code="invalid-node")
@@ -36,9 +36,9 @@ def cast_6(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @lowering("Cast", "CastLike", leaves=24)
 def cast_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`round_mode` is dropped: it is for float8e8m0, which does not exist before.
+    """`round_mode` is dropped: it applies only to float8e8m0, which older opsets lack.
 
-    Why equal: the text of version 24 limits `round_mode` to conversions to float8e8m0, which are refused.
+    Why equal: the text of version 24 limits `round_mode` to conversions to float8e8m0, and onnx-migrate refuses those.
     """
     _refuse_missing_type(rw)
     rw.drop("round_mode")
@@ -46,9 +46,9 @@ def cast_24_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("Cast", "CastLike", leaves=19)
 def cast_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`saturate` is dropped: it is for 8-bit floats, which do not exist before.
+    """`saturate` is dropped: it applies only to 8-bit floats, which older opsets lack.
 
-    Why equal: the text of version 19 limits `saturate` to conversions to 8-bit floats, which are refused.
+    Why equal: the text of version 19 limits `saturate` to conversions to 8-bit floats, and onnx-migrate refuses those.
     """
     _refuse_missing_type(rw)
     rw.drop("saturate")
@@ -66,9 +66,9 @@ def _refuse_missing_type(rw: LoweringRewriter) -> None:
 
 @formula("CastLike", since=15, types=LostTypes.OWN)
 def cast_like(op: Op, x: Value, like: Value) -> Value:
-    """CastLike begins with opset 15: Cast names the element type.
+    """CastLike begins with opset 15, so Cast names the element type.
 
-    Why equal: it is the function body of CastLike.
+    Why equal: this is the function body of CastLike.
     """
     return op.Cast(x, to=like.need_dtype())
 
@@ -83,23 +83,23 @@ _INTEGERS: dict[int, int] = {
 
 @dataclass(frozen=True)
 class _Float:
-    """The layout of a float type, and the type in which it is computed."""
+    """The layout of a float type, and the type for computations with its values."""
 
     width: int
     fraction: int
     """Bits of the fraction."""
     bias: int
-    """What is added to the exponent; the largest exponent is the same."""
+    """The exponent bias. The largest exponent has the same value."""
     computed: int
 
     @property
     def lowest(self) -> int:
-        """The exponent of the smallest normal number and of all subnormal ones."""
+        """The exponent that the smallest normal number and all subnormal numbers have."""
         return 1 - self.bias
 
     @property
     def signed(self) -> int:
-        """The signed integer type of the width."""
+        """The signed integer type that has the width of this float."""
         return {16: int(_T.INT16), 32: int(_T.INT32), 64: int(_T.INT64)}[self.width]
 
 
@@ -113,15 +113,16 @@ _FLOATS: dict[int, _Float] = {
 
 @formula("BitCast", since=26)
 def bit_cast(op: Op, x: Value, *, to: int) -> Value:
-    """BitCast begins with opset 26: between integers of one width, and from bool to uint8, it is a Cast.
+    """BitCast begins with opset 26, so a Cast or arithmetic computes the bits.
 
-    What changes: the node becomes a Cast with the same `to`. The bits of a float are computed: sign, exponent and
-    fraction from its magnitude and powers of two; and a float from its bits the same way.
+    What changes: between integers of one width, and from bool to uint8, the node becomes a Cast with the same `to`. For a
+    float, the sign, exponent and fraction are computed from its magnitude and powers of two. A float is computed from its
+    bits in the same way.
 
     Why equal: Cast keeps the low bits of integers (the text of Cast since version 13). The arithmetic is exact.
 
-    Limits: the sign and the payload of a NaN are lost, so that bits of a float are assumed to be of none. Other types are
-    refused.
+    Limits: NaN loses its sign and payload, so onnx-migrate assumes that the bits of a float are not those of a NaN. It
+    refuses other types.
     """
     source = x.need_dtype()
     widths = _INTEGERS.get(source), _INTEGERS.get(to)
@@ -143,7 +144,7 @@ def _bits_of(op: Op, x: Value, layout: _Float) -> Value:
     """Return the bits of floats as signed int64 numbers."""
     x = x.cast(layout.computed)
     size = abs(x)
-    # The exponent by the logarithm, which may be off by one next to a power of two.
+    # The logarithm gives the exponent. Next to a power of two it may be wrong by one.
     guess = _clip(op, op.Floor(op.Log(size) / np.log(2)), layout.lowest, layout.bias).cast(_T.INT64)
     powers = _powers(op, range(layout.lowest, layout.bias + 2), layout)
     place = guess - layout.lowest
@@ -183,7 +184,7 @@ def _float_of(op: Op, x: Value, layout: _Float) -> Value:
 
 
 def _powers(op: Op, exponents: range | list[int], layout: _Float, last: float | None = None) -> Value:
-    """Return a table of powers of two; one that is too large is infinite."""
+    """Return a table of powers of two. A power beyond the largest float is infinite."""
     kind = helper.tensor_dtype_to_np_dtype(layout.computed)
     with np.errstate(over="ignore"):
         table = np.ldexp(np.ones(len(exponents), kind), np.array(exponents, np.int32))
@@ -191,12 +192,12 @@ def _powers(op: Op, exponents: range | list[int], layout: _Float, last: float | 
 
 
 def _clip(op: Op, value: Value, low: int, high: int) -> Value:
-    """Bound floats by two numbers; NaN becomes the lower one."""
+    """Limit floats to the range between two numbers. NaN becomes the lower one."""
     value = op.select(value > low, value, low)
     return op.select(value > high, high, value)
 
 
 def _clip_integer(op: Op, value: Value, high: int) -> Value:
-    """Bound int64 numbers by 0 and another one."""
+    """Limit int64 numbers to the range from 0 to another number."""
     value = op.select(value < 0, 0, value)
     return op.select(value > high, high, value)

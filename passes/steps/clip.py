@@ -1,4 +1,4 @@
-"""Clip, Max and Min: integers, and bounds that are attributes below opset 11."""
+"""Clip, Max and Min: conversions of integers, and of bounds that are attributes below opset 11."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ compatible(
 def clip_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`min` and `max` move from attributes to inputs of the data's type.
 
-    Why equal: an omitted bound is the smallest or largest finite number of the data's type in both versions, so an
-    infinity is clipped too; it stays omitted.
+    Why equal: an omitted bound stays omitted. In both versions it means the smallest or largest finite number of the data's
+    type. So both versions also limit an infinity.
     """
     for index, name in enumerate(("min", "max"), start=1):
         rw.attribute_to_input(name, index, like=node.input[0])
@@ -32,13 +32,13 @@ def clip_11(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @formula("Clip", since=12, types=LostTypes.OWN)
 def clip_12_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Value:
-    """Clip takes floats alone.
+    """Clip supports only floats below opset 12, so integers are clipped by other operators.
 
-    What changes: of float16, a bound that is left out is written out, since ONNX Runtime computes version 11 in float32,
-    with the limits of that. Integers of 8 bits are clipped as float32 between Casts. Other integers, and double, for which
-    ONNX Runtime has no kernel of version 11, become Max and Min.
+    What changes: a float16 node gets explicit bounds in place of omitted ones. ONNX Runtime computes version 11 in float32,
+    so it would use the limits of float32. Integers of 8 bits are clipped as float32 between Casts. Other integers become Max
+    and Min. So does double, because ONNX Runtime has no kernel of version 11 for it.
 
-    Why equal: the Casts are exact, and the text of Clip is Min(Max(input, min), max). Bit for bit.
+    Why equal: the Casts are exact, and the text of Clip is Min(Max(input, min), max). The results are equal bit for bit.
     """
     dtype = x.need_dtype()
     if dtype == _T.FLOAT16:
@@ -52,13 +52,15 @@ def clip_12_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Val
 
 @formula("Clip", since=11)
 def clip_11_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Value:
-    """The bounds are attributes, of float32.
+    """`min` and `max` move from inputs to float32 attributes.
 
-    What changes: `min` and `max` move to attributes if they are constants that float32 holds. Otherwise, and of double, for which
-    ONNX Runtime has no kernel of version 6, Max and Min are written; also if min is above max, which ONNX Runtime refuses in
-    attributes. A bound that is left out is the limit of the element type.
+    What changes: the bounds become attributes if they are constants that float32 represents exactly. Otherwise the node
+    becomes Max and Min. Nodes of double also become Max and Min, because ONNX Runtime has no kernel of version 6 for them.
+    Nodes with min above max do too, because ONNX Runtime rejects such attributes. An omitted bound means the limit of the
+    element type.
 
-    Why equal: the text of Clip is Min(Max(input, min), max). Bit for bit in ONNX Runtime, NaN and infinities included.
+    Why equal: the text of Clip is Min(Max(input, min), max). In ONNX Runtime the results are equal bit for bit, including NaN
+    and infinities.
 
     Limits: the element type must be known, unless both bounds are constants.
     """
@@ -81,7 +83,7 @@ def clip_11_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Val
 
 
 def _bounds(op: Op, low: Value | None, high: Value | None, dtype: int) -> tuple[Value | None, Value | None]:
-    """Return the bounds; of floats those that are left out are the limits of the type."""
+    """Return the bounds. For floats, the limits of the type replace omitted bounds."""
     if dtype in INTEGERS:
         return low, high
     limits = np.finfo(onnx.helper.tensor_dtype_to_np_dtype(dtype))
@@ -90,7 +92,7 @@ def _bounds(op: Op, low: Value | None, high: Value | None, dtype: int) -> tuple[
 
 
 def _bound_by_max_and_min(op: Op, x: Value, low: Value | None, high: Value | None, dtype: int) -> Value:
-    """Return Min(Max(x, min), max), in the form of Max-12 or Max-8 as the type asks for."""
+    """Return Min(Max(x, min), max). The type decides between the form of Max-12 and that of Max-8."""
     for operator, bound in zip(("Max", "Min"), _bounds(op, low, high, dtype), strict=True):
         if bound is not None:
             x = _extreme(op, operator, [x, bound], dtype)
@@ -99,19 +101,19 @@ def _bound_by_max_and_min(op: Op, x: Value, low: Value | None, high: Value | Non
 
 @formula("Max", "Min", since=12, types=LostTypes.OWN)
 def max_12_down(op: Op, *values: Value) -> Value:
-    """Max and Min take floats alone.
+    """Max and Min support only floats below opset 12, so integers are cast or compared.
 
-    What changes: integers of 8 and 16 bits are cast to float32, those of 32 bits to double. Those of 64 bits are compared with
-    Less, and selected, pair by pair.
+    What changes: integers of 8 and 16 bits are cast to float32, and those of 32 bits to double. Integers of 64 bits are
+    compared with Less and selected, pair by pair.
 
-    Why equal: the Casts are exact. Bit for bit in ONNX Runtime.
+    Why equal: the Casts are exact. ONNX Runtime computes the same bits.
     """
     dtype = values[0].need_dtype()
     return _extreme(op, op.operator, list(values), dtype) if dtype in INTEGERS else op.itself(*values)
 
 
 def _extreme(op: Op, operator: str, values: list[Value], dtype: int) -> Value:
-    """Return the Max or Min, of integers written without those of Max-12."""
+    """Return the Max or Min of values. Integers are computed without the integer kernels of Max-12."""
     if dtype not in INTEGERS:
         return op.write(operator, *values)
     if len(values) > 1 and dtype not in _WIDE and op.target >= 8:
@@ -134,15 +136,17 @@ def clip(
     min: float | None,  # noqa: A002
     max: float | None,  # noqa: A002
 ) -> Value:
-    """The larger of X and the lower limit, and the smaller of that and the upper one.
+    """Clip becomes Max with the lower limit, then Min with the upper one.
 
-    Why equal: the text, for a lower limit above the upper one too. Bit for bit.
+    Why equal: the text of Clip defines this order, also for a lower limit above the upper one. The results are equal bit for
+    bit.
 
-    Limits: the element type must be known below opset 11; below opset 8 Max does not broadcast, so it is refused there.
+    Limits: below opset 11 the element type must be known. Below opset 8 onnx-migrate refuses the node, because Max does not
+    broadcast there.
     """
     if op.version < 8:
         op.refuse("Max and Min do not broadcast below opset 8", code="no-equal")
-    # Below opset 11 a limit that is left out is the largest float32, also where X is infinite.
+    # Below opset 11 an omitted limit means the largest float32, also if X is infinite.
     for operator, limit, bound in (("Max", min, low), ("Min", max, high)):
         if limit is not None or bound is not None:
             x = op.write(operator, x, bound if limit is None else limit)

@@ -1,4 +1,4 @@
-"""Comparisons: of types, and with operators, that an older opset does not have."""
+"""Comparisons of types that an older opset does not support, and comparison operators that it lacks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BASE = 2**32
 
 @formula("GreaterOrEqual", "LessOrEqual", since=12)
 def or_equal_12_down(op: Op, a: Value, b: Value) -> Value:
-    """GreaterOrEqual and LessOrEqual begin with opset 12: Greater or Less, or Equal.
+    """GreaterOrEqual and LessOrEqual begin with opset 12, so Greater or Less is combined with Equal.
 
-    What changes: the node becomes an Or of the two comparisons. Of floats below opset 11, where Equal does not take them,
-    it becomes: not less (or greater), and neither value is NaN.
+    What changes: the node becomes an Or of the two comparisons. Below opset 11 Equal does not support floats. There the
+    result for floats is "not less (or greater), and neither value is NaN".
 
-    Why equal: the text. Not(Less) alone would be wrong for NaN. Bit for bit in ONNX Runtime.
+    Why equal: the text defines the operators so. Not(Less) alone would be wrong for NaN. ONNX Runtime computes the same bits.
     """
     greater = op.operator == "GreaterOrEqual"
     if op.target < 11 and a.need_dtype() in FLOATS:
@@ -33,13 +33,13 @@ def or_equal_12_down(op: Op, a: Value, b: Value) -> Value:
 
 @formula("Equal", since=11, types=LostTypes.OWN)
 def equal_11_down(op: Op, a: Value, b: Value) -> Value:
-    """Equal takes bool, int32 and int64 alone.
+    """Below opset 11 Equal supports only bool, int32 and int64.
 
-    What changes: other integers are cast to int32 or int64. Floats are equal if neither is less than the other, and neither is
+    What changes: other integers are cast to int32 or int64. Floats are equal if neither is less than the other and neither is
     NaN.
 
-    Why equal: the Casts map different integers to different ones (uint64 to int64 keeps the bits). Bit for bit in ONNX Runtime
-    over all pairs of special values.
+    Why equal: the Casts map different integers to different ones (uint64 to int64 keeps the bits). ONNX Runtime computes the
+    same bits over all pairs of special values.
     """
     dtype = a.need_dtype()
     if dtype in (_T.BOOL, _T.INT32, _T.INT64):
@@ -55,7 +55,7 @@ def equal_11_down(op: Op, a: Value, b: Value) -> Value:
 
 
 def _ordered(op: Op, *values: Value) -> list[Value]:
-    """Return for each value that is not known to be free of NaN where it is none."""
+    """For each value that may hold NaN, return a mask of the elements that are not NaN."""
     found = []
     for name, value in {value.name: value for value in values}.items():
         static = value.static
@@ -66,19 +66,20 @@ def _ordered(op: Op, *values: Value) -> list[Value]:
 
 
 def _not_nan(op: Op, x: Value) -> Value:
-    """Return where a value is no NaN."""
+    """Return a mask of the elements that are not NaN."""
     return ~op.IsNaN(x) if op.version >= 9 else (x < np.inf) | (x > -np.inf)
 
 
 @formula("Greater", "Less", since=9, types=LostTypes.OWN)
 def ordered_9_down(op: Op, a: Value, b: Value) -> Value:
-    """Greater and Less take floats alone.
+    """Below opset 9 Greater and Less support only floats.
 
-    What changes: integers of 8 and 16 bits are cast to float32, those of 32 bits to double. Those of 64 bits are compared by
-    their upper halves, and where these are equal by their lower ones, all cast to double.
+    What changes: integers of 8 and 16 bits are cast to float32, and those of 32 bits to double. Integers of 64 bits are split
+    into an upper and a lower half, both cast to double. The upper halves are compared first, and the lower halves if those
+    are equal.
 
-    Why equal: the Casts are exact. x = upper * 2^32 + lower, with upper = x / 2^32 rounded towards 0, is ordered as the pair.
-    Bit for bit in ONNX Runtime.
+    Why equal: the Casts are exact. x = upper * 2^32 + lower, with upper = x / 2^32 rounded towards 0, has the same order as
+    the pair. ONNX Runtime computes the same bits.
     """
     dtype = a.need_dtype()
     if dtype in FLOATS:
@@ -94,7 +95,7 @@ def ordered_9_down(op: Op, a: Value, b: Value) -> Value:
 
 
 def _halves(value: Value) -> tuple[Value, Value]:
-    """Return an integer of 64 bits as two doubles, the upper one of which is to be compared first."""
+    """Return a 64-bit integer as two doubles. Compare the upper one first."""
     upper = value / _BASE
     lower = value - upper * _BASE
     return upper.cast(_T.DOUBLE), lower.cast(_T.DOUBLE)
@@ -102,9 +103,9 @@ def _halves(value: Value) -> tuple[Value, Value]:
 
 @formula("IsInf", since=10)
 def is_inf(op: Op, x: Value, *, detect_negative: int, detect_positive: int) -> Value:
-    """IsInf begins with opset 10: a value beyond the largest finite one.
+    """IsInf begins with opset 10, so values are compared with the largest finite number.
 
-    Why equal: only infinities are beyond; NaN is not. Bit for bit in ONNX Runtime.
+    Why equal: only infinities exceed it, and NaN does not. ONNX Runtime computes the same bits.
     """
     largest = float(np.finfo(x.numpy_type).max)
     if detect_positive:
@@ -114,22 +115,22 @@ def is_inf(op: Op, x: Value, *, detect_negative: int, detect_positive: int) -> V
 
 @formula("IsNaN", since=9)
 def is_nan(op: Op, x: Value) -> Value:
-    """IsNaN begins with opset 9: neither less than infinity nor greater than minus infinity.
+    """IsNaN begins with opset 9, so values are compared with both infinities.
 
-    Why equal: of all values only NaN is neither. Bit for bit in ONNX Runtime.
+    Why equal: only NaN is neither less than infinity nor greater than minus infinity. ONNX Runtime computes the same bits.
     """
     return ~_not_nan(op, x)
 
 
 @formula("Sign", since=9)
 def sign(op: Op, x: Value) -> Value:
-    """Sign begins with opset 9: whether a value is greater than 0 minus whether it is less.
+    """Sign begins with opset 9, so it becomes Greater(X, 0) minus Less(X, 0).
 
-    What changes: Greater and Less, cast to the type, and Sub. Integers are compared as floats. To float32 and double,
-    0 * Clip(x, -1, 1) is added, so that NaN stays NaN; of float16, ONNX Runtime's Sign gives 0 for NaN. A double is clipped as
-    float32, since ONNX Runtime has no kernel for it.
+    What changes: the node becomes Greater and Less, cast to the type, and Sub. Integers are compared as floats. For float32
+    and double, 0 * Clip(x, -1, 1) is added, so that NaN stays NaN. For float16, ONNX Runtime's Sign returns 0 for NaN. A
+    double is clipped as float32, since ONNX Runtime has no Clip kernel for it.
 
-    Why equal: the text; a Cast to float keeps the sign. Bit for bit in ONNX Runtime.
+    Why equal: the text defines Sign so, and a Cast to float keeps the sign. ONNX Runtime computes the same bits.
     """
     dtype = x.need_dtype()
     compared = x if dtype in FLOATS else x.cast(_T.FLOAT if dtype in _SMALL else _T.DOUBLE)

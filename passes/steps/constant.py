@@ -1,4 +1,4 @@
-"""Constant: numbers and strings in attributes (opset 12), a sparse tensor (11), all types (9); ConstantOfShape."""
+"""Constant: numbers and strings in attributes (opset 12), a sparse tensor (11), all types (9); also ConstantOfShape."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 _LARGEST = 2**28
-"""Elements up to which a sparse tensor is made dense."""
+"""The most elements of a sparse tensor that becomes dense."""
 
 
 @lowering("Constant", leaves=12)
 def constant_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The value is a tensor: numbers and strings that stood in attributes of their own are written as one.
+    """Numbers and strings in attributes of their own become a tensor in `value`.
 
-    What changes: value_float, value_int, value_string become a tensor without axes, and value_floats, value_ints,
-    value_strings one with a single axis.
+    What changes: value_float, value_int and value_string become a tensor without axes. value_floats, value_ints and
+    value_strings become a tensor with one axis.
 
     Why equal: the text of Constant-12 gives these attributes the same types and shapes.
 
-    Limits: where the attribute is set by each caller of a function, the function is inlined first.
+    Limits: if each caller of a function sets the attribute, onnx-migrate inlines the function first.
     """
     for name, dtype, listed in (
         ("value_float", TensorProto.FLOAT, False),
@@ -55,13 +55,13 @@ def constant_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("Constant", leaves=11)
 def constant_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The value is dense: a sparse one is written with its zeros.
+    """A sparse value becomes a dense one that includes the zeros.
 
     What changes: `sparse_value` becomes `value`.
 
-    Why equal: the text of SparseTensorProto: elements that are not listed are zero.
+    Why equal: the text of SparseTensorProto says that elements without an index are zero.
 
-    Limits: more than 2^28 elements are refused.
+    Limits: onnx-migrate refuses tensors of more than 2^28 elements.
     """
     attribute = rw.attribute("sparse_value")
     if attribute is None:
@@ -80,7 +80,7 @@ def constant_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 
 def _dense(sparse: SparseTensorProto) -> TensorProto:
-    """Return a sparse tensor with its zeros; the indices are of elements in row-major order, or one row for each."""
+    """Return a sparse tensor as a dense one. Its indices are flat in row-major order, or one row for each element."""
     values = numpy_helper.to_array(sparse.values)
     indices = numpy_helper.to_array(sparse.indices)
     dense = np.zeros(tuple(sparse.dims), values.dtype)
@@ -93,14 +93,14 @@ def _dense(sparse: SparseTensorProto) -> TensorProto:
 
 @lowering("Constant", leaves=9)
 def constant_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """A constant of another type than a floating-point one is an initializer.
+    """A constant that is not floating-point becomes an initializer.
 
-    What changes: version 1 holds float16, float and double, and such a node stays. Any other value becomes an
-    initializer of the same name; where the body gives it as an output, an Identity is written between them.
+    What changes: version 1 supports float16, float and double, so nodes of these types are unchanged. Any other value becomes
+    an initializer of the same name. If the value is an output of the graph, an Identity is added between them.
 
-    Why equal: an initializer that is not an input of the graph cannot be set by the caller.
+    Why equal: a caller cannot set an initializer that is not an input of the graph.
 
-    Limits: a function has no initializers, so it is inlined first.
+    Limits: a function has no initializers, so onnx-migrate inlines it first.
     """
     attribute = rw.attribute("value")
     if attribute is None or attribute.type != AttributeProto.TENSOR or attribute.t.data_type in _FLOATS:
@@ -125,9 +125,9 @@ def constant_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @formula("ConstantOfShape", since=9, types=LostTypes.OWN)
 def constant_of_shape(op: Op, shape: Value, *, value: TensorProto | None) -> Value:
-    """ConstantOfShape begins with opset 9: Expand repeats the constant.
+    """ConstantOfShape begins with opset 9, so Expand repeats the constant.
 
-    Why equal: both give every element of the shape that value; an empty shape gives no axes.
+    Why equal: both give that value to every element of the shape. An empty shape gives a tensor without axes.
     """
     array = np.zeros((), np.float32) if value is None else numpy_helper.to_array(value).reshape(())
     return op.Expand(op.constant(array), shape)

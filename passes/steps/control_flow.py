@@ -1,4 +1,4 @@
-"""If and Loop: below opset 11 one shape for both branches, and a value that is carried; who reads a value of a body."""
+"""If and Loop below opset 11: equal shapes in branches, and a carried value. Also finds the readers of a body's value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["readers", "rename_reads"]
 
 
 def readers(scope: Scope, value: str) -> Iterator[tuple[str, int]]:
-    """Yield the operator and the input's index of each node that reads a value, ("", 0) where it is an output of a body."""
+    """Yield the operator and the input's index of each node that reads a value. An output of a body gives ("", 0)."""
     for _, body in nested_bodies(scope.body):
         if value in output_names(body):
             yield "", 0
@@ -29,7 +29,7 @@ def readers(scope: Scope, value: str) -> Iterator[tuple[str, int]]:
 
 
 def rename_reads(body: onnx.GraphProto | onnx.FunctionProto, old: str, new: str) -> None:
-    """Let all that reads a value of a body, in its sub-graphs too, read another one; outputs of a graph as well."""
+    """Rename a value wherever a body reads it: in nodes, in sub-graphs, and in the outputs of a graph."""
     if isinstance(body, onnx.GraphProto):
         for value in body.output:
             if value.name == old:
@@ -52,9 +52,9 @@ compatible(
 
 @lowering("Loop", leaves=11, types=LostTypes.OWN)
 def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """At least one value is carried from round to round.
+    """A Loop carries at least one value from round to round.
 
-    What changes: a Loop that carries none gets an idle one, which its body hands on and nothing reads.
+    What changes: a Loop without carried values gets an idle one. Its body passes the value on, and no node reads it.
 
     Why equal: the changelog of version 11 allows a Loop without carried values and changes nothing else.
     """
@@ -81,14 +81,14 @@ def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("If", leaves=11, types=LostTypes.OWN)
 def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Both branches return values of one shape.
+    """Both branches of an If return values of the same shape.
 
-    What changes: where a value is not known to have one shape in both branches, each branch reshapes it to the shape that
-    it has, so that the shape is known at run time alone. To that shape a zero is added that is computed from the
-    condition, so that no optimiser computes it when it loads the model.
+    What changes: if two branches may give a value different shapes, each branch reshapes it to its own shape. The shape is
+    then known only at run time. A zero computed from the condition is added to that shape, so that no optimiser computes it
+    when it loads the model.
 
-    Why equal: a Reshape to its own shape leaves a tensor as it is. Version 11 allows different shapes; runtimes gave
-    them before, but ONNX Runtime does not load an older If whose branches have different shapes that it infers.
+    Why equal: a Reshape to its own shape does not change a tensor. Version 11 allows different shapes, and runtimes gave them
+    before. However, ONNX Runtime fails to load an older If if it infers different shapes for its branches.
     """
     branches = [attribute.g for name in _BRANCHES for attribute in node.attribute if attribute.name == name]
     index = next(
@@ -117,7 +117,7 @@ _BRANCHES = ("then_branch", "else_branch")
 
 
 def _hide_shape(graph: onnx.GraphProto, place: int, rw: LoweringRewriter) -> None:
-    """Reshape an output of a branch to its own shape, and declare it without one."""
+    """Reshape an output of a branch to its own shape, and declare it without a shape."""
     output, condition = graph.output[place], rw.input(0)
 
     def write(operator: str, *inputs: str, **attributes: Any) -> str:

@@ -1,4 +1,4 @@
-"""ConvTranspose, CausalConvWithState, DeformConv, which becomes a Conv of samples, and Col2Im, which adds blocks."""
+"""ConvTranspose, CausalConvWithState, DeformConv (a Conv of samples), and Col2Im (a sum of blocks)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _END = int(np.iinfo(np.int64).max)
 
 
 _MOST_PLACES = 1 << 20
-"""Places of an image and elements of its blocks that Col2Im puts in order one by one: they take a second."""
+"""The most positions of an image, plus elements of its blocks, that Col2Im orders one by one. This many take a second."""
 
 
 @adapter("ConvTranspose", to=11)
 def conv_transpose_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Batch and channels are removed from `output_shape`, which from opset 11 on has spatial axes only.
 
-    Why equal: version 1 leaves open which axes it has, and ONNX Runtime accepts both forms
-    (conv_transpose_attributes.h). The text about which end gets an odd pad changed too, but for all versions alike
-    (onnx pull request 3440), and so did the runtimes.
+    Why equal: version 1 does not say which axes it has, and ONNX Runtime accepts both forms (conv_transpose_attributes.h).
+    The text about which end gets an odd pad changed too. It changed for all versions alike (onnx pull request 3440), and the
+    runtimes changed with it.
     """
     attribute = rw.attribute("output_shape")
     if attribute is None or attribute.ref_attr_name or len(attribute.ints) < 3:
@@ -64,15 +64,15 @@ def _spatial_axes(rw: Rewriter) -> int | None:
 def causal_conv_with_state(
     op: Op, x: Value, weight: Value, bias: Value | None, past: Value | None, *, activation: str
 ) -> Result:
-    """The cached positions are put in front of the new ones, and a Conv with a group for each channel does the rest.
+    """The cached positions are put in front of the new ones, and a Conv with a group for each channel follows.
 
-    Why equal: the function body of the standard. Measured against onnx.reference: 1e-6.
+    Why equal: this is the function body of the standard. The results differ from onnx.reference by at most 1e-6, as measured.
 
     Limits: the element type and the number of channels must be known.
     """
     dtype = x.need_dtype()
     channels = _channels(x, weight)
-    if past is None:  # zeros for as many positions as the kernel looks back
+    if past is None:  # there is no cache: zeros stand for the positions before the first
         behind = op.Sub(op.size_of(weight, 2).as_written(), [1])
         zero = numpy_helper.from_array(np.zeros(1, helper.tensor_dtype_to_np_dtype(dtype)))
         past = op.ConstantOfShape(op.Concat(op.size_of(x, 0), [channels], behind, axis=0), value=zero)
@@ -108,14 +108,16 @@ def deform_conv(
     dilations: list[int] | None,
     pads: list[int] | None,
 ) -> Value:
-    """DeformConv becomes Gathers of the elements around each place that it convolves, and a Conv with a kernel of 1 by 1.
+    """DeformConv begins with opset 19, so Gathers sample the image, and a Conv with a kernel of 1 by 1 follows.
 
-    What changes: the places of the kernel plus their offsets are the coordinates at which all channels are sampled, linearly
-    and with zeros outside; the samples, by the mask, are the channels of a Conv whose weights are the kernel's.
+    What changes: the positions of the kernel plus their offsets are the coordinates of the samples. All channels are sampled
+    there, linearly and with zeros outside. The samples are multiplied by the mask, and become the channels of a Conv. Its
+    weights are those of the kernel.
 
-    Why equal: this is the operator's definition (onnx/defs/nn/defs.cc). 1e-6 of elements up to 4 measured.
+    Why equal: this is the operator's definition (onnx/defs/nn/defs.cc). The largest difference measured is 1e-6, for elements
+    up to 4.
 
-    Limits: two spatial axes, and weights of a known shape.
+    Limits: the node must have two spatial axes, and weights of a known shape.
     """
     shape = weights.need_static()
     if len(shape) != 4:
@@ -162,7 +164,7 @@ def deform_conv(
 
 
 _LARGEST, _LARGEST_BLOCK = 2**24, 2**12
-"""The most elements of an image times those of a block, and of a block: the places of all are constants."""
+"""The most elements of an image times those of a block, and the most of a block. All their positions become constants."""
 
 
 @formula("Col2Im", since=18)
@@ -176,13 +178,13 @@ def col2im(
     pads: list[int] | None,
     strides: list[int] | None,
 ) -> Value:
-    """Col2Im becomes Gathers of the elements of all blocks that lie in one place of the image, and their sum.
+    """Col2Im begins with opset 18, so Gathers collect the block elements for each position of the image, and Add sums them.
 
-    What changes: each channel's elements are laid out in one axis, with a zero behind; as many Gathers as blocks overlap
-    take the elements of each place in the order of the block's elements, or the zero.
+    What changes: each channel's elements are laid out in one axis, followed by a zero. There are as many Gathers as blocks
+    overlap. For each position, they read one element each, in the order of the block's elements, or the zero.
 
-    Why equal: Col2Im adds the blocks to an image of zeros, in the order of the block's elements (ONNX Runtime's
-    col2im.cc). Bit for bit.
+    Why equal: Col2Im adds the blocks to an image of zeros, in the order of the block's elements (ONNX Runtime's col2im.cc).
+    The results are equal bit for bit.
 
     Limits: image_shape and block_shape must be constants.
     """
@@ -212,9 +214,10 @@ def col2im(
 def _places(
     image: list[int], block: list[int], dilations: list[int], pads: list[int], strides: list[int]
 ) -> tuple[list[npt.NDArray[np.int64]], int]:
-    """Return, for each round, the number of an element for each place of the image, and how many elements there are.
+    """Return a list with one array per round, and the number of elements.
 
-    That count, as a number of an element, is that of the zero behind the elements.
+    Each array gives, for each position of the image, the number of the element to add there. A number equal to the number of
+    elements means the zero behind them.
     """
     counts = []
     for axis, length in enumerate(image):

@@ -1,4 +1,4 @@
-"""CumSum and CumProd: a Scan along the axis."""
+"""CumSum and CumProd become a Scan along the axis."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from onnx_migrate.facts.value_types import ValueType
 _T = TensorProto
 
 _LARGEST_STATE = 4096
-"""Elements up to which the first state becomes a constant, if the shape is known."""
+"""The most elements of a first state that becomes a constant, if the shape is known."""
 
 _END = int(np.iinfo(np.int64).max)
 
 
 @formula("CumSum", since=11)
 def cum_sum(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> Value:
-    """CumSum begins with opset 11: a Scan adds along the axis.
+    """CumSum begins with opset 11, so a Scan adds along the axis.
 
-    What changes: a Scan whose state is the sum so far, along the axis; or along the second of three axes to which the
-    input is reshaped, where the axis is computed at run time or the rank is unknown. It begins with -0, which keeps the
-    sign of a zero; with 0 where `exclusive` is set, since that is then the first result.
+    What changes: the state of the Scan is the sum so far. If the axis is computed at run time or the rank is unknown, the
+    input is reshaped to three axes. The Scan then runs along the second one. The sum begins with -0, which keeps the sign of
+    a zero. With `exclusive` it begins with 0, because that is then the first result.
 
-    Why equal: the text. ONNX Runtime adds in the same order: bit for bit.
+    Why equal: the text defines these sums. ONNX Runtime adds in the same order, so the results are equal bit for bit.
 
     Limits: a tensor that is empty at run time fails in ONNX Runtime, unless its shape says so.
     """
@@ -36,12 +36,12 @@ def cum_sum(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> V
 
 @formula("CumProd", since=26)
 def cum_prod(op: Op, x: Value, axis: Value, *, exclusive: int, reverse: int) -> Value:
-    """CumProd begins with opset 26: a Scan multiplies along the axis.
+    """CumProd begins with opset 26, so a Scan multiplies along the axis.
 
-    What changes: a Scan as of CumSum, whose state is the product so far, and begins with 1. bfloat16 is multiplied in
-    float32 between Casts.
+    What changes: the node becomes a Scan as for CumSum. Its state is the product so far, and begins with 1. bfloat16 is
+    multiplied in float32 between Casts.
 
-    Why equal: the text; 1 times the first element is that element.
+    Why equal: the text defines these products, and 1 times the first element is that element.
 
     Limits: a tensor that is empty at run time fails in ONNX Runtime, unless its shape says so.
     """
@@ -53,7 +53,7 @@ def _scanned(
 ) -> Value:
     dtype = kind = x.need_dtype()
     if 0 in (x.shape or ()):
-        return x  # empty, as the result is
+        return x  # the result is empty too
     known, rank = axis.constant, x.rank
     folded = known is None or not rank
     if known is None or not rank:
@@ -81,7 +81,7 @@ def _scanned(
 
 
 def _three_axes(op: Op, x: Value, axis: Value) -> Value:
-    """Return a value with three axes: those before `axis` as one, `axis`, and those behind it as one."""
+    """Return a value with three axes: those before `axis` flattened, `axis`, and those behind it flattened."""
     shape = op.Shape(x)
     rank = op.size_of(shape, 0)
     place = axis.cast(_T.INT64).reshape(1)
@@ -97,7 +97,7 @@ def _three_axes(op: Op, x: Value, axis: Value) -> Value:
 
 
 def _state(op: Op, x: Value, axis: int, number: float) -> Value:
-    """Return a tensor of one number in the shape of x without the axis."""
+    """Return a tensor of one repeated number, in the shape of x without the axis."""
     shape = x.shape
     if shape is not None:
         rest = [size for place, size in enumerate(shape) if place != axis and size is not None]

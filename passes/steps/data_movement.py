@@ -10,19 +10,19 @@ from onnx_migrate.errors import InvalidModel
 from .gather import Dims, along
 
 _MOST_CHANNELS = 2**20
-"""The most channels whose order becomes a constant."""
+"""The most channels whose order is written as a constant."""
 
 
 @formula("DepthToSpace", since=11)
 def depth_to_space(op: Op, x: Value, *, blocksize: int, mode: str) -> Value:
-    """`mode` does not exist: the channels are ordered as with DCR.
+    """`mode` is dropped: without it the channels are ordered as with DCR.
 
-    What changes: the mode is dropped. For CRD the channels are put into the order of DCR in front: by one Gather where
-    their number is known, else by Reshape and Transpose.
+    What changes: for CRD, the channels are first put into the order of DCR. One Gather does this if their number is known,
+    and otherwise a Reshape and a Transpose.
 
     Why equal: CRD reads channel c * b * b + i where DCR reads i * C + c (onnx/defs/tensor/defs.cc). Values are moved.
 
-    Limits: none; where the number of channels is unknown, an empty batch is refused by Reshape when the model runs.
+    Limits: if the number of channels is unknown, Reshape fails for an empty batch when the model runs.
     """
     if mode != "CRD":
         return op.itself(x, mode=None)
@@ -37,14 +37,14 @@ def depth_to_space(op: Op, x: Value, *, blocksize: int, mode: str) -> Value:
 
 @formula("SpaceToDepth", since=28)
 def space_to_depth(op: Op, x: Value, *, blocksize: int, mode: str) -> Value:
-    """`mode` does not exist: the channels are ordered as with DCR.
+    """`mode` is dropped: without it the channels are ordered as with DCR.
 
-    What changes: the mode is dropped. For CRD the channels are put into its order behind: by one Gather where their number
-    is known, else by Reshape and Transpose.
+    What changes: for CRD, the channels of the result are put into its order. One Gather does this if their number is known,
+    and otherwise a Reshape and a Transpose.
 
     Why equal: CRD writes channel c * b * b + i where DCR writes i * C + c (onnx/defs/tensor/defs.cc). Values are moved.
 
-    Limits: none; where the number of channels is unknown, an empty batch is refused by Reshape when the model runs.
+    Limits: if the number of channels is unknown, Reshape fails for an empty batch when the model runs.
     """
     raw = op.itself(x, mode=None)
     if mode != "CRD":
@@ -60,7 +60,7 @@ def _channels(x: Value) -> int | None:
 
 
 def _exchanged(op: Op, value: Value, channels: int | None, split: list[int]) -> Value:
-    """Exchange the two factors of the channels, whose sizes are `split`."""
+    """Swap the two factors of the channels. `split` holds their sizes."""
     if channels is not None and channels <= _MOST_CHANNELS:
         return op.Gather(value, np.arange(channels).reshape(split).T.reshape(-1), axis=1)
     whole = op.Shape(value)
@@ -70,9 +70,9 @@ def _exchanged(op: Op, value: Value, channels: int | None, split: list[int]) -> 
 
 @formula("DepthToSpace", "SpaceToDepth", since=1)
 def depth_and_space(op: Op, x: Value, *, blocksize: int) -> Value:
-    """It is a Reshape, a Transpose and a Reshape.
+    """DepthToSpace and SpaceToDepth become Reshape, Transpose and Reshape.
 
-    Why equal: the text gives it so. Bit for bit.
+    Why equal: the text defines the operators by these nodes. The results are equal bit for bit.
 
     Limits: channels, height and width must be fixed.
     """
@@ -95,14 +95,14 @@ def depth_and_space(op: Op, x: Value, *, blocksize: int) -> Value:
 
 @formula("CenterCropPad", since=18)
 def center_crop_pad(op: Op, x: Value, target: Value, *, axes: list[int] | None) -> Value:
-    """CenterCropPad becomes a Pad of the axes that are too short and a Slice of those that are too long.
+    """CenterCropPad begins with opset 18, so a Pad extends the axes that are too short, and a Slice cuts the long ones.
 
-    What changes: half of what is missing is put in front, the rest behind; half of what is too much is cut off in front.
-    Where lengths are known only at run time, they are computed there.
+    What changes: for a short axis, half of the missing length is added in front and the rest behind. For a long axis, half of
+    the excess is cut off in front. Lengths that are not fixed are computed at run time.
 
     Why equal: this is the function body of the standard (onnx/defs/tensor/defs.cc). Values are moved.
 
-    Limits: the rank must be known where `axes` are given or counted from the end.
+    Limits: the rank must be known if `axes` are given or counted from the end.
     """
     shape = x.shape
     if axes is not None:
@@ -159,12 +159,12 @@ def _at_run_time(op: Op, x: Value, target: Value, axes: list[int] | None) -> Val
 
 @formula("ReverseSequence", since=10)
 def reverse_sequence(op: Op, x: Value, sequence_lens: Value, *, batch_axis: int, time_axis: int) -> Value:
-    """There is no ReverseSequence: Gather takes the steps of all sequences in their new order.
+    """ReverseSequence begins with opset 10, so a Gather reads the steps of all sequences in their new order.
 
-    What changes: step t of a sequence of length n comes from step n - 1 - t where t is below n, else from step t. The axes
-    of time and batch are flattened, and a Gather takes the rows by their number.
+    What changes: in a sequence of length n, step t comes from step n - 1 - t if t is below n. Later steps keep their
+    position. The axes of time and batch are flattened, and a Gather reads the rows by number.
 
-    Why equal: the standard's definition; values are moved, never computed with.
+    Why equal: this is the standard's definition. Values are moved, never computed with.
 
     Limits: the rank of the input must be known.
     """

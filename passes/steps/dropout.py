@@ -1,4 +1,4 @@
-"""Dropout: training is is_test below opset 7, absent from 7 to 11, and an input from 12 on; the mask is bool since opset 10."""
+"""Dropout: training is is_test below opset 7, absent from 7 to 11, and an input from 12 on. The mask is bool from opset 10 on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from onnx_migrate.plugins import Exactness, LoweringRewriter, Rewriter, adapter,
 
 @adapter("Dropout", to=7)
 def dropout_7(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`is_test` was removed: with is_test=1 Dropout copies its input, as Dropout-7 does.
+    """`is_test` is removed: with is_test=1 Dropout copies its input, as Dropout-7 does.
 
-    What changes: with is_test=0 the node drops elements, and is written as Dropout-12 in training mode, which does too.
+    What changes: with is_test=0 the node drops elements. It becomes a Dropout-12 in training mode, which does so too.
 
-    Limits: the output of training mode is random, so only types and shapes can be compared. Opsets 7 to 11 have no
-    training mode.
+    Limits: the output of training mode is random, so only types and shapes can be compared. Opsets 7 to 11 have no training
+    mode.
     """
     if rw.pop("is_test", 0):
         return
@@ -40,16 +40,16 @@ def dropout_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Dropout", to=10)
 def dropout_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """The mask is bool, and is cast to the data's type, which it had before, where it is used."""
+    """The mask becomes bool. A Cast restores its former type, that of the data, for nodes that read it."""
     _mask_of_data_type(rw)
 
 
 @adapter("Dropout", to=12)
 def dropout_12(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`ratio` moves from an attribute to an input; without training_mode the data is copied as before.
+    """`ratio` moves from an attribute to an input. Without training_mode the data is copied as before.
 
-    Limits: when nothing is dropped, the mask was unspecified and is all true from opset 12 on. ONNX Runtime returned all
-    false before. A model that uses the mask is migrated under the assumption that it does not depend on that.
+    Limits: if nothing is dropped, older opsets do not define the mask, and from opset 12 on it is all true. ONNX Runtime
+    returned all false before. For a model that uses the mask, onnx-migrate assumes that the results do not depend on that.
     """
     ratio = rw.attribute("ratio")
     if ratio is not None and not ratio.ref_attr_name and not 0 <= ratio.f < 1:
@@ -79,15 +79,14 @@ def _mask_of_data_type(rw: Rewriter) -> None:
 
 @lowering("Dropout", leaves=12)
 def dropout_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The node copies its input: `training_mode` and `seed` go away, and `ratio` becomes an attribute.
+    """The node copies its input: `training_mode` and `seed` are dropped, and `ratio` becomes an attribute.
 
-    What changes: outside of training mode the ratio is not read, so one that is computed at run time becomes the default
-    of 0.5. A mask that is read is written as what it is, all true.
+    What changes: outside of training mode nothing uses the ratio. So a ratio computed at run time becomes the default of 0.5.
+    If a node reads the mask, a ConstantOfShape makes it, all true.
 
-    Why equal: below opset 12 Dropout has no training mode. Its mask is not specified there, and ONNX Runtime gives all
-    false.
+    Why equal: below opset 12 Dropout has no training mode. Its mask is not defined there, and ONNX Runtime returns all false.
 
-    Limits: training mode is refused, unless the ratio is 0.
+    Limits: onnx-migrate refuses training mode, unless the ratio is 0.
     """
     ratio = rw.known(rw.input(1)) if rw.input(1) else None
     if rw.input(2):
@@ -115,9 +114,9 @@ def dropout_12_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("Dropout", leaves=10, types=LostTypes.OWN)
 def dropout_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The mask has the data's type, and is cast to bool where it is read.
+    """The mask has the data's type. A Cast to bool follows for nodes that read it.
 
-    What changes: a mask that is not read is removed.
+    What changes: a mask that no node reads is removed.
 
     Why equal: the changelog of version 10 changes the mask's type and nothing else.
     """
@@ -130,11 +129,11 @@ def dropout_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @formula("Dropout", since=1)
 def dropout(op: Op, x: Value, ratio: Value | None, training_mode: Value | None) -> Value:
-    """It does nothing in inference.
+    """Dropout is removed, because it copies its input in inference.
 
-    Why equal: the text, where training_mode is false. Bit for bit.
+    Why equal: the text says so for training_mode = false. The results are equal bit for bit.
 
-    Limits: a mask that is read, and training, are refused.
+    Limits: onnx-migrate refuses nodes whose mask is read, and nodes in training mode.
     """
     if op.is_read(1):
         op.refuse(f"its mask {op.rw.output(1)!r} is read", code="no-equal")

@@ -1,4 +1,4 @@
-"""Operators on signals, which begin with opset 17: DFT and STFT are products with waves, windows and mel weights constants."""
+"""Operators on signals, introduced in opset 17: DFT and STFT become products with waves, windows and mel weights constants."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from onnx_migrate.plugins import LoweringRewriter, Rewriter, adapter, lowering
 from onnx_migrate.rewrite.bounded_arrays import bounded, bounded_dims
 
 _LONGEST = 4096
-"""Of a transform: the cosines and sines of a longer one would take more than 128 MB."""
+"""The longest transform, in samples. The cosines and sines of a longer one would take more than 128 MB."""
 
 
 @adapter("DFT", to=20)
 def dft_20(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`axis` moves from an attribute to an input, and is set to its old default 1 if it was omitted; the new one is -2."""
+    """`axis` moves from an attribute to an input. An omitted one is set to its old default 1, because the new default is -2."""
     if rw.attribute("axis") is None:
         rw.set_input(2, rw.constant(np.array(1, np.int64), "axis"))
     rw.attribute_to_input("axis", 2)
@@ -36,7 +36,7 @@ def dft_20(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @lowering("DFT", leaves=20)
 def dft_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`axis` moves from an input to an attribute, and is set to its default -2 if it was left out; the old one is 1.
+    """`axis` moves from an input to an attribute. An omitted one is set to its default -2, because the old default is 1.
 
     Limits: the axis must be a constant.
     """
@@ -47,16 +47,17 @@ def dft_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @formula("DFT", since=17, exactness=EQUIVALENT, types=LostTypes.OWN)
 def dft(op: Op, x: Value, dft_length: Value | None, *, axis: int, inverse: int, onesided: int) -> Value:
-    """There is no DFT: a MatMul multiplies the signal by a constant of cosines and sines.
+    """DFT begins with opset 17, so a MatMul multiplies the signal by a constant of cosines and sines.
 
-    What changes: the axis moves in front of that of the complex parts, both become one, and the MatMul computes the parts of
-    all frequencies at once. A signal is cut or padded with zeros where dft_length differs from the size of the axis.
+    What changes: the transformed axis moves next to the axis of the complex parts, and a Reshape merges both axes. One MatMul
+    then computes the parts of all frequencies. If dft_length differs from the size of the axis, the signal is cut or padded
+    with zeros.
 
-    Why equal: it is the sum by which the standard defines the transform. float16 and bfloat16 compute in float32. Of a signal
-    of 1,024 samples the largest difference from ONNX Runtime's kernel was 6e-5, of results up to 105.
+    Why equal: the MatMul computes the sum in the standard's definition. float16 and bfloat16 are computed in float32. For a
+    signal of 1,024 samples the largest difference from ONNX Runtime's kernel was 6e-5, with results up to 105.
 
-    Limits: dft_length, or the size of the axis where that is left out, must be known, and at most 4,096; the rank and the last
-    dim of the input too.
+    Limits: dft_length must be known, or the size of the axis if dft_length is omitted. It may be at most 4,096. The rank and
+    the last dim of the input must be known too.
     """
     rank, parts = x.need_rank(), _parts(op, x)
     axis %= rank
@@ -67,7 +68,7 @@ def dft(op: Op, x: Value, dft_length: Value | None, *, axis: int, inverse: int, 
     dtype, wide = _types(x)
     value = x.cast(wide)
     if given is None:
-        # At least as long as is used, then cut.
+        # The length is unknown: pad by the full length, then cut.
         pads = [0] * rank + [used if at == axis else 0 for at in range(rank)]
         value = op.write("Pad", value, pads)
     if given is None or given > used:
@@ -98,19 +99,19 @@ def stft(
     *,
     onesided: int,
 ) -> Value:
-    """There is no STFT: a Conv multiplies each frame of the signal by cosines and sines, times the window.
+    """STFT begins with opset 17, so a Conv multiplies each frame of the signal by cosines and sines, times the window.
 
-    What changes: the kernels of the Conv are the window times the waves of one frequency, its stride is frame_step. For double,
-    which ONNX Runtime's Conv does not take, the frames are gathered and multiplied by MatMul.
+    What changes: each kernel of the Conv is the window times the waves of one frequency. The stride is frame_step. ONNX
+    Runtime's Conv does not support double, so for double a Gather collects the frames and a MatMul multiplies them.
 
-    Why equal: it is the sum by which the standard defines the transform of a frame, and a Conv without pads has as many frames.
-    float16 and bfloat16 compute in float32. Of frames of 400 samples and results up to 39 the result was 1.8e-5
-    off the exact one, ONNX Runtime's kernel 1.3e-3.
+    Why equal: the Conv computes the sum in the standard's definition of the transform of a frame. A Conv without pads has the
+    same number of frames. float16 and bfloat16 are computed in float32. For frames of 400 samples and results up to 39, the
+    error was 1.8e-5. The error of ONNX Runtime's kernel was 1.3e-3.
 
-    Limits: frame_step and frame_length, or the length of the window or signal in place of it, must be known; the length at most
-    4,096.
+    Limits: frame_step must be known, and one of frame_length, the length of the window and that of the signal. The length may
+    be at most 4,096.
     """
-    flat = signal.need_rank() == 2  # real, as ONNX Runtime takes it
+    flat = signal.need_rank() == 2  # real, in the form that ONNX Runtime supports
     parts = 1 if flat else _parts(op, signal)
     step = int(op.rw.need_number(1, "frame_step"))
     length = _frame_length(op, signal, window)
@@ -134,7 +135,7 @@ def stft(
 
 
 def _by_matmul(op: Op, signal: Value, waves: Value, length: int, step: int, parts: int) -> Value:
-    """Return the products of each frame of a signal with each of the waves."""
+    """Return the products of each frame of a signal with each wave."""
     span = op.Sub(op.size_of(signal, 1).as_written(), [length])
     count = op.Add(op.Div(span, [step]), [1])
     starts = op.Mul(op.iota(count).as_written(), [step])
@@ -153,7 +154,7 @@ def _frame_length(op: Op, signal: Value, window: Value | None) -> int:
 
 
 def _length(op: Op, x: Value, dft_length: Value | None, given: int | None, real: bool) -> int:
-    """Return the length of a transform: dft_length, or what follows from the size of the axis."""
+    """Return the length of a transform: dft_length, or else the length that the size of the axis implies."""
     if dft_length is not None:
         return _checked(op, int(op.rw.need_number(1, "dft_length")))
     if given is None:
@@ -193,20 +194,20 @@ def _parts(op: Op, value: Value) -> int:
 
 
 def _types(value: Value) -> tuple[int, int]:
-    """Return the element type of a value, and the one to compute in."""
+    """Return the element type of a value, and the type for computations with it."""
     dtype = value.need_dtype()
     return dtype, dtype if dtype == TensorProto.DOUBLE else TensorProto.FLOAT
 
 
 def _angles(length: int, samples: int, frequencies: int) -> Array:
-    # Reduced modulo the length before the division, for the last bits of the cosines.
+    # Reduce modulo the length before the division, so that the last bits of the cosines are right.
     bounded(samples * frequencies)
     turns = np.outer(np.arange(samples), np.arange(frequencies)) % length
     return 2 * np.pi * turns / length
 
 
 def _transform(length: int, samples: int, parts: int, inverse: bool) -> Array:
-    """Return the factors of each part of each sample (rows) in each part of each frequency (columns)."""
+    """Return a matrix of factors: a row for each part of each sample, a column for each part of each frequency."""
     angles = _angles(length, samples, length)
     cosine, sine = np.cos(angles), np.sin(angles) if inverse else -np.sin(angles)
     table = np.empty((samples, parts, length, 2))
@@ -217,9 +218,9 @@ def _transform(length: int, samples: int, parts: int, inverse: bool) -> Array:
 
 
 def _inverse_real(length: int, frequencies: int, parts: int) -> Array:
-    """Return the factors of each part of each frequency (rows) in each sample (columns) of a real signal."""
+    """Return the factors for a real signal: a row for each part of each frequency, a column for each sample."""
     angles = _angles(length, frequencies, length)
-    # Each frequency stands for its negative, but for 0 and the highest.
+    # Each frequency counts twice, for its negative too, except 0 and the highest.
     weight = np.full((frequencies, 1), 2.0)
     weight[0] = 1
     if length % 2 == 0 and frequencies > length // 2:
@@ -239,15 +240,15 @@ _COSINES = {
 """The factors of cos(0), cos(t), cos(2t) in each window (onnx/defs/math/defs.cc)."""
 
 _LONGEST_WINDOW, _LARGEST = 2**20, 2**24
-"""The most elements of a window, and of a matrix, that become a constant."""
+"""The most elements of a window, and the most of a matrix, that become a constant."""
 
 
 @formula("HannWindow", "HammingWindow", "BlackmanWindow", since=17, exactness=EQUIVALENT)
 def window(op: Op, size: Value, *, periodic: int, output_datatype: int) -> Value:
-    """There are no windows: a known size up to a million gives a constant, another one a sum of cosines of counted samples.
+    """A window of known size up to a million becomes a constant, any other a sum of cosines of counted samples.
 
-    Why equal: the sums of cosines are those by which the standard defines the windows. Of 1,024 samples the largest
-    difference from ONNX Runtime's kernel was 6e-8 for constants, 2.4e-7 for computed windows.
+    Why equal: the standard defines the windows by these sums of cosines. For 1,024 samples the largest difference from ONNX
+    Runtime's kernel was 6e-8 for constants, and 2.4e-7 for computed windows.
     """
     factors, known = _COSINES[op.operator], size.constant
     count = _LONGEST_WINDOW + 1 if known is None else int(known.reshape(-1)[0])
@@ -277,10 +278,11 @@ def mel_weight_matrix(
     *,
     output_datatype: int,
 ) -> Value:
-    """There is no MelWeightMatrix: the matrix becomes a constant.
+    """MelWeightMatrix begins with opset 17, so a constant replaces the matrix.
 
-    Why equal: each band is a triangle between neighbours of points that are equally spaced on the mel scale, each rounded
-    down to a bin of the spectrum (onnx/defs/math/defs.cc, onnxruntime/core/providers/cpu/signal/window_functions.cc).
+    Why equal: the points between bands are equally spaced on the mel scale, and each is rounded down to a bin of the
+    spectrum. Each band is a triangle between its two neighbouring points. The sources are onnx/defs/math/defs.cc and
+    onnxruntime/core/providers/cpu/signal/window_functions.cc.
 
     Limits: all five inputs must be constants, and the matrix must have at most 16 million elements.
     """

@@ -1,4 +1,4 @@
-"""GatherElements, GatherND and OneHot: below opset 11 Gathers of rows, whose numbers are computed from indices and dims."""
+"""GatherElements, GatherND and OneHot: below opset 11 Gathers replace them, with row numbers computed from indices and dims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_int64(indices: Value) -> Value:
 
 
 def non_negative(op: Op, indices: Value, sizes: Value) -> Value:
-    """Return indices of int64 counted from the front; `sizes`, of axes of that size, is broadcast against them."""
+    """Return int64 indices counted from the front. `sizes` holds the sizes of their axes, and broadcasts against them."""
     known, size = indices.constant, sizes.constant
     if known is not None and bool((known >= 0).all()):
         return indices
@@ -32,14 +32,14 @@ def non_negative(op: Op, indices: Value, sizes: Value) -> Value:
 
 
 def along(value: Value, axis: int, rank: int) -> Value:
-    """Return a value of one axis as the axis `axis` of a value of `rank` axes, whose others have one element."""
+    """Return a value of one axis in `rank` axes, with its elements along `axis` and length 1 elsewhere."""
     if rank == 1:
         return value
     return value.as_written().reshape(*(-1 if other == axis else 1 for other in range(rank)))
 
 
 class Dims:
-    """The dims of a value as int64 tensors of one axis: constants where they are fixed, else read when the model runs."""
+    """The dims of a value as int64 tensors of one axis. Fixed dims are constants, and others are read when the model runs."""
 
     def __init__(self, op: Op, value: Value) -> None:
         self._op, self._value = op, value
@@ -58,7 +58,7 @@ class Dims:
         return self._op.Gather(self._read, list(axes), axis=0)
 
     def product(self, axes: Sequence[int]) -> Value:
-        """Return the product of the sizes of these axes, of one element."""
+        """Return the product of the sizes of these axes, as a tensor of one element."""
         sizes = self.some(axes)
         known = sizes.constant
         if known is not None:
@@ -66,7 +66,7 @@ class Dims:
         return sizes if len(axes) == 1 else self._op.ReduceProd(sizes, [0])
 
     def strides(self, count: int) -> Value:
-        """Return how far apart, counted in blocks of the axes from `count` on, neighbours are in each of the first axes."""
+        """Return the stride of each of the first `count` axes, counted in blocks of the axes after them."""
         parts = [self.product(range(axis + 1, count)) for axis in range(count)]
         known = [part.constant for part in parts]
         if all(part is not None for part in known):
@@ -74,16 +74,17 @@ class Dims:
         return self._op.Concat(*parts, axis=0)
 
     def places(self, axis: int) -> Value:
-        """Return 0, 1, …, the places along an axis."""
+        """Return the positions along an axis: 0, 1, …"""
         return self._op.iota(self.some([axis]))
 
 
 @formula("GatherElements", since=11)
 def gather_elements(op: Op, data: Value, indices: Value, *, axis: int) -> Value:
-    """There is no GatherElements: Gather takes the elements of the flattened data by their number.
+    """GatherElements begins with opset 11, so a Gather selects the elements of the flattened data by number.
 
-    What changes: the number of an element is its index times the stride of `axis`, and the place in each other axis times
-    the stride of that. Strides are computed from the data's shape. Negative indices count from the end of the axis.
+    What changes: the number of an element is a sum over all axes. The index is multiplied by the stride of `axis`, and the
+    position in each other axis by the stride of that axis. The strides are computed from the data's shape. Negative indices
+    count from the end of the axis.
 
     Why equal: out[i][j] = data[index[i][j]][j] (onnx/defs/tensor/defs.cc). Values are moved, never computed with.
     """
@@ -93,11 +94,13 @@ def gather_elements(op: Op, data: Value, indices: Value, *, axis: int) -> Value:
 
 @formula("GatherND", since=12)
 def gather_nd_12(op: Op, data: Value, indices: Value, *, batch_dims: int) -> Value:
-    """`batch_dims` does not exist: the places in the batch axes are put in front of the indices.
+    """`batch_dims` begins with opset 12, so the positions in the batch axes are put in front of the indices.
 
-    What changes: a counter of each batch axis becomes a further column of the indices. Without batch axes, nothing.
+    What changes: a counter for each batch axis becomes a further column of the indices. A node without batch axes is
+    unchanged.
 
-    Why equal: with batch_dims b, the indices apply to data[i] for each place i in the first b axes, which both inputs share.
+    Why equal: with batch_dims b, the indices apply to data[i] for each position i in the first b axes. Both inputs share
+    these axes.
     """
     if batch_dims == 0:
         return op.itself(data, indices, batch_dims=None)
@@ -119,16 +122,16 @@ def gather_nd_12(op: Op, data: Value, indices: Value, *, batch_dims: int) -> Val
 
 @formula("GatherND", since=11)
 def gather_nd(op: Op, data: Value, indices: Value) -> Value:
-    """There is no GatherND: Gather takes rows of the data, whose first axes are flattened, by their number.
+    """GatherND begins with opset 11, so a Gather selects rows of the data by number.
 
-    What changes: the number of a row is the sum of each index times the stride of its axis. Negative indices count from the
-    end of their axis.
+    What changes: the first axes of the data are flattened into rows. The number of a row is the sum of each index times the
+    stride of its axis. Negative indices count from the end of their axis.
 
     Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). Values are moved, never
     computed with.
 
-    Limits: the rank of the data, the rank of the indices, and their last dim or the rank of the result must be known. Data in
-    which an axis after the first q is empty are refused by Reshape when the model runs.
+    Limits: the rank of the data and of the indices must be known. The last dim of the indices or the rank of the result must
+    be known too. If an axis after the first q is empty, Reshape fails when the model runs.
     """
     shape = op.output_shape()
     count = index_length(op, data, indices, None if shape is None else len(shape))
@@ -143,7 +146,7 @@ def gather_nd(op: Op, data: Value, indices: Value) -> Value:
 
 
 def element_numbers(op: Op, data: Value, indices: Value, axis: int) -> Value:
-    """Return the number in the flattened data of the element that each index selects."""
+    """Return the number, in the flattened data, of the element that each index selects."""
     sizes = Dims(op, data)
     rank = sizes.rank
     axis %= max(rank, 1)
@@ -165,10 +168,10 @@ def element_numbers(op: Op, data: Value, indices: Value, axis: int) -> Value:
 
 
 def index_length(op: Op, data: Value, indices: Value, rows: int | None) -> int:
-    """Return how many axes of the data an index selects in: the last dim of the indices, or what the ranks say of it.
+    """Return how many axes of the data an index selects in, from the last dim of the indices or from the ranks.
 
-    The rows that ScatterND is given as updates, and those that GatherND returns, have one axis for each of the others; `rows`
-    is how many axes they have, None if that is unknown.
+    ScatterND's updates and GatherND's result hold rows. A row has one axis for each axis of the data that no index selects
+    in. `rows` is the rank of the updates or the result, or None if it is unknown.
     """
     rank = indices.need_rank()
     shape = indices.shape
@@ -192,7 +195,7 @@ def index_length(op: Op, data: Value, indices: Value, rows: int | None) -> int:
 
 
 def row_numbers(op: Op, indices: Value, count: int, sizes: Dims) -> Value:
-    """Return the number of the row that each index of `count` numbers selects; the last axis of the indices goes."""
+    """Return the number of the row that each index of `count` numbers selects. The result lacks the indices' last axis."""
     last = indices.need_rank() - 1
     indices = non_negative(op, indices, sizes.some(range(count)))
     if count == 1:
@@ -205,10 +208,10 @@ _T = TensorProto
 
 @formula("OneHot", since=11)
 def one_hot_11(op: Op, indices: Value, depth: Value, values: Value, *, axis: int) -> Value:
-    """Indices and `axis` are counted from the front.
+    """Negative indices and a negative `axis` are replaced by those counted from the front.
 
-    What changes: depth is added to negative indices, and a negative axis other than -1 is replaced. Indices that are known not to
-    be negative stay.
+    What changes: depth is added to negative indices, and a negative axis other than -1 is replaced. Indices that are known
+    not to be negative stay.
 
     Why equal: below version 11 an index outside of [0, depth) gives a row of off values (onnx/defs/tensor/old.cc). Indices
     below -depth stay negative.
@@ -230,9 +233,9 @@ def one_hot_11(op: Op, indices: Value, depth: Value, values: Value, *, axis: int
 
 @formula("OneHot", since=9)
 def one_hot(op: Op, indices: Value, depth: Value, values: Value, *, axis: int) -> Value:
-    """There is no OneHot: the indices are compared with 0, 1, 2 … and Gather takes the values.
+    """OneHot begins with opset 9, so the indices are compared with 0, 1, 2 … and a Gather selects the values.
 
-    Why equal: an element is the on value where its place on the new axis is the index. Values are moved, never computed with.
+    Why equal: an element is the on value if its position on the new axis is the index. Values are moved, never computed with.
     """
     rank = indices.need_rank()
     axis %= rank + 1

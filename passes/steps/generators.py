@@ -1,4 +1,4 @@
-"""Values made from indices: Range, Trilu, EyeLike, OneHot's types; and Bernoulli."""
+"""Operators that make values from indices: Range, Trilu and EyeLike; also OneHot's types, and Bernoulli."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from onnx_migrate.plugins import compatible
 _T = TensorProto
 
 _LARGEST_MASK = 1 << 20
-"""Elements of a mask up to which it becomes a constant; larger ones are computed from indices."""
+"""The most elements of a mask that becomes a constant. Larger masks are computed from indices."""
 
 _LONGEST_RANGE = 4096
-"""Elements of a Range up to which it becomes a constant."""
+"""The most elements of a Range that becomes a constant."""
 
 compatible(
     "OneHot", 11,
@@ -38,13 +38,13 @@ compatible("Range", 27, reason="half floats are allowed, with stash_type for the
 
 @formula("Range", since=27, types=LostTypes.OWN)
 def range_27_down(op: Op, start: Value, limit: Value, delta: Value, *, stash_type: int) -> Value:
-    """Range takes no half floats: they are counted in float32 between Casts.
+    """Below opset 27 Range does not support half floats, so they are counted in float32 between Casts.
 
-    What changes: the inputs are cast to float32 and the output back; `stash_type`, which is for half floats, is dropped.
+    What changes: the inputs are cast to float32 and the output back. `stash_type` applies only to half floats and is dropped.
 
-    Why equal: the text defines stash_type 1 so.
+    Why equal: the text defines the computation for stash_type 1 so.
 
-    Limits: half floats with another `stash_type` than 1 are refused.
+    Limits: onnx-migrate refuses half floats with a `stash_type` other than 1.
     """
     dtype = start.need_dtype()
     if dtype not in HALVES:
@@ -60,13 +60,13 @@ def range_27_down(op: Op, start: Value, limit: Value, delta: Value, *, stash_typ
 
 @formula("Range", since=11)
 def range_11_down(op: Op, start: Value, limit: Value, delta: Value) -> Value:
-    """Range begins with opset 11.
+    """Range begins with opset 11, so a constant, a formula or a Loop replaces it.
 
-    What changes: constant inputs give a constant of up to 4096 elements. Of integers, start + i * delta is computed from
-    indices i, whose number is an integer division rounded up. Of floats, a Loop adds delta to start.
+    What changes: constant inputs give a constant of up to 4096 elements. For integers, start + i * delta is computed from the
+    indices i. Their number is an integer division, rounded up. For floats, a Loop adds delta to start.
 
-    Why equal: the text, for integers. For floats the text multiplies, but its function body and ONNX Runtime add up,
-    and this gives the same bits as ONNX Runtime, which counts in double.
+    Why equal: for integers the text gives this formula. For floats the text multiplies, but its function body and ONNX
+    Runtime add. The Loop gives the same bits as ONNX Runtime, which counts in double.
     """
     dtype = start.need_dtype()
     known = [value.constant for value in (start, limit, delta)]
@@ -88,7 +88,7 @@ def range_11_down(op: Op, start: Value, limit: Value, delta: Value) -> Value:
 
 
 def _counted(start: Any, limit: Any, delta: Any) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of a Range as ONNX Runtime adds them up, None if they are too many."""
+    """Return the numbers of a Range, added up as in ONNX Runtime, or None if there are too many."""
     if delta == 0 or not np.all(np.isfinite([start, limit, delta])):
         return None
     with np.errstate(all="ignore"):
@@ -106,7 +106,7 @@ def _counted(start: Any, limit: Any, delta: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _added(op: Op, dtype: int, start: Value, limit: Value, delta: Value) -> Value:
-    """Write a Loop that adds delta to start, and stacks what it had before."""
+    """Write a Loop that adds delta to start and stacks the value before each addition."""
     first, last, step = (value.cast(_T.DOUBLE) for value in (start, limit, delta))
     count = op.Ceil((last - first) / step).cast(_T.INT64)
     body = op.body(
@@ -119,9 +119,10 @@ def _added(op: Op, dtype: int, start: Value, limit: Value, delta: Value) -> Valu
 
 @formula("Trilu", since=14)
 def trilu(op: Op, x: Value, k: Value | None, *, upper: int) -> Value:
-    """Trilu begins with opset 14: 0 is selected outside of the triangle.
+    """Trilu begins with opset 14, so a selection returns 0 outside of the triangle.
 
-    Why equal: the text; the elements of the triangle are moved, not multiplied. Bit for bit in ONNX Runtime.
+    Why equal: the text defines it so. The elements of the triangle are moved, not multiplied. ONNX Runtime computes the same
+    bits.
     """
     offset = np.array(0, np.int64) if k is None else k.constant
     sizes = None if x.shape is None else [size for size in x.shape[-2:] if size is not None]
@@ -139,9 +140,9 @@ def trilu(op: Op, x: Value, k: Value | None, *, upper: int) -> Value:
 
 @formula("EyeLike", since=9)
 def eye_like(op: Op, x: Value, *, dtype: int | None, k: int) -> Value:
-    """EyeLike begins with opset 9: ones where the column is the row plus `k`.
+    """EyeLike begins with opset 9, so a comparison puts ones where the column is the row plus `k`.
 
-    Why equal: the text.
+    Why equal: the text defines the result so.
     """
     kind = x.need_dtype() if dtype is None else dtype
     if x.static is not None and math.prod(x.static) <= _LARGEST_MASK:
@@ -157,9 +158,9 @@ def eye_like(op: Op, x: Value, *, dtype: int | None, k: int) -> Value:
 
 @formula("Bernoulli", since=15, exactness=EQUIVALENT)
 def bernoulli(op: Op, x: Value, *, dtype: int | None, seed: float | None) -> Value:
-    """Bernoulli begins with opset 15: whether a uniform random number is less than the probability.
+    """Bernoulli begins with opset 15, so uniform random numbers are compared with the probability.
 
-    Why equal: it is the function body of Bernoulli. The distribution is the same; the numbers drawn are others.
+    Why equal: this is the function body of Bernoulli. The distribution is the same, but the drawn numbers differ.
     """
     drawn = op.RandomUniformLike(x, low=0.0, high=1.0, seed=seed)
     return op.Cast(drawn < x, to=x.need_dtype() if dtype is None else dtype)

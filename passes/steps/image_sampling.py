@@ -1,7 +1,7 @@
 """Samples images at coordinates by Gathers of the elements around them, weighed and added in the order of ONNX Runtime.
 
-Source: ONNX Runtime's core/providers/cpu/tensor/grid_sample.cc. All is computed with the channels last: coordinates and
-weights have a last axis of length 1, by which they are broadcast to all channels.
+The source is ONNX Runtime's core/providers/cpu/tensor/grid_sample.cc. All computations have the channels last. Coordinates
+and weights have a last axis of length 1, so they broadcast to all channels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["SampledAxis", "Sampler", "channel_rows"]
 
 @dataclass(frozen=True)
 class SampledAxis:
-    """A spatial axis: its coordinates in the input, its length minus 1, and how many elements one step of it is."""
+    """A spatial axis: its coordinates in the input, its length minus 1, and the number of elements per step (`stride`)."""
 
     at: Value
     last: Value
@@ -28,14 +28,14 @@ class SampledAxis:
 
 @dataclass(frozen=True)
 class _Place:
-    """Whole coordinates along one axis, as the number of the element there, and whether they lie inside the input."""
+    """Whole coordinates along one axis: the numbers of the elements there, and whether the coordinates are inside the input."""
 
     number: Value
     inside: Value | None
 
 
 class Sampler:
-    """Samples images, whose elements are rows of channels, at coordinates that have a last axis of length 1."""
+    """Samples images at coordinates. The images are rows of channels, and the coordinates have a last axis of length 1."""
 
     def __init__(
         self,
@@ -48,9 +48,10 @@ class Sampler:
         corners: bool = False,
         by_corner: bool = True,
     ) -> None:
-        """Begin with the images' elements; `rank` is that of the coordinates, `real` their element type.
+        """Start with the images' elements. `rank` is that of the coordinates, and `real` their element type.
 
-        `by_corner`: a linear sample is the sum of each corner by the product of its weights, else it is nested.
+        With `by_corner`, a linear sample is the sum of each corner times the product of its weights. Without it, each axis is
+        interpolated after the other.
         """
         self.op, self.real, self.rows, self.rank = op, real, rows, rank
         self.padding, self.corners, self.by_corner = padding, corners, by_corner
@@ -62,20 +63,20 @@ class Sampler:
         """The number of the first element of each image, None for one image."""
 
     def number(self, value: float) -> Array:
-        """Return a number of the coordinates' type."""
+        """Return a number as an array of the coordinates' type."""
         return np.array([value], self.numpy)
 
     def set_images(self, count: Value, plane: Value) -> None:
-        """Say how many images there are, and how many elements each has."""
+        """Set how many images there are, and how many elements each has."""
         first = self.op.iota(count).as_written() * plane
         self.batch = first.reshape(-1, *[1] * (self.rank - 1))
 
     def place(self, axis: SampledAxis, at: Value) -> _Place:
-        """Return the elements at whole coordinates; those outside are, by padding mode, others or marked as outside."""
+        """Return the elements at whole coordinates. Outside, the padding mode selects other elements or marks them as outside."""
         zero = self.op.constant(self.number(0))
         if self.padding == "reflection":
             at = self._reflected(axis, at)
-        # Compared so that NaN becomes an index inside.
+        # These comparisons turn NaN into an index inside.
         low = self.op.Where(at < axis.last, at, axis.last)
         number = self.op.Where(low > zero, low, zero).cast(TensorProto.INT64)
         if axis.stride is not None:
@@ -94,14 +95,14 @@ class Sampler:
         times = op.Floor(beyond / span)
         rest = beyond - times * span
         odd = times - two * op.Floor(times / two)
-        # From the low border: coordinates below it that are mirrored an even number of times, or above it an odd one.
+        # Count from the low border if a coordinate below it is mirrored an even number of times, or one above it an odd number.
         below = (at < low).cast(self.real)
         from_low = abs(below - odd) > self.number(0.5)
         mirrored = op.Where(from_low, low + rest, high - rest)
         return op.Where(beyond > zero, mirrored, at)
 
     def pixel(self, places: list[_Place]) -> Value:
-        """Return the elements of all channels where the coordinates along all axes meet."""
+        """Return the elements of all channels at the point that the coordinates along all axes give."""
         first, *others = places
         number, inside = first.number, first.inside
         for place in others:
@@ -118,7 +119,7 @@ class Sampler:
         return self.pixel([self.place(axis, self.op.Round(axis.at)) for axis in self.axes])
 
     def linear(self) -> Value:
-        """Return the elements around the coordinates, by their distance."""
+        """Return the elements around the coordinates, weighed linearly by distance."""
         sides: list[list[tuple[_Place, Value]]] = []
         for axis in self.axes:
             first = self.op.Floor(axis.at)
@@ -140,11 +141,11 @@ class Sampler:
         return _sum(weight * self._nested(sides[1:], [*chosen, place]) for place, weight in sides[0])
 
     def cubic(self) -> Value:
-        """Return the elements around the coordinates, four along each axis, by the cubic weights of their distance."""
+        """Return the elements around the coordinates, four along each axis, weighed by the cubic function of their distance."""
         sides: list[list[tuple[_Place, Value]]] = []
         for axis in self.axes:
             down = self.op.Floor(axis.at)
-            # The kernel subtracts the first place of the four, and then 1.
+            # The kernel subtracts the first of the four positions, and then 1.
             weights = self._cubic_weights(axis.at - (down + self.number(-1)) - self.number(1))
             places = [
                 self.place(axis, down + self.number(shift) if shift else down) for shift in (-1, 0, 1, 2)
@@ -168,11 +169,11 @@ class Sampler:
 
 
 def _sum(terms: Iterable[Value]) -> Value:
-    """Return the sum of values, each of which is added before the next one is written."""
+    """Return the sum of values. Each value is added before the next one is computed."""
     return reduce(Value.__add__, terms)
 
 
 def channel_rows(op: Op, value: Value, rank: int, count: Value | Sequence[int]) -> Value:
-    """Return the elements of images as rows of their channels, of which there are `count` (int64 of shape [1])."""
+    """Return the elements of images as rows of channels. `count` is the number of channels (int64 of shape [1])."""
     last = op.Transpose(value, perm=[0, *range(2, rank), 1])
     return op.Reshape(last, op.Concat([-1], count, axis=0))

@@ -15,7 +15,7 @@ from .quantizing import round_to_even, saturate
 _T = TensorProto
 
 _EXACT = 2**24
-"""Whole numbers up to this are exact in float32."""
+"""float32 represents all whole numbers up to this one exactly."""
 
 _LARGEST_DIFFERENCE = 255
 
@@ -24,10 +24,11 @@ compatible("QLinearMatMul", 21, reason="more types are allowed")
 
 @formula("MatMulInteger", since=10, types=LostTypes.OWN)
 def mat_mul_integer(op: Op, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    """The differences from the zero points are multiplied as int32, or as floats that hold all sums.
+    """MatMulInteger becomes a MatMul of the differences from the zero points.
 
-    Why equal: all sums are whole numbers that the type holds: a float up to 2^24, which the weights tell, and a double, below
-    opset 9, all. Bit for bit in ONNX Runtime.
+    Why equal: the type of the MatMul represents all sums, which are whole numbers. This type is int32 or a float. float32 is
+    exact up to 2^24, and the weights show whether the sums stay below. Below opset 9 double represents all sums. ONNX Runtime
+    computes the same bits.
     """
     dtype = _whole_type(op, b, b_zero)
     left = _difference(op, a, None if a_zero is None else _column(op, a_zero), dtype)
@@ -36,14 +37,15 @@ def mat_mul_integer(op: Op, a: Value, b: Value, a_zero: Value | None, b_zero: Va
 
 @formula("ConvInteger", since=10, types=LostTypes.OWN)
 def conv_integer(op: Op, x: Value, w: Value, x_zero: Value | None, w_zero: Value | None) -> Value:
-    """The differences from the zero points go through a Conv of floats, whose result is cast to int32.
+    """ConvInteger becomes a Conv of floats on the differences from the zero points, and a Cast to int32.
 
-    What changes: the node becomes Cast, Sub, Conv and Cast. If the sums may be larger than 2^24, the data is split into its
-    multiples of 16 and the rest, with a Conv each.
+    What changes: the node becomes Cast, Sub, Conv and Cast. If the sums may exceed 2^24, the data is split into its multiples
+    of 16 and the rest. Each part gets its own Conv.
 
-    Why equal: all sums are whole numbers up to 2^24, which floats hold. Bit for bit in ONNX Runtime.
+    Why equal: all sums are whole numbers up to 2^24, which float32 represents exactly. ONNX Runtime computes the same bits.
 
-    Limits: the shape of the weights must be known. Sums that may be larger even so are refused.
+    Limits: the shape of the weights must be known. onnx-migrate refuses nodes whose sums may exceed 2^24 even after the
+    split.
     """
     bound = _largest_sum(op, w, w_zero)
     data = _difference(op, x, x_zero, _T.FLOAT)
@@ -62,11 +64,12 @@ def conv_integer(op: Op, x: Value, w: Value, x_zero: Value | None, w_zero: Value
 def q_linear_mat_mul_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Half float scales are cast to float.
 
-    What changes: a Cast of each scale that is not a float.
+    What changes: each scale that is not a float gets a Cast.
 
-    Why equal: every half float is a float; the product of the scales is rounded less. A node of float scales is unchanged.
+    Why equal: float32 represents every half float, and the product of the scales is rounded less. A node with float scales is
+    unchanged.
 
-    Limits: 8 bit floats are refused.
+    Limits: onnx-migrate refuses 8-bit floats.
     """
     for index in (0, 3, 7):
         dtype = rw.dtype(rw.input(index))
@@ -97,10 +100,10 @@ def q_linear_mat_mul(
     y_scale: Value,
     y_zero: Value,
 ) -> Value:
-    """The differences from the zero points are multiplied as integers, scaled, rounded and saturated.
+    """QLinearMatMul becomes an integer product of the differences from the zero points, scaled, rounded and saturated.
 
-    Why equal: the standard's text. Measured equal to ONNX Runtime's kernel; a result half-way between two steps may fall on
-    the other one.
+    Why equal: the new nodes follow the standard's text. Their results equalled those of ONNX Runtime's kernel in
+    measurements. A result half-way between two steps may become either of them.
 
     Limits: the rank of scales and zero points with several elements must be known.
     """
@@ -125,13 +128,14 @@ def q_linear_conv(
     y_zero: Value,
     bias: Value | None,
 ) -> Value:
-    """The differences from the zero points go through a Conv of floats; its result is scaled, rounded and saturated.
+    """QLinearConv becomes a Conv of floats on the differences from the zero points, scaled, rounded and saturated.
 
-    What changes: the node becomes Cast, Sub, Conv, Cast, Add of the bias, Mul by (x_scale · w_scale) / y_scale, rounding, Add and
-    saturation. If sums may be larger than 2^24, the data is split into its multiples of 16 and the rest, with a Conv each.
+    What changes: the node becomes Cast, Sub, Conv, Cast, and an Add of the bias. Then come a Mul by (x_scale · w_scale) /
+    y_scale, rounding, an Add and saturation. If the sums may exceed 2^24, the data is split into its multiples of 16 and the
+    rest. Each part gets its own Conv.
 
-    Why equal: the standard's text. Measured equal to ONNX Runtime's kernel; a result half-way between two steps may fall on
-    the other one.
+    Why equal: the new nodes follow the standard's text. Their results equalled those of ONNX Runtime's kernel in
+    measurements. A result half-way between two steps may become either of them.
 
     Limits: the shape of the weights must be known.
     """
@@ -147,7 +151,7 @@ def q_linear_conv(
 
 
 def _whole_type(op: Op, weights: Value, zero_point: Value | None) -> int:
-    """Return the type in which MatMul takes whole numbers: float32 where it holds all sums, as importers have no other MatMul."""
+    """Return the type for MatMul on whole numbers: float32 if it represents all sums, as importers have no other MatMul."""
     if op.target < 9:
         return _T.DOUBLE
     array = op.rw.constant_value(weights.name)
@@ -159,7 +163,7 @@ def _whole_type(op: Op, weights: Value, zero_point: Value | None) -> int:
 
 
 def _difference(op: Op, value: Value, zero_point: Value | None, dtype: int) -> Value:
-    """Return `value - zero_point` in a type that holds it."""
+    """Return `value - zero_point` in a type that represents it."""
     wide = value.cast(dtype)
     zero = None if zero_point is None else op.rw.constant_value(zero_point.name)
     if zero_point is None or (zero is not None and not zero.any()):
@@ -168,12 +172,12 @@ def _difference(op: Op, value: Value, zero_point: Value | None, dtype: int) -> V
 
 
 def _column(op: Op, value: Value) -> Value:
-    """Return a scale or zero point of rows with an axis of 1 behind; a scalar, or one of more axes, as it is."""
+    """Return a scale or zero point of rows with an axis of length 1 behind. Other ranks than 1 are unchanged."""
     return value if value.need_rank() != 1 or value.shape == (1,) else op.Unsqueeze(value, [1])
 
 
 def _per_channel(value: Value, weights: Value, behind: int = -2) -> Value:
-    """Return one number per output channel, `[M]`, with as many axes of 1 behind as the rank of the weights + `behind`."""
+    """Return `[M]`, one number per output channel, followed by as many axes of 1 as the rank of the weights + `behind`."""
     if value.need_rank() != 1 or value.shape == (1,):
         return value
     return value.reshape(-1, *[1] * (weights.need_rank() + behind))

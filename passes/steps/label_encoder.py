@@ -1,4 +1,4 @@
-"""LabelEncoder of ai.onnx.ml: a list of classes became keys and values (2); the last of equal keys counts (4)."""
+"""LabelEncoder of ai.onnx.ml: a list of classes became keys and values (2), and the last of equal keys counts (4)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ ML = "ai.onnx.ml"
 def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
     """The list of classes becomes keys and values: integers to strings, or strings to integers.
 
-    What changes: the direction follows from the input's type, or from the default value if only one is set.
+    What changes: the direction follows from the input's type. If that is unknown and only one default value is set, the
+    default value decides.
 
-    Why equal: of a class that is listed twice the last index counts (onnxruntime/core/providers/cpu/ml/label_encoder.h).
+    Why equal: if a class occurs twice in the list, the last index counts (onnxruntime/core/providers/cpu/ml/label_encoder.h).
     """
     classes: list[bytes] = rw.pop("classes_strings", [])
     if not classes:
@@ -37,10 +38,10 @@ def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("LabelEncoder", to=4, domain=ML)
 def label_encoder_4(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Of equal keys only the first is kept, since from version 4 on the last one would count.
+    """Only the first of equal keys is kept, since from version 4 on the last one would count.
 
-    Why equal: ONNX Runtime uses the first one; the text of version 2 leaves it open. Keys of NaN are kept: both texts let
-    them match, though ONNX Runtime does so from version 4 on only.
+    Why equal: ONNX Runtime uses the first one, and the text of version 2 does not say which one counts. Keys of NaN are kept,
+    because both texts let them match. ONNX Runtime matches them only from version 4 on.
     """
     names = [attribute.name for attribute in node.attribute]
     keys = next((name for name in names if name.startswith("keys_")), "")
@@ -57,7 +58,7 @@ def label_encoder_4(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _from_strings(node: onnx.NodeProto, rw: Rewriter) -> bool:
-    """Return whether the node maps strings to integers, not integers to strings."""
+    """Return true if the node maps strings to integers, and false if it maps integers to strings."""
     to_integers, to_strings = (
         rw.attribute("default_int64") is not None,
         rw.attribute("default_string") is not None,
@@ -81,12 +82,15 @@ _WIDER: dict[int, int] = {TensorProto.INT16: TensorProto.INT64, TensorProto.INT3
 def label_encoder_4_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Keys and values are lists of strings, int64 or float.
 
-    What changes: tensors become lists. int16 and int32 are cast to int64 and back. Values of double that float holds are cast
-    back after the node.
+    What changes: tensors become lists. int16 and int32 are cast to int64 and back. Double values that float represents
+    exactly are cast back after the node.
 
-    Limits: refused are keys of double, which distinguish inputs that float does not, values of double that float does not hold,
-    keys of NaN, which the text of version 2 leaves open, and equal keys with different values, of which the last one counts by
-    the standard, and the first one in ONNX Runtime.
+    Limits: onnx-migrate refuses these nodes:
+
+    - Double keys: they distinguish inputs that are equal in float.
+    - Double values that float does not represent exactly.
+    - Keys of NaN: the text of version 2 does not define them.
+    - Equal keys with different values: the last one counts in the standard, but the first one in ONNX Runtime.
     """
     keys, key_type = _listed(rw, "keys")
     values, value_type = _listed(rw, "values")
@@ -143,7 +147,7 @@ def _listed(rw: LoweringRewriter, name: str) -> tuple[list[Any], int]:
 
 
 def _default(rw: LoweringRewriter, dtype: int) -> Any:
-    """Return the value for inputs that are no key."""
+    """Return the value for inputs that match no key."""
     suffix = _SUFFIX.get(dtype, "floats" if dtype == TensorProto.DOUBLE else "int64s")
     tensor = rw.get("default_tensor")
     if tensor is not None:
@@ -155,14 +159,15 @@ def _default(rw: LoweringRewriter, dtype: int) -> Any:
 
 @lowering("LabelEncoder", leaves=2, domain=ML, types=LostTypes.OWN)
 def label_encoder_2_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Keys and values are a list of classes, in the order of their numbers.
+    """Keys and values become a list of classes, in the order of their numbers.
 
-    What changes: numbers 0, 1, 2 … to or from strings become `classes_strings`. Strings with other values are numbered in
-    their order, and a Gather takes the value of each number, the default for the last.
+    What changes: a map between the numbers 0, 1, 2 … and strings becomes `classes_strings`. Strings with other values are
+    numbered in order. A Gather then returns the value of each number, and the default for the last one.
 
-    Why equal: version 1 finds a string's place in the list, and the string at a place.
+    Why equal: version 1 returns a string's position in the list, or the string at a position.
 
-    Limits: refused are keys of int64 that are not the numbers from 0 on, their values other than strings, and keys of float.
+    Limits: onnx-migrate refuses int64 keys other than the numbers from 0 on, values of such keys that are not strings, and
+    float keys.
     """
     keys, key_type = _listed(rw, "keys")
     values, value_type = _listed(rw, "values")

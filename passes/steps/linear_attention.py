@@ -1,4 +1,4 @@
-"""LinearAttention: a Scan over time, which carries the state."""
+"""LinearAttention becomes a Scan over time that carries the state."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def linear_attention(
     scale: float,
     update_rule: str,
 ) -> tuple[Value, Value | None]:
-    """The recurrence is written out as a Scan over time.
+    """LinearAttention becomes a Scan over time that computes the recurrence.
 
-    What changes: the inputs are reshaped to [time, N, heads, …] in float; the body of the Scan decays the state, corrects it,
-    adds the product of key and value, and multiplies the query by it. The operators of the body have one form from opset 9
-    to 26.
+    What changes: the inputs are reshaped to [time, N, heads, …] in float. The body of the Scan decays the state, corrects it
+    and adds the product of key and value. Then it multiplies the query by the state. The operators of the body have the same
+    form from opset 9 to 26.
 
-    Why equal: the equations of the standard's text, in float as its function body has them. Measured against onnx.reference:
-    1e-6.
+    Why equal: the body computes the equations of the standard's text in float, like its function body. The results differ
+    from onnx.reference by at most 1e-6, as measured.
     """
     dtype = query.need_dtype()
     inputs = {
@@ -85,11 +85,11 @@ def linear_attention_of_microsoft(
     chunk_size: int = 64,
     state_window: int = 0,
 ) -> Result:
-    """It is LinearAttention of the standard, in which several heads of queries or values share one of keys.
+    """LinearAttention of com.microsoft becomes that of the standard, with its shared heads of keys repeated.
 
-    What changes: the heads of keys, and of queries where there are fewer of them than of values, are repeated by a Gather.
+    What changes: a Gather repeats the heads of keys. It also repeats those of queries if they are fewer than those of values.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention.cc.
+    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention.cc computes the same.
     """
     if state_window:
         op.refuse("it has a window of states", code="no-equal")
@@ -124,14 +124,15 @@ def gated_delta_net(
     state_update_capacity: int = 0,
     update_rule: str = "gated_delta",
 ) -> Result:
-    """It is LinearAttention of the standard, with a state that is transposed.
+    """GatedDeltaNet becomes the standard's LinearAttention, with a transposed state.
 
-    What changes: the items of a batch, all of one length, become an axis of their own. What the operator does to decay, beta,
-    queries and keys before is written out.
+    What changes: the items of a batch, all of one length, become an axis of their own. Other operators first compute the
+    activations of decay and beta, and normalise queries and keys.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/bert_defs.cc, measured against the kernel.
+    Why equal: the new nodes follow the text in onnxruntime/core/graph/contrib_ops/bert_defs.cc, and were measured against the
+    kernel.
 
-    Limits: items of several lengths, packed inputs and compact updates of the state are refused.
+    Limits: onnx-migrate refuses items of several lengths, packed inputs and compact updates of the state.
     """
     if lengths is not None or state_update_capacity or key is None or value is None or state is None:
         op.refuse("it packs items of several lengths, or its inputs, or its updates", code="no-equal")
@@ -159,7 +160,7 @@ def gated_delta_net(
 
 
 def _by_size(value: Value, size: int, heads: int) -> Value:
-    """Return (batch, time, heads · size) with each head repeated so that there are `heads`."""
+    """Return (batch, time, heads · size), with each head repeated until there are `heads`."""
     own = value.need_size(2) // size
     if own == heads:
         return value
@@ -167,7 +168,7 @@ def _by_size(value: Value, size: int, heads: int) -> Value:
 
 
 def _by_time(value: Value, heads: int, *shape: int) -> Value:
-    """Return an input of [N, time, heads · size] as [time, N, heads, …] in float; `shape` is the last Reshape's."""
+    """Return an input of [N, time, heads · size] as [time, N, heads, …] in float. `shape` is that of the last Reshape."""
     split = value.cast(_FLOAT).reshape(*((0, 0, heads, -1) if heads > 0 else (0, 0, -1, 1)))
     return value.op.Transpose(split, perm=[1, 0, 2, 3]).reshape(*shape)
 
@@ -175,7 +176,7 @@ def _by_time(value: Value, heads: int, *shape: int) -> Value:
 def _step(
     op: Op, names: list[str], scale: Value, shared: int, own: int, *given: Value
 ) -> tuple[Value, Value]:
-    """Return the new state [N, heads, k, v] and what is read from it, of the state and what `names` say."""
+    """Return the new state [N, heads, k, v] and the output of one step. `given` holds the old state and the inputs in `names`."""
     state, now = given[0], dict(zip(names, given[1:], strict=True))
     written = now["value"]
     if "decay" in now:
@@ -188,7 +189,7 @@ def _step(
 
 
 def _scale(op: Op, query: Value, heads: int) -> Value:
-    """Return the reciprocal of the root of a key's size."""
+    """Return the reciprocal of the square root of a key's size."""
     shape = query.shape
     if shape is not None and (width := shape[2]) is not None:
         return op.constant(np.array(1 / np.sqrt(np.float32(width // heads)), np.float32))

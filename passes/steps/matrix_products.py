@@ -17,11 +17,11 @@ from onnx_migrate.messages import count_of
 
 @formula("Gemm", since=11)
 def gemm_11_down(op: Op, a: Value, b: Value, c: Value | None) -> Value:
-    """`C` is given.
+    """An omitted `C` is added as a constant.
 
-    What changes: where it was left out, a constant is added: a negative zero for floats, a zero for integers.
+    What changes: the constant is a negative zero for floats, and a zero for integers.
 
-    Why equal: x + -0 is x for every float, a negative zero included, which + 0 is not.
+    Why equal: x + -0 is x for every float, including a negative zero. x + 0 is not.
     """
     if c is not None:
         return op.itself(a, b, c)
@@ -41,9 +41,10 @@ def gemm(
     transA: int,
     transB: int,
 ) -> Value:
-    """It is alpha * A @ B + beta * C.
+    """Gemm becomes alpha * A @ B + beta * C.
 
-    Why equal: the text. Runtimes may add in another order. 1e-6 of the largest number seen.
+    Why equal: the text defines it so. Runtimes may add in another order: the largest difference seen is 1e-6 of the largest
+    number.
     """
     a = op.Transpose(a, perm=[1, 0]) if transA else a
     b = op.Transpose(b, perm=[1, 0]) if transB else b
@@ -61,22 +62,22 @@ _NARROW: dict[int, int] = {
     TensorProto.UINT8: TensorProto.UINT32,
     TensorProto.UINT16: TensorProto.UINT32,
 }
-"""Integers that MatMul does not take, and those that it computes in; Cast keeps the low bits, as wrap-around does."""
+"""Integers that MatMul does not support, and wider types for the computation. Cast keeps the low bits, as wrap-around does."""
 
 
 @formula("Einsum", since=12, exactness=EQUIVALENT)
 def einsum(op: Op, *inputs: Value, equation: str) -> Value:
-    """There is no Einsum: the operands are multiplied and summed two at a time.
+    """Einsum begins with opset 12, so the operands are multiplied and summed two at a time.
 
-    What changes: letters of one operand alone that the output lacks are summed at once. Two operands that share summed letters
-    become a MatMul over the letters that both keep, with the others flattened where there are several; others become a Mul.
-    A letter that one term repeats selects the diagonal by a Gather.
+    What changes: a letter in only one operand and not in the output is summed first. If two operands share summed letters,
+    they become a MatMul over the letters that both keep. Several other letters are flattened into one axis. Operands without
+    shared summed letters become a Mul. If one term repeats a letter, a Gather selects the diagonal.
 
-    Why equal: multiplication distributes over the sum (onnx/defs/math/defs.cc). Sums may be added up in another order. Of
-    twelve usual equations the results were those of ONNX Runtime's kernel bit for bit; integers always are. The kernel
-    makes a negative zero positive where nothing is summed.
+    Why equal: multiplication distributes over the sum (onnx/defs/math/defs.cc). The sums may be added in another order. For
+    twelve common equations, the results equalled those of ONNX Runtime's kernel bit for bit. Integers are always equal. If
+    nothing is summed, the kernel makes a negative zero positive.
 
-    Limits: the rank of an operand whose term has an ellipsis must be known.
+    Limits: if a term has an ellipsis, the rank of its operand must be known.
     """
     terms, output = _parse(op, inputs, str(equation))
     dtype = inputs[0].dtype
@@ -100,7 +101,7 @@ def einsum(op: Op, *inputs: Value, equation: str) -> Value:
 
 
 def _parse(op: Op, inputs: Sequence[Value], equation: str) -> tuple[list[list[str]], list[str]]:
-    """Return the labels of each input's axes, and those of the output's; "-1" is the last of an ellipsis."""
+    """Return the labels of each input's axes, and those of the output's. "-1" is the last axis of an ellipsis."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
@@ -134,7 +135,7 @@ class _Operand:
 
 
 def _diagonal(op: Op, operand: _Operand) -> _Operand:
-    """Replace two axes of the same label by their diagonal, until each label stands once."""
+    """Replace two axes of the same label by their diagonal, until each label occurs once."""
     value, labels = operand.value, list(operand.labels)
     while len(set(labels)) < len(labels):
         label = next(label for label in labels if labels.count(label) > 1)
@@ -190,7 +191,7 @@ class _Contraction:
         return _Operand(value, [label for label in operand.labels if label in needed])
 
     def ordered(self, operand: _Operand, labels: list[str]) -> Value:
-        """Return an operand's value with its axes in the order of `labels`, which are its own."""
+        """Return an operand's value with its axes in the order of `labels`, which lists all of them."""
         if operand.labels == labels:
             return operand.value
         return self._op.Transpose(operand.value, perm=[operand.labels.index(label) for label in labels])
@@ -203,7 +204,7 @@ class _Contraction:
             value = self.ordered(operand, own)
             first = next((axis for axis, label in enumerate(labels) if label in own), len(labels))
             missing = [axis for axis, label in enumerate(labels) if label not in own and axis > first]
-            if missing:  # Axes in front of the first are added by broadcasting.
+            if missing:  # Broadcasting adds the axes in front of the first one.
                 value = self._op.Unsqueeze(value, [axis - first for axis in missing])
             values.append(value)
         return _Operand(values[0] * values[1], labels)
@@ -232,14 +233,14 @@ class _Contraction:
         return op.Reshape(value, op.Concat(*parts, axis=0))
 
     def _size(self, label: str) -> Value:
-        """Return the size of the axes of a label; where one of them is known to be 1, of another."""
+        """Return the size of the axes of a label. An axis of unknown or larger size is preferred to one of size 1."""
         wider = next(
             (place for place in self._places[label] if self._known_size(*place) != 1), self._places[label][0]
         )
         return self._op.size_of(*wider).as_written()
 
     def _broadcast(self, label: str) -> bool:
-        """Return whether one operand has a single element along a label, and another is not known to have."""
+        """Return whether one operand has size 1 along a label, and another one has an unknown or larger size."""
         sizes = {self._known_size(*place) for place in self._places[label]}
         return 1 in sizes and len(sizes) > 1
 
@@ -253,11 +254,12 @@ _LARGEST = 4
 
 @formula("Det", since=11, exactness=EQUIVALENT)
 def det(op: Op, x: Value) -> Value:
-    """Det becomes the sum of products that Laplace's formula gives.
+    """Det becomes the sum of products in Laplace's formula.
 
-    Why equal: a determinant is that sum. ONNX Runtime eliminates rows first: 2.4e-7 of the largest product measured.
+    Why equal: a determinant is that sum. ONNX Runtime eliminates rows first: the largest difference measured is 2.4e-7 of the
+    largest product.
 
-    Limits: the matrices must have 1 to 4 rows, a number that is known.
+    Limits: the matrices must have 1 to 4 rows, and the number must be known.
     """
     rank = x.need_rank()
     size = next((length for length in (x.shape or ())[rank - 2 :] if length is not None), None)

@@ -1,1 +1,1 @@
-"""What the operators of com.microsoft are in those of ai.onnx; imported for models that are to do without them."""
+"""Replaces operators of com.microsoft by those of ai.onnx. Only migrations that remove com.microsoft import this package."""

@@ -7,7 +7,7 @@ from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, Value, formula
 
 @formula("com.microsoft::Gelu", since=1, form=20, exactness=EQUIVALENT)
 def gelu(op: Op, x: Value) -> Value:
-    """It is Gelu of the standard.
+    """Gelu becomes the standard's Gelu.
 
     Why equal: the text of both is 0.5 * X * (1 + Erf(X / sqrt(2))).
     """
@@ -16,28 +16,29 @@ def gelu(op: Op, x: Value) -> Value:
 
 @formula("com.microsoft::BiasGelu", since=1, form=20, exactness=EQUIVALENT)
 def bias_gelu(op: Op, x: Value, bias: Value) -> Value:
-    """It is Gelu of the sum with a bias.
+    """BiasGelu becomes Gelu of the sum with a bias.
 
-    Why equal: the text, in onnxruntime/core/graph/contrib_ops/bert_defs.cc.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/bert_defs.cc says so.
     """
     return op.Gelu(x + bias)
 
 
 @formula("com.microsoft::FastGelu", since=1, form=20, exactness=EQUIVALENT)
 def fast_gelu(op: Op, x: Value, bias: Value | None) -> Value:
-    """It is Gelu by the formula with Tanh, of the sum with a bias if there is one.
+    """FastGelu becomes Gelu by the formula with Tanh, of the sum with a bias if there is one.
 
-    Why equal: the function body in onnxruntime/core/graph/contrib_ops/bert_defs.cc, whose constants are those of the standard.
+    Why equal: the function body is in onnxruntime/core/graph/contrib_ops/bert_defs.cc. Its constants are those of the
+    standard.
     """
     return op.Gelu(x if bias is None else x + bias, approximate="tanh")
 
 
 @formula("com.microsoft::QuickGelu", since=1, direct=24, exactness=EQUIVALENT)
 def quick_gelu(op: Op, x: Value, *, alpha: float = 1.702) -> Value:
-    """It is X * Sigmoid(alpha * X), which the standard calls Swish at opset 24.
+    """QuickGelu becomes X * Sigmoid(alpha * X), which the standard calls Swish at opset 24.
 
-    Why equal: the function body in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime 1.32 has no kernel of Swish,
-    and takes it apart at opset 24 alone: at newer ones it does not load it.
+    Why equal: this is the function body in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime 1.32 has no
+    kernel of Swish. It replaces Swish by its function body only at opset 24, and fails to load it at newer ones.
     """
     if op.version == 24:
         return op.Swish(x, alpha=float(alpha))
@@ -46,9 +47,9 @@ def quick_gelu(op: Op, x: Value, *, alpha: float = 1.702) -> Value:
 
 @formula("com.microsoft::ScaledSiLU", since=1, exactness=EQUIVALENT)
 def scaled_silu(op: Op, x: Value, scale: Value | None, *, alpha: float = 1.0) -> Value:
-    """It is X times a scale, times the Sigmoid of that.
+    """ScaledSiLU becomes X times a scale, times the Sigmoid of that product.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc says so.
     """
     scaled = x * (float(alpha) if scale is None else scale)
     return scaled * op.Sigmoid(scaled)
@@ -56,10 +57,10 @@ def scaled_silu(op: Op, x: Value, scale: Value | None, *, alpha: float = 1.0) ->
 
 @formula("com.microsoft::BiasSplitGelu", since=1, form=20, exactness=EQUIVALENT)
 def bias_split_gelu(op: Op, x: Value, bias: Value) -> Value:
-    """The sum with a bias is halved along its last axis: the first half times Gelu of the second.
+    """BiasSplitGelu halves the sum with a bias along its last axis: the first half times Gelu of the second.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc. ONNX Runtime has no kernel of it for a
-    processor, so that the result was compared with NumPy.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc says so. ONNX Runtime has no CPU kernel for
+    it, so the result was compared with NumPy.
     """
     left, right = op.several("Split", 2, x + bias, axis=-1, num_outputs=2)
     return left * op.Gelu(right)
@@ -67,22 +68,22 @@ def bias_split_gelu(op: Op, x: Value, bias: Value) -> Value:
 
 @formula("com.microsoft::BiasAdd", since=1)
 def bias_add(op: Op, x: Value, bias: Value, skip: Value) -> Value:
-    """It is the sum of three values.
+    """BiasAdd becomes the sum of three values.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc. ONNX Runtime has no kernel of it for a
-    processor, so that the result was compared with NumPy.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc says so. ONNX Runtime has no CPU kernel for
+    it, so the result was compared with NumPy.
     """
     return x + bias + skip
 
 
 @formula("com.microsoft::BiasSoftmax", since=1, form=13, exactness=EQUIVALENT)
 def bias_softmax(op: Op, x: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: int = 0) -> Value:
-    """It is Softmax of the sum with a bias, over all axes from `axis` on.
+    """BiasSoftmax becomes Softmax of the sum with a bias, along the last axis.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime has no kernel of it for a processor,
-    so that the result was compared with NumPy.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc says so. ONNX Runtime has no CPU kernel for it,
+    so the result was compared with NumPy.
 
-    Limits: the last axis alone is normalised, and a bias that is repeated along inner axes is refused.
+    Limits: onnx-migrate refuses a Softmax over several axes, and a bias that is repeated along inner axes.
     """
     if is_inner_broadcast or axis % (rank := x.need_rank()) != rank - 1:
         op.refuse("it normalises several axes, or repeats its bias along inner ones", code="no-equal")
@@ -91,9 +92,9 @@ def bias_softmax(op: Op, x: Value, bias: Value, *, axis: int = 1, is_inner_broad
 
 @formula("com.microsoft::GatedAdd", since=1)
 def gated_add(op: Op, x: Value, y: Value, gate: Value) -> Value:
-    """It is X + Y * gate.
+    """GatedAdd becomes X + Y * gate.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc says so.
     """
     return x + y * gate
 
@@ -102,9 +103,10 @@ def gated_add(op: Op, x: Value, y: Value, gate: Value) -> Value:
 def linear_attention_gate(
     op: Op, a: Value, dt_bias: Value, decay_scale: Value, b: Value | None
 ) -> tuple[Value, Value | None]:
-    """The decay is a scaled Softplus of the sum with a bias, and beta the Sigmoid of the last input.
+    """The decay becomes a scaled Softplus of the sum with a bias, and beta the Sigmoid of the last input.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention_gates.cc. Half floats compute in float32, as the kernel does.
+    Why equal: onnxruntime/contrib_ops/cpu/bert/linear_attention_gates.cc does the same. Half floats are computed in float32,
+    like in the kernel.
     """
     dtype = a.need_dtype()
     decay = op.Softplus(a.wide() + dt_bias) * decay_scale
@@ -114,8 +116,8 @@ def linear_attention_gate(
 @formula("com.microsoft::SampleOp", since=1)
 @formula("MemcpyFromHost MemcpyToHost", since=1, without=True)
 def copy(op: Op, x: Value) -> Value:
-    """It is Identity.
+    """SampleOp becomes Identity.
 
-    Why equal: it copies a value, as between devices.
+    Why equal: it copies a value, for example between devices.
     """
     return op.Identity(x)

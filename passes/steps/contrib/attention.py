@@ -32,16 +32,17 @@ def multi_head_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> Result:
-    """It is Attention of the standard from opset 23 on, and below what that consists of.
+    """MultiHeadAttention becomes the standard's Attention from opset 23 on, and older operators below.
 
-    What changes: the bias is added to queries, keys and values first. The mask becomes numbers that are added to the scores, with
-    `mask_filter_value`, which is no infinity, for keys that are not seen. Packed inputs of five axes are taken apart. Below opset
-    23: MatMul, Mul, Add, Where, Softmax, MatMul between Reshapes and Transposes; positions are counted at run time. Of a cache in
-    a buffer, Slices take the rows up to `past_sequence_length`, and a Concat puts new ones behind; in a beam search, a
-    GatherElements takes each row from its beam.
+    What changes: the bias is added to queries, keys and values first. Packed inputs of five axes are split. The mask becomes
+    numbers that are added to the scores. Keys that a query may not see get `mask_filter_value`, which is finite. Below opset
+    23 the node becomes MatMul, Mul, Add, Where, Softmax and MatMul between Reshapes and Transposes. Positions are counted at
+    run time. If the cache is a buffer, Slices read its rows up to `past_sequence_length`, and a Concat appends new rows. In a
+    beam search, a GatherElements reads each row from its beam.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/multihead_attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
-    The fourth output has the scores before the Softmax, as the kernel has it and the text does not.
+    Why equal: the new nodes compute the same as onnxruntime/contrib_ops/cpu/bert/multihead_attention.cc and
+    attention_cpu_base.h. The largest difference seen is 2e-7 of the largest number. The fourth output holds the scores before
+    the Softmax, as in the kernel. The operator's text says otherwise.
     """
     query, key, value = _unpacked(op, query, key, value)
     if key is None or value is None:
@@ -58,7 +59,7 @@ def multi_head_attention(
 def _unpacked(
     op: Op, query: Value, key: Value | None, value: Value | None
 ) -> tuple[Value, Value | None, Value | None]:
-    """Return queries, keys and values apart, where the fourth of five axes packs all three, or the last two of them."""
+    """Return queries, keys and values. The fourth of five axes holds all three, or only keys and values."""
     if query.need_rank() == 5:
         query, key, value = (_part(op, query, place) for place in range(3))
     elif key is not None and key.need_rank() == 5:
@@ -67,12 +68,12 @@ def _unpacked(
 
 
 def _part(op: Op, packed: Value, place: int) -> Value:
-    """Return one of the values in (batch, length, heads, values, size), with the heads side by side."""
+    """Return one of the values in (batch, length, heads, values, size). The heads are side by side in the result."""
     return op.Squeeze(op.Slice(packed, [place], [place + 1], [3]), [3]).reshape(0, 0, -1)
 
 
 def biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple[Value, Value, Value]:
-    """Add the parts of a bias to queries, keys and values; to the queries alone where the keys are a cache by head."""
+    """Add the parts of a bias to queries, keys and values. Inputs of four axes are a cache by head and stay unchanged."""
     found, place = [], 0
     size = query.need_size(-1)
     for item, length in ((query, size), (key, size), (value, None)):
@@ -105,12 +106,14 @@ def attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> Result:
-    """It is a product with the weights of queries, keys and values, and Attention of the standard, or what that consists of.
+    """Attention becomes a product with the weights of queries, keys and values, and then Attention or older operators.
 
-    What changes: the product with all weights is split into queries, keys and values. The cache, keys and values in one tensor,
-    is taken apart, and joined for the second output. The rest is that of `com.microsoft.multiheadattention-written-out`.
+    What changes: the product with all weights is split into queries, keys and values. The cache holds keys and values in one
+    tensor. It is split, and both are joined again for the second output. All other nodes are those of
+    `com.microsoft.multiheadattention-written-out`.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/attention.cc and attention_cpu_base.h: 2e-7 of the largest number seen.
+    Why equal: the new nodes compute the same as onnxruntime/contrib_ops/cpu/bert/attention.cc and attention_cpu_base.h. The
+    largest difference seen is 2e-7 of the largest number.
     """
     if do_rotary or past_present_share_buffer or past_sequence_length is not None:
         op.refuse("it rotates, or its cache is a buffer of a fixed length", code="no-equal")
@@ -140,11 +143,12 @@ def q_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> Result:
-    """It is Attention, whose product with the weights is one of integers.
+    """QAttention becomes the same nodes as Attention, with an integer product with the weights.
 
-    What changes: MatMulInteger, Cast, Mul and Add are the product. The rest is that of `com.microsoft.attention-written-out`.
+    What changes: the product becomes MatMulInteger, Cast, Mul and Add. All other nodes are those of
+    `com.microsoft.attention-written-out`.
 
-    Why equal: onnxruntime/contrib_ops/cpu/quantization/attention_quant.cc.
+    Why equal: the new nodes compute the same as onnxruntime/contrib_ops/cpu/quantization/attention_quant.cc.
     """
     from .quantized import scalars
 
@@ -193,12 +197,12 @@ def rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Value:
-    """It is RotaryEmbedding of the standard, whose inputs have another order.
+    """RotaryEmbedding becomes the standard's RotaryEmbedding, which orders its inputs differently.
 
-    What changes: where one position is given, it is that of the first element, from which they are counted. `num_heads`, if it is
-    left out, follows from the widths of data and caches.
+    What changes: a single position is that of the first element, and the other positions are counted from it. An omitted
+    `num_heads` follows from the widths of data and caches.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/rotary_embedding.cc. The kernel does not use `scale`.
+    Why equal: onnxruntime/contrib_ops/cpu/bert/rotary_embedding.cc computes the same. The kernel does not use `scale`.
     """
     if is_packed_batching or scale != 1:
         op.refuse("it packs items of several lengths, or has a scale", code="no-equal")
@@ -236,17 +240,17 @@ def m_rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Value:
-    """It is RotaryEmbedding, each of whose columns has one of three positions: a time, a row or a column.
+    """MRotaryEmbedding becomes RotaryEmbedding with three kinds of positions: each column uses a time, a row or a column.
 
-    What changes: a Gather for each kind of position; Where takes the columns of each from them.
+    What changes: a Gather reads the caches for each kind of position. The operator Where selects the kind for each column.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/mrotary_embedding.cc.
+    Why equal: onnxruntime/contrib_ops/cpu/bert/mrotary_embedding.cc computes the same.
     """
     if is_packed_batching:
         op.refuse("it packs items of several lengths", code="no-equal")
     half = cos_cache.need_size(1)
     kind = np.repeat(range(3), mrope_section)
-    if mrope_layout:  # rows and columns have every third column each
+    if mrope_layout:  # every third number belongs to the row, every third to the column
         kind = np.arange(half) % 3
         kind[np.arange(half) >= 3 * np.array(mrope_section)[kind]] = 0
     parts = [op.Gather(position_ids, place, axis=0) for place in range(3)]

@@ -1,4 +1,4 @@
-"""ONNX Runtime's attentions (com.microsoft) with a cache of several lengths, or in a buffer."""
+"""ONNX Runtime's attentions (com.microsoft) whose cache has a length for each item, or is a buffer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = TensorProto
 
 @dataclass(frozen=True)
 class _Lengths:
-    """Where the keys of a batch stand: each item has `past` keys in the cache, and `total` with the new ones, all (batch, 1)."""
+    """How many keys each item of a batch has: `past` of them in the cache, `total` with the new ones. Both are (batch, 1)."""
 
     op: Op
     steps: Value
@@ -27,9 +27,9 @@ class _Lengths:
     """The total of the longest item, int64 of shape [1]."""
 
     def positions(self, given: Value | None) -> Value:
-        """Return the positions of queries and new keys, (batch, steps): those given, or behind the cache.
+        """Return the positions of queries and new keys, (batch, steps): `given`, or else those that follow the cache.
 
-        In a first prompt the kernel counts from the first position that is given.
+        In a first prompt the kernel counts from the first given position.
         """
         op = self.op
         steps = op.Unsqueeze(op.iota(self.steps), [0])
@@ -39,7 +39,7 @@ class _Lengths:
         return op.Where(op.Equal(self.longest, self.steps), first, given)
 
     def joined(self, cache: Value | None, new: Value) -> Value:
-        """Return new rows behind those of each item in the cache, (batch, heads, rows, size), with 0 behind all."""
+        """Return the cached rows of each item, then its new rows, then zeros: (batch, heads, rows, size)."""
         if cache is None:
             return new
         op = self.op
@@ -54,7 +54,7 @@ class _Lengths:
         return op.Where(op.Unsqueeze(places < end, [1, 3]), rows, op.constant(0, new))
 
     def seen(self, keys: Value, *, causal: bool, window: int) -> Value:
-        """Return which keys a query sees, (batch, 1, queries, keys)."""
+        """Return a mask of the keys that each query sees, (batch, 1, queries, keys)."""
         op = self.op
         if window >= 0:
             op.note(f"local_window_size is read as {window} keys, as from ONNX Runtime 1.25 on", EQUIVALENT)
@@ -99,19 +99,19 @@ def group_query_attention(
     k_norm_epsilon: float = 0.0,
     qk_norm_epsilon: float = 0.0,
 ) -> Result:
-    """Queries in groups meet the keys of a cache, in which each item of the batch has a length of its own.
+    """Groups of queries share the keys of a cache. Each item of the batch has its own cache length.
 
-    What changes: packed inputs are split; queries and new keys are rotated by RotaryEmbedding at their places behind the cache; a
-    GatherElements puts new keys and values behind the cached ones of each item. Keys and values are repeated for their group, and
-    the scores are scaled, capped, and masked by a Where, before Softmax and the second product. A sink is one more column of the
-    scores, which is cut off.
+    What changes: packed inputs are split. RotaryEmbedding rotates queries and new keys at the positions that follow the
+    cache. A GatherElements puts the new keys and values of each item behind its cached ones. Keys and values are repeated for
+    their group. The scores are scaled and capped, and a Where masks them. Softmax and the second product follow. A sink is
+    one more column of the scores, and a Slice removes it after the Softmax.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/group_query_attention.cc and gqa_attention_base.h: outputs 2e-7 of the largest
-    number seen, the cache bit for bit. Where a host binds one buffer for both caches, the kernel leaves what lies behind the
-    keys, and the result has 0 there.
+    Why equal: the new nodes compute the same as onnxruntime/contrib_ops/cpu/bert/group_query_attention.cc and
+    gqa_attention_base.h. Outputs differ by at most 2e-7 of the largest number seen, and the cache is equal bit for bit. If a
+    host binds one buffer for both caches, the kernel does not change the rows behind the keys. The result has 0 there.
 
-    Limits: quantised caches, norms of queries and keys, and the output of scores are refused. A `local_window_size` of w is w
-    keys, as from ONNX Runtime 1.25 on; up to 1.23 it was w + 1.
+    Limits: onnx-migrate refuses quantised caches, norms of queries and keys, and the output of scores. A `local_window_size`
+    of w means w keys, as in ONNX Runtime 1.25 and later. Up to 1.23 it meant w + 1 keys.
     """
     if sliding_window_cache or op.is_read(3) or {k_quant_type, v_quant_type} != {"NONE"}:
         op.refuse("its cache slides or is quantised, or its scores are read", code="no-equal")
@@ -139,7 +139,7 @@ def group_query_attention(
 
 
 def _lengths(op: Op, query: Value, seqlens: Value, longest: Value, *, cached: bool) -> _Lengths:
-    """Return the lengths of the items, of which `seqlens` has all keys but one."""
+    """Return the lengths of the items. `seqlens` counts all keys of an item except one."""
     steps = op.size_of(query, 1)
     total = op.Unsqueeze(seqlens.cast(_T.INT64).reshape(-1), [1]) + 1
     past = op.Max(total - steps, op.constant(0)) if cached else total * 0
@@ -147,7 +147,7 @@ def _lengths(op: Op, query: Value, seqlens: Value, longest: Value, *, cached: bo
 
 
 def _softmax(op: Op, scores: Value, sink: Value | None, heads: int, *, smooth: bool) -> Value:
-    """Return the weights of the keys, whose sum a sink makes less than 1: its own exponential, or that of 0."""
+    """Return the weights of the keys. A sink makes their sum less than 1: it adds its own exponential, or that of 0."""
     if sink is None and not smooth:
         return op.Softmax(scores, axis=-1)
     column = op.constant(np.float32(0)) if sink is None else sink.wide().reshape(1, heads, 1, 1)
@@ -177,14 +177,15 @@ def decoder_masked_multi_head_attention(
     past_present_share_buffer: int = 0,
     scale: float = 0.0,
 ) -> Result:
-    """One query meets the keys of a buffer, into which its own key and value are written behind the cached ones.
+    """One query meets the keys of a buffer, in which its own key and value are written behind the cached ones.
 
-    What changes: what `com.microsoft.multiheadattention-written-out` says of a cache in a buffer. Keys by head without a cache
-    are those of an encoder.
+    What changes: the node becomes those that `com.microsoft.multiheadattention-written-out` describes for a cache in a
+    buffer. Keys by head without a cache are those of an encoder.
 
-    Why equal: onnxruntime/contrib_ops/cpu/bert/decoder_masked_multihead_attention.cc: 2e-7 of the largest number seen.
+    Why equal: onnxruntime/contrib_ops/cpu/bert/decoder_masked_multihead_attention.cc computes the same. The largest
+    difference seen is 2e-7 of the largest number.
 
-    Limits: caches that are no shared buffer are refused.
+    Limits: onnx-migrate refuses caches that do not share one buffer.
     """
     if key is None or value is None:
         op.refuse("it has packed inputs", code="no-equal")

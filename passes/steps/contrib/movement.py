@@ -1,4 +1,4 @@
-"""ONNX Runtime's operators (com.microsoft) that move elements: Pad, GridSample, Trilu and others that the standard took over."""
+"""ONNX Runtime's operators (com.microsoft) that move elements: Pad, GridSample, Trilu and others that are now in the standard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx_migrate.rewrite.bounded_arrays import bounded
 
 @formula("com.microsoft::Pad", since=1, form=13)
 def pad(op: Op, data: Value, pads: Value, value: Value | None, *, mode: str = "constant") -> Value:
-    """It is Pad of the standard, whose pads have one axis and whose value has none.
+    """Pad becomes the standard's Pad, whose pads have one axis and whose value has none.
 
     Why equal: onnxruntime/core/providers/cpu/tensor/pad.cc is the kernel of both.
     """
@@ -22,7 +22,7 @@ def pad(op: Op, data: Value, pads: Value, value: Value | None, *, mode: str = "c
 
 
 def _scalar(op: Op, value: Value | None) -> Value | None:
-    """Return a value of one element without axes."""
+    """Return a value of one element as a tensor without axes."""
     if value is None or value.rank == 0:
         return value
     return op.Reshape(value, op.constant([]).cast(TensorProto.INT64))
@@ -38,9 +38,9 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: int = 0,
 ) -> Value:
-    """It is GridSample of the standard, which names two modes otherwise from opset 20 on.
+    """GridSample becomes the standard's GridSample, which renamed two modes at opset 20.
 
-    Why equal: onnxruntime/core/providers/cpu/tensor/grid_sample.cc is the kernel of both. Bit for bit.
+    Why equal: onnxruntime/core/providers/cpu/tensor/grid_sample.cc is the kernel of both. The results are equal bit for bit.
     """
     if op.version >= 20:
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
@@ -49,27 +49,27 @@ def grid_sample(
 
 @formula("com.microsoft::Trilu", since=1, form=14)
 def trilu(op: Op, x: Value, k: Value | None, *, upper: int = 1) -> Value:
-    """It is Trilu of the standard.
+    """Trilu becomes the standard's Trilu.
 
-    Why equal: onnxruntime/core/providers/cpu/tensor/trilu.cc is the kernel of both. Bit for bit.
+    Why equal: onnxruntime/core/providers/cpu/tensor/trilu.cc is the kernel of both. The results are equal bit for bit.
     """
     return op.Trilu(x, _scalar(op, k), upper=upper)
 
 
 @formula("com.microsoft::GatherND", since=1, form=11)
 def gather_nd(op: Op, data: Value, indices: Value) -> Value:
-    """It is GatherND of the standard, whose indices are int64.
+    """GatherND becomes the standard's GatherND, whose indices are int64.
 
-    Why equal: onnxruntime/core/providers/cpu/tensor/gather_nd.cc is the kernel of both. Bit for bit.
+    Why equal: onnxruntime/core/providers/cpu/tensor/gather_nd.cc is the kernel of both. The results are equal bit for bit.
     """
     return op.GatherND(data, indices.cast(TensorProto.INT64))
 
 
 @formula("com.microsoft::Range", since=1, form=11)
 def range_(op: Op, start: Value, limit: Value, delta: Value | None) -> Value:
-    """It is Range of the standard; without its third input it counts by 1.
+    """Range becomes the standard's Range. Without its third input it counts by 1.
 
-    Why equal: onnxruntime/core/providers/cpu/generator/range.cc is the kernel of both. Bit for bit.
+    Why equal: onnxruntime/core/providers/cpu/generator/range.cc is the kernel of both. The results are equal bit for bit.
     """
     step = op.constant(1, start) if delta is None else delta
     first, last, by = (_scalar(op, value) for value in (start, limit, step))
@@ -78,9 +78,10 @@ def range_(op: Op, start: Value, limit: Value, delta: Value | None) -> Value:
 
 @formula("com.microsoft::ExpandDims", since=1, form=13)
 def expand_dims(op: Op, x: Value, axis: Value) -> Value:
-    """It is Unsqueeze at one axis.
+    """ExpandDims becomes Unsqueeze at one axis.
 
-    Why equal: onnxruntime/contrib_ops/cpu/expand_dims.h. A negative axis counts from the end of the result. Bit for bit.
+    Why equal: onnxruntime/contrib_ops/cpu/expand_dims.h does the same. A negative axis counts from the end of the result. The
+    results are equal bit for bit.
     """
     place = int(axis.need_constant("axis").reshape(-1)[0])
     return op.Unsqueeze(x, [place])
@@ -88,9 +89,9 @@ def expand_dims(op: Op, x: Value, axis: Value) -> Value:
 
 @formula("com.microsoft::Unique", since=1, form=11)
 def unique(op: Op, x: Value) -> Result:
-    """It is Unique of the standard, without its second output, in the order of the first occurrences.
+    """Unique becomes the standard's Unique without its second output, in the order of the first occurrences.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. Bit for bit.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc says so. The results are equal bit for bit.
     """
     found = op.several("Unique", 4, x, sorted=0)
     return found[0], found[2], found[3]
@@ -107,12 +108,12 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     mode: str = "bilinear",
 ) -> Value:
-    """Places between the corners of each box are read by Gather: the next element, or the mean of four by their distances.
+    """CropAndResize becomes Gathers that read the nearest element, or the mean of four, at positions between a box's corners.
 
-    What changes: the channels become the last axis, in which a Gather reads rows. Places outside of the image have
-    `extrapolation_value`.
+    What changes: the channels become the last axis, so that a Gather reads rows. The mean weighs its four elements by
+    distance. Positions outside of the image get `extrapolation_value`.
 
-    Why equal: onnxruntime/contrib_ops/cpu/crop_and_resize.cc.
+    Why equal: onnxruntime/contrib_ops/cpu/crop_and_resize.cc does the same.
     """
     height, width = op.size_of(x, 2), op.size_of(x, 3)
     top, left, bottom, right = op.several("Split", 4, rois, [1] * 4, axis=1)
@@ -134,7 +135,7 @@ def crop_and_resize(
 
 
 def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> Value:
-    """Return `count` places from start to end, (boxes, count), those outside of 0 … size - 1 as -1."""
+    """Return `count` positions from start to end, (boxes, count). Those outside of 0 … size - 1 become -1."""
     last = size.cast(start.need_dtype()) - 1
     if count == 1:
         places = (start + end) * 0.5 * last
@@ -146,7 +147,7 @@ def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> Value
 
 
 def _mean(op: Op, at: Callable[[Value, Value], Value], rows: Value, columns: Value) -> Value:
-    """Return the mean of the four elements around a place, (boxes, rows, columns, channels), by their distances."""
+    """Return the mean of the four elements around a position, weighed by distance: (boxes, rows, columns, channels)."""
     north, west, east = op.Floor(rows), op.Floor(columns), op.Ceil(columns)
     along, down = op.Unsqueeze(columns - west, [3]), op.Unsqueeze(rows - north, [3])
     upper, lower = (at(row, west) + (at(row, east) - at(row, west)) * along for row in (north, op.Ceil(rows)))
@@ -155,13 +156,14 @@ def _mean(op: Op, at: Callable[[Value, Value], Value], rows: Value, columns: Val
 
 @formula("com.microsoft::Inverse", since=1, form=13)
 def inverse(op: Op, x: Value) -> Value:
-    """A matrix of 2 by 2 or 3 by 3 is its adjugate divided by its determinant.
+    """The inverse of a 2 by 2 or 3 by 3 matrix becomes its adjugate divided by its determinant.
 
-    What changes: Gathers turn rows and columns, whose products are the adjugate. Half floats compute in float32.
+    What changes: Gathers rotate rows and columns, and their products form the adjugate. Half floats are computed in float32.
 
-    Why equal: Cramer's rule. ONNX Runtime's kernel factors the matrix: 3e-8 of the largest number seen.
+    Why equal: this is Cramer's rule. ONNX Runtime's kernel factors the matrix: the largest difference seen is 3e-8 of the
+    largest number.
 
-    Limits: larger matrices, and those whose size is not fixed, are refused.
+    Limits: onnx-migrate refuses larger matrices, and those whose size is not fixed.
     """
     size = (x.shape or (None,))[-1]
     if size not in (2, 3):
@@ -183,9 +185,10 @@ def inverse(op: Op, x: Value) -> Value:
 
 @formula("com.microsoft::UnfoldTensor", since=1, form=11)
 def unfold_tensor(op: Op, x: Value, *, size: int, dim: int = -1, step: int = 1) -> Value:
-    """Windows along an axis become a last axis: a Gather of their elements, and a Transpose.
+    """UnfoldTensor becomes a Gather of the windows along an axis, and a Transpose that moves the window to the last axis.
 
-    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc, that of torch.Tensor.unfold. Bit for bit.
+    Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc says so, like torch.Tensor.unfold. The results
+    are equal bit for bit.
     """
     rank = x.need_rank()
     axis = dim % rank
