@@ -25,7 +25,7 @@ LONGEST = 25
 _START = r"(?:^|[.;:,(] |\b(?:and|but|or|so|because|since|that) )"
 _NOUNLESS = re.compile(
     rf"(?i:{_START}" + r"(?:what|whatever|whoever|of what|that which|those which|where that)\b"
-    r"(?! about | happens| does | do | to | you | we | if ))"
+    r"(?! about | happens| does | do | to | you | we | if | changes:))"
     r"|^Where (?!to\b)|; where\b"
 )
 _OF_WHICH = re.compile(r"\b(?:of|from|by|behind|with|beside|above|below|that) which\b", re.IGNORECASE)
