@@ -36,7 +36,7 @@ def pad_2(node: onnx.NodeProto, rw: Rewriter) -> None:
 def pad_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`pads` and `value` move from attributes to inputs, the value in the data's type.
 
-    What changes: a value of 0, which is the default, is omitted, and so is one that the mode does not use.
+    What changes: a value of 0, which is the default, is omitted. A value that the mode does not use is omitted too.
     """
     rw.attribute_to_input("pads", 1)
     value, mode = rw.attribute("value"), rw.attribute("mode")
@@ -73,10 +73,9 @@ def pad_19_down(
 
 @formula("Pad", since=18)
 def pad_18_down(op: Op, x: Value, pads: Value, value: Value | None, axes: Value | None) -> Value:
-    """`axes` go away: the pads are those of all axes, 0 for each that was not named.
+    """`axes` go away: the pads are those of all axes, 0 for each axis that `axes` did not contain.
 
-    What changes: constant pads are spread over all axes. Where pads, axes or the rank are not known, they are spread at
-    run time.
+    What changes: constant pads are spread over all axes. If pads, axes or the rank are not known, they are spread at run time.
 
     Why equal: the changelog of version 18 adds the input, which names the axes that the pads are of.
     """
@@ -113,13 +112,13 @@ def _scattered_pads(op: Op, x: Value, pads: Value, axes: Value) -> Value:
 def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str) -> Value:
     """`pads` and `value` move from inputs to attributes, of floats alone.
 
-    What changes: constant pads and a value that float32 holds become attributes. Otherwise, and for integers, the padding
-    is written out: in mode constant as a Concat with blocks of the value for each axis, else as a Gather for each axis.
-    Negative pads cut the axis first, as in ONNX Runtime.
+    What changes: constant pads and a value that float32 holds become attributes. Other operators replace any other Pad, and
+    every Pad of integers. In mode constant, that is a Concat with blocks of the value for each axis; in other modes, a Gather
+    for each axis. Negative pads cut the axis first, as in ONNX Runtime.
 
-    Why equal: the changelog of version 11 moves pads and value and adds types. What is written out moves elements only.
+    Why equal: the changelog of version 11 moves pads and value and adds types. Concat and Gather only move elements.
 
-    Limits: what is written out needs the rank, and opset 8 where lengths are not fixed.
+    Limits: a replacement by Concat or Gather needs the rank, and opset 8 if lengths are not fixed.
     """
     dtype = x.need_dtype()
     known = pads.constant
@@ -218,5 +217,5 @@ def _less(a: Value, b: Value) -> Value:
 
 
 def _positive(amount: Value) -> Value:
-    """Return an amount, or 0 where it is negative: half of the sum with its absolute value, as old Max takes no integers."""
+    """Return an amount, or 0 if it is negative: half of the sum with its absolute value, since old Max has no integers."""
     return (amount + abs(amount)) / _TWO

@@ -64,18 +64,18 @@ def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ScaledTanh", to=10, exactness=Exactness.EQUIVALENT)
 def scaled_tanh_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ScaledTanh was removed from the standard: alpha · tanh(beta · x) is written as Mul, Tanh, Mul.
+    """ScaledTanh was removed from the standard: Mul, Tanh, Mul compute alpha · tanh(beta · x).
 
-    Limits: a node without one of the attributes is refused: the standard allows it and specifies no default.
+    Limits: onnx-migrate refuses a node without one of the attributes, since the standard allows it but specifies no default.
     """
     _between(node, rw, "Tanh")
 
 
 @adapter("ParametricSoftplus", to=10, exactness=Exactness.EQUIVALENT)
 def parametric_softplus_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ParametricSoftplus was removed from the standard: alpha · ln(exp(beta · x) + 1) is written as Mul, Softplus, Mul.
+    """ParametricSoftplus was removed from the standard: Mul, Softplus, Mul compute alpha · ln(exp(beta · x) + 1).
 
-    Limits: a node without one of the attributes is refused: the standard allows it and specifies no default.
+    Limits: onnx-migrate refuses a node without one of the attributes, since the standard allows it but specifies no default.
     """
     _between(node, rw, "Softplus")
 
@@ -108,10 +108,10 @@ def dynamic_slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`across_channels` becomes `axes`.
 
-    What changes: without `normalize_variance` it is written as ReduceMean and Sub.
+    What changes: without `normalize_variance` ReduceMean and Sub replace the node.
 
-    Why equal: the text of version 9 names the axes of both cases, and ONNX Runtime computes both versions with one
-    kernel. Half floats are computed in float32, as there. Without the variance the result may round differently.
+    Why equal: the text of version 9 names the axes of both cases, and ONNX Runtime computes both versions with one kernel. Half
+    floats are computed in float32, as there. Without the variance the result may round differently.
     """
     axes = [0, 1, 2, 3] if rw.pop("across_channels", 0) else [0, 2, 3]
     variance = rw.pop("normalize_variance", 1)

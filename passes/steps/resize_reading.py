@@ -1,4 +1,4 @@
-"""What is known of a Resize that is lowered: also sizes known in part, and those that are lengths of its own input."""
+"""Read a Resize that is lowered, with sizes that are known in part or are lengths of its own input."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Where a Resize samples its input along one axis, in the float32 arithmetic of ONNX Runtime's kernel.
+"""The places at which a Resize samples its input along one axis, in the float32 arithmetic of ONNX Runtime's kernel.
 
-Source: core/providers/cpu/tensor (upsamplebase.h: GetOriginalCoordinateFromResizedCoordinate,
-GetNearestPixelFromOriginal; upsample.cc: SetupUpsampleBilinear, GetCubicCoeffs; upsample_antialias.h). Each axis is
-sampled by itself; what is sampled depends on lengths and scales alone.
+A Resize samples each axis separately. Lengths and scales alone decide which elements it samples. Source, in
+core/providers/cpu/tensor:
+
+- upsamplebase.h: GetOriginalCoordinateFromResizedCoordinate, GetNearestPixelFromOriginal
+- upsample.cc: SetupUpsampleBilinear, GetCubicCoeffs
+- upsample_antialias.h
 """
 
 from __future__ import annotations
@@ -132,7 +135,7 @@ def _index(op: Op, axis: AxisValues, at: Value) -> Value:
 
 
 def nearest(op: Op, axis: AxisValues, at: Value, rounding: str) -> Value:
-    """Return the index that each element is taken from. The rounding "simple" is that of Resize-10."""
+    """Return the index of the input element for each output element. The rounding "simple" is that of Resize-10."""
     scale = axis.scale
     if rounding.startswith("round"):
         down = op.Floor(at)
@@ -161,7 +164,7 @@ def linear(op: Op, axis: AxisValues, at: Value) -> list[Tap]:
 
 
 def cubic(op: Op, axis: AxisValues, at: Value, sampling: Sampling) -> tuple[list[Tap], Value | None]:
-    """Return the indices of four elements, each with its weights, and what their sum is divided by, None for 1."""
+    """Return the indices of four elements, each with its weights, and the divisor of their sum, which is None for 1."""
     a = np.array([sampling.cubic_coeff_a], np.float32)
     down = op.Floor(at)
     part = at - down
@@ -187,8 +190,8 @@ def cubic(op: Op, axis: AxisValues, at: Value, sampling: Sampling) -> tuple[list
 def antialiased(op: Op, axis: AxisValues, sampling: Sampling) -> list[Tap]:
     """Return the indices and weights of an axis of fixed lengths whose filter grows as the axis shrinks.
 
-    Elements have different counts of neighbours. To have as many for each, the last one is repeated and its weight
-    divided, so that no neighbour that does not count is multiplied by 0: infinity times 0 is NaN.
+    Elements have different counts of neighbours. To have as many for each, the last one is repeated and its weight divided. A
+    weight of 0 for a missing neighbour would be wrong, since infinity times 0 is NaN.
     """
     length, scale = int(array_of(axis.length)[0]), array_of(axis.scale)[0]
     ratio = np.float32(1) / scale

@@ -32,7 +32,7 @@ _LARGEST_PRODUCT = 4096
 
 
 def axis_values(op: Op, spec: ResizeSpec) -> list[AxisValues]:
-    """Return the axes to resample; what is not known of them is computed by nodes, which are written."""
+    """Return the axes to resample; nodes compute lengths, sizes and scales that are not known."""
     return [_values(op, spec, axis) for axis in resampled(spec)]
 
 

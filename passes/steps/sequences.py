@@ -70,7 +70,7 @@ def sequence_erase_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("SequenceAt", leaves=11, types=LostTypes.OWN)
 def sequence_at_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the tensor at the position is taken as it is.
+    """There are no sequences: the node's readers get the tensor at the position.
 
     Limits: the sequence must be built in the same body, the position a constant.
     """
@@ -94,9 +94,9 @@ def sequence_length_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("SplitToSequence", leaves=11, types=LostTypes.OWN)
 def split_to_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: Split writes the parts, and the nodes that read the sequence take them.
+    """There are no sequences: Split writes the parts, and the nodes that read the sequence read them.
 
-    Limits: the lengths must be constants, and where they are left out or are one number, the size of the axis must be known.
+    Limits: the lengths must be constants. If they are omitted or one number, the size of the axis must be known.
     """
     source, axis = rw.input(0), int(rw.get("axis", 0))
     if axis < 0:
@@ -192,7 +192,7 @@ def identity_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: all that reads a copy of a sequence reads the sequence itself.
 
-    Limits: refused is a copy of a sequence that is an output.
+    Limits: onnx-migrate refuses a copy of a sequence that is an output.
     """
     if rw.scope.value_type(rw.input(0)).container.startswith("seq"):
         pass_on(rw, "a sequence")

@@ -1,4 +1,4 @@
-"""Shape, Size, Flatten, Squeeze, Split and Gather: what is known of lengths, and where that helps, Reshapes and Slices."""
+"""Steps of Shape, Size, Flatten, Squeeze, Split and Gather; known lengths allow constants, Reshapes and Slices instead."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _product(lengths: Sequence[int | None]) -> int:
 def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
     """It is a Reshape to the shape that results.
 
-    What changes: Reshape; at most one length is left to it, others are written.
+    What changes: Reshape. It infers at most one length; the others are written.
 
     Why equal: the text. Bit for bit.
 
@@ -117,7 +117,7 @@ def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
 
 
 def _reshape_to(same: int, wanted: Sequence[int | None]) -> list[int] | None:
-    """Return the numbers by which Reshape makes a shape whose first `same` axes stay: 0 for these, -1 for one open one."""
+    """Return the shape input of a Reshape that keeps the first `same` axes: 0 for these, -1 for one open one."""
     if 0 in wanted:  # which Reshape takes for a length that stays
         return None
     numbers = [0 if size is None and index < same else size for index, size in enumerate(wanted)]

@@ -1,4 +1,4 @@
-"""Steps that leave a node as it is: versions that differ in their types alone, and what else the standard changed in words.
+"""Steps that leave a node unchanged: the versions differ in their types alone, or only in the words of the standard.
 
 Tests run every claim. Other claims stand in the files of their families, beside the steps that rewrite.
 """

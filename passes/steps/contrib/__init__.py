@@ -1,1 +1,1 @@
-"""What the operators of com.microsoft are in those of ai.onnx; imported for models that are to do without them."""
+"""Steps that replace operators of com.microsoft by operators of ai.onnx; imported only for models that must not have them."""

@@ -10,9 +10,9 @@ from typing import Any
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
 WINDOWS = "auto_pad kernel_shape strides"
-"""What convolutions and pools hand on."""
+"""The attributes that convolutions and pools pass on unchanged."""
 _ACTIVATION = "activation_alpha activation_beta activation_gamma"
-"""What an operator hands on to the activation behind it, without the prefix."""
+"""The attributes that an operator passes on to the activation after it, without their prefix."""
 
 
 @formula("com.microsoft::FusedMatMul com.microsoft::TransposeMatMul", since=1)
@@ -155,7 +155,7 @@ def nhwc_max_pool(op: Op, x: Value, *, ceil_mode: int = 0, **windows: Any) -> Va
 
 
 def by_channels(op: Op, value: Value, write: Callable[[Value], Value], *, channels_last: int) -> Value:
-    """Return what `write` makes of a value with the channels in the second axis, where it has them, or in its last one."""
+    """Return `write(value)` with the channels in the second axis; with `channels_last` they move there and back."""
     if not channels_last:
         return write(value)
     rank = value.need_rank()

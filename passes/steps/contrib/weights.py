@@ -12,7 +12,7 @@ from onnx_migrate.rewrite.bounded_arrays import bounded, bounded_dims
 _T = TensorProto
 
 _BLOCKED = 21
-"""The opset from which on DequantizeLinear takes blocks, and integers of 4 bits."""
+"""DequantizeLinear supports blocks and integers of 4 bits from this opset on."""
 
 
 def _unpacked(packed: Array, bits: int) -> Array:
@@ -22,7 +22,7 @@ def _unpacked(packed: Array, bits: int) -> Array:
 
 
 def _packed(numbers: Array, bits: int) -> bytes:
-    """Return numbers of 4 bits as the bytes of a tensor, two in each, or of 8 bits as they are."""
+    """Return numbers as the bytes of a tensor: two numbers of 4 bits in each byte, or one number of 8 bits."""
     if bits == 8:
         return numbers.astype(np.uint8).tobytes()
     flat = np.append(numbers.reshape(-1), np.zeros(numbers.size % 2, np.uint8)).astype(np.uint8)
@@ -64,14 +64,14 @@ def matmul_n_bits(
 ) -> Value:
     """A is multiplied by the dequantised weights, whose rows have a scale and a zero point for each block.
 
-    What changes: from opset 21 on the bytes of B become a tensor of uint4 or uint8, dequantised in blocks and transposed; where a
-    block is not whole, or B is computed, and below, its numbers are unpacked into uint8, a row for each block. `accuracy_level` 4
-    lets ONNX Runtime quantise A too; the result multiplies floats.
+    What changes: from opset 21 on the bytes of B become a tensor of uint4 or uint8, dequantised in blocks and transposed. Below
+    opset 21 the numbers of B are unpacked into uint8, with a row for each block. Incomplete blocks and a computed B are
+    unpacked at all opsets. `accuracy_level` 4 lets ONNX Runtime quantise A too; the result multiplies floats.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/matmul_nbits.cc and dequantize_blockwise.h. The numbers of
     `accuracy_level` 0, bit for bit but for the order of sums.
 
-    Limits: rows that `g_idx` sorts, and prepacked weights, are refused.
+    Limits: onnx-migrate refuses rows that `g_idx` sorts, and prepacked weights.
     """
     if g_idx is not None or weight_prepacked:
         op.refuse("its weights are sorted by g_idx, or prepacked for a processor", code="no-equal")
@@ -92,7 +92,7 @@ _Sizes = tuple[int, int, int]
 
 
 def _in_blocks(op: Op, b: Value, scales: Value, zero: Value, sizes: _Sizes, bits: int, block: int) -> Value:
-    """Return the weights (N, K) by DequantizeLinear with a block size, from the bytes of B as they are."""
+    """Return the weights (N, K) by DequantizeLinear with a block size, which reads the bytes of B unchanged."""
     rows, columns, blocks = sizes
     kind, scope = _T.UINT8 if bits == 8 else _T.UINT4, op.rw.scope
     name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights")
