@@ -1,6 +1,6 @@
-"""Upsample and Resize-10 as Resize-11 or 13: asymmetric coordinates said, and two nodes where one rounding does not do.
+"""Write Upsample and Resize-10 as Resize-11 or 13: with asymmetric coordinates, and as two nodes if one rounding is not enough.
 
-What an adapter wrote two nodes from is recorded as a fact, by which later passes find the two and join them again.
+A fact in the log records the node that an adapter split in two. Later passes use it to find the two nodes and join them again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ class ResizeOrigin:
     name: str
     """The node's name, "" if it has none."""
     split: tuple[str, ...] = ()
-    """If it became a nearest Resize that shrinks and one that grows, around which may be an Unsqueeze and a Gather (see
-    `prevent_copy`): the outputs of all these nodes but the last, from the last to the first."""
+    """The outputs of all nodes that replace this node but the last, from the last to the first. It is empty for one node.
+
+    An adapter writes two nearest Resizes, one that shrinks and one that grows. An Unsqueeze and a Gather may be around these
+    (see `prevent_copy`)."""
     split_scales: str | tuple[float, ...] = ""
     """The scales that it had then, or their name, if they are computed at run time."""
     written_by_converter: bool = False
@@ -116,9 +118,10 @@ def split_at_run_time(rw: Rewriter, origin: ResizeOrigin) -> None:
 
 
 def prevent_copy(rw: Rewriter) -> None:
-    """Add an axis in front of the input, by which scales or sizes are already longer, and take its first slice.
+    """Add an axis in front of the input, double it in the Resize, and select its first slice.
 
-    ONNX Runtime copies the input of a Resize that changes no length; the axis in front, of length 1, is doubled.
+    ONNX Runtime copies the input of a Resize that changes no length; the axis in front, of length 1, is doubled. Scales or
+    sizes must already have a number for that axis.
     """
     value = rw.node.input[0]
     if rw.version >= 13:

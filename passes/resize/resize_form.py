@@ -36,10 +36,10 @@ Form = Literal["auto", "scales", "sizes"]
 class ResizeForm(Pass):
     """Write each Resize of opset 11 and later in the form that runtimes load, and check its inputs.
 
-    Scales and sizes that follow from known shapes become constants. With `form` "auto", scales become sizes
-    where onnx infers another length than ONNX Runtime computes, so that ONNX Runtime 1.28 and later do not load the
-    model; with "scales" and "sizes", wherever that is exact. No dim is frozen: one that is symbolic, or that
-    `dynamic` names, is not known.
+    Scales and sizes that follow from known shapes become constants. With `form` "auto", scales become sizes where onnx infers
+    another length than ONNX Runtime computes. ONNX Runtime 1.28 and later do not load such a model. With "scales" or "sizes",
+    each node gets that form wherever it is exact. No dim is frozen: a dim that is symbolic, or that `dynamic` names, is not
+    known.
 
     Raises CannotMigrate for scales, sizes, roi and mode that no runtime accepts.
     """
@@ -75,7 +75,7 @@ class ResizeForm(Pass):
 
 @dataclass(frozen=True)
 class _Rewrite:
-    """What is done at each node, and whether a traversal for it is needed at all: one costs a scan of the model."""
+    """The changes to each node, and checks whether a traversal is needed at all: a traversal costs a scan of the model."""
 
     form: Form
     traversal: ResizeTraversal
@@ -140,7 +140,7 @@ class _Rewrite:
         self.traversal.warn(node, message, code="converted-resize")
 
     def choose_form(self, node: ResizeNode) -> None:
-        """Check a Resize's inputs, make them constants where they are known, and write the form that is asked for."""
+        """Check a Resize's inputs, make them constants if they are known, and write the requested form."""
         rw = node.rw
         if rw.node.op_type != "Resize":
             return
@@ -182,8 +182,8 @@ class _Rewrite:
 def _count_axes_from_the_front(node: ResizeNode) -> None:
     """Write negative axes as the axes they mean: ONNX Runtime before 1.27 does not load them, or crashes as it runs.
 
-    Not with a keep_aspect_ratio_policy that computes lengths: there ONNX Runtime 1.31 ignores the sizes of negative axes,
-    and the result must compute what the original computes.
+    The node stays if its keep_aspect_ratio_policy computes lengths. ONNX Runtime 1.31 ignores the sizes of negative axes there,
+    and the result must compute the same as the original.
     """
     axes = node.rw.get("axes", [])
     if not sizes_are_lengths(policy_of(node.rw)):

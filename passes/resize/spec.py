@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float32]
 Known = Callable[[str], "Array | None"]
 """Returns the array of a value, None for one that is not known before run time."""
 Origin = tuple[str, int]
-"""A value and one of its axes, whose length is meant."""
+"""A value and one of its axes: the length of that axis."""
 
 CROP = "tf_crop_and_resize"
 """The one coordinate_transformation_mode that reads the roi."""
@@ -59,7 +59,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is known of one axis of the input that is resized; None for what shows only at run time."""
+    """The known facts of one axis of the resized input; None for a fact that is known only at run time."""
 
     place: int
     size: int | None
@@ -67,23 +67,23 @@ class Axis:
     scale: float | None = 1.0
     """A float32 number."""
     kept: bool = False
-    """Whether it is known to be left as it is."""
+    """Whether the axis is known to stay unchanged."""
     roi: tuple[float, float] | None = _WHOLE
     """The start and end of the region that is sampled."""
 
     @property
     def fixed(self) -> bool:
-        """Whether all is known that decides what is sampled."""
+        """Whether all facts are known that decide which elements are sampled."""
         return None not in (self.length, self.size, self.scale, self.roi)
 
     def keep(self) -> Axis:
-        """Return the axis as one that is left as it is."""
+        """Return the axis as one that stays unchanged."""
         return replace(self, size=self.length, scale=1.0, kept=True)
 
 
 @dataclass(frozen=True)
 class ResizeSpec:
-    """What is known of a Resize of any version: how it samples, and its axes, in the order of the input's."""
+    """The known facts of a Resize of any version: its sampling, and its axes, in the order of the input's."""
 
     sampling: Sampling
     axes: tuple[Axis, ...]
@@ -105,7 +105,7 @@ class ResizeSpec:
 
     @property
     def copies(self) -> bool:
-        """Whether no length changes: ONNX Runtime copies the input then, whatever the scales are."""
+        """Whether no length changes. ONNX Runtime then copies the input, for any scales."""
         return all(axis.kept or (axis.length is not None and axis.length == axis.size) for axis in self.axes)
 
 
@@ -141,7 +141,7 @@ def policy_of(view: NodeView) -> str:
 
 
 def emptiness(view: NodeView, value: str, known: Known | None = None) -> bool | None:
-    """Return whether a value has no element or is left out; None if that shows only at run time."""
+    """Return whether a value has no element or the node omits it; None if that is known only at run time."""
     if not value:
         return True
     array = (known or view.constant_value)(value)

@@ -114,7 +114,7 @@ def layer_normalization(
     """The mean is subtracted, the rest divided by its standard deviation, scaled and shifted.
 
     What changes: the node becomes ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul and Add. ONNX Runtime and other
-    runtimes fuse that form to one node again. After a Cast from integers, that fused node would not load, so Mul squares
+    runtimes make one node of that form again. After a Cast from integers, that single node would not load, so Mul squares
     instead of Pow. The variance is the mean of the squared deviations. Half floats compute in the type of `stash_type` between
     Casts, doubles in double.
 

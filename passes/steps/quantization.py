@@ -104,10 +104,10 @@ def dequantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | Non
 def dequantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """Arithmetic replaces blocks and numbers of 16 bits: subtract the zero point, multiply by the scale.
 
-    What changes: with a `block_size`, a Gather along the axis repeats scale and zero point. int16 and uint16 compute in int32,
-    and in float from the difference on. Constants of 8 bits do too, if another node reads them and its results are quantised to
-    16 bits. Otherwise ONNX Runtime would assume that only the weights of that node are quantised, and round its data to 8 bits.
-    Other nodes stay.
+    What changes: with a `block_size`, a Gather along the axis repeats scale and zero point. Data of int16 and uint16 is
+    computed in int32, and in float from the difference on. Constants of 8 bits are too, if another node reads them and its
+    results are quantised to 16 bits. Otherwise ONNX Runtime would assume that only the weights of that node are quantised, and
+    round its data to 8 bits. Other nodes stay.
 
     Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit for
     bit.

@@ -82,10 +82,10 @@ def parametric_softplus_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Crop", to=10)
 def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Crop was removed from the standard: it is written as a Slice of height and width.
+    """Crop was removed from the standard: it becomes a Slice of height and width.
 
-    Why equal: `border` is left, top, right, bottom; with `scale`, height and width from left and top
-    (onnxruntime/contrib_ops/cpu/crop.h).
+    Why equal: `border` holds the numbers for left, top, right and bottom. With `scale`, they are height and width from left and
+    top (onnxruntime/contrib_ops/cpu/crop.h).
     """
     limits = crop_limits(rw.pop("border", []), rw.pop("scale", []))
     if limits is None:

@@ -29,8 +29,8 @@ _FROZEN = (
 def resize_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """half_pixel_symmetric does not exist; it equals half_pixel if each length is a scale times the old one.
 
-    What changes: half_pixel_symmetric becomes half_pixel in three cases: with sizes, with scales that are powers of two, and if
-    all lengths are known and both sample alike. Otherwise Gathers replace the Resize, see version 11.
+    What changes: half_pixel_symmetric becomes half_pixel with sizes, and with scales that are powers of two. It also becomes
+    half_pixel if all lengths are known and both sample alike. Otherwise Gathers replace the Resize, see version 11.
 
     Why equal: half_pixel_symmetric moves half_pixel by half the input's length times 1 - size / (scale * length). That is 0 if
     the size is that product (onnx/defs/tensor/old.cc). Bit for bit, except with sizes in modes linear and cubic, where
@@ -75,8 +75,8 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Why equal: ONNX Runtime's kernel sets scale 1 for the other axes and one scale for all under a policy (upsamplebase.h). Bit
     for bit, except for antialias: 7e-6 of elements up to 9 measured, since its filter has coordinates of its own.
 
-    With exclude_outside and lengths known only at run time, nodes compute a matrix of weights and multiply each axis by it.
-    Infinities and NaN then spread along the axis.
+    With exclude_outside and lengths known only at run time, nodes compute a matrix of weights and multiply each axis by it. The
+    matrix lets infinities and NaN reach all elements along the axis.
 
     Limits: a policy, and antialias without exclude_outside, need constant sizes or scales and fixed lengths. onnx-migrate
     refuses antialias of integers, since the kernel computes it in fixed point. The rank must be known for axes.
@@ -148,8 +148,8 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     kernel.
 
     Limits: the rank must be known. onnx-migrate refuses align_corners and tf_crop_and_resize with scales that give no whole
-    length, since runtimes and the standard disagree then. In linear and cubic with four axes and no other knowledge of them,
-    all axes but the first are resampled. ONNX Runtime copies the input if no length changes although a scale is above 1. The
+    length, since runtimes and the standard disagree then. If nothing is known of the four axes of a linear or cubic Resize, all
+    axes but the first are resampled. ONNX Runtime copies the input if no length changes although a scale is above 1. The
     Gathers for unknown lengths sample then, as the standard's text says.
     """
     sampling = read_sampling(rw)

@@ -131,7 +131,10 @@ class _Taps:
         return products[key]
 
     def cubic(self, value: Value) -> Value:
-        """Interpolate the last axis first. The kernel divides its weights, and the products of the other axis."""
+        """Interpolate the axes, from the last to the first, as the kernel does.
+
+        With exclude_outside the kernel divides the weights of the last axis, and the products of the other axis.
+        """
         last = True
         for axis, at in reversed(list(zip(self.axes, self.ats, strict=True))):
             taps, divisor = cubic(self.op, axis, at, self.sampling)
@@ -180,7 +183,7 @@ class _Taps:
         return op.Transpose(matrix @ op.Transpose(value, perm=perm), perm=perm)
 
     def _not_minus_zero(self, value: Value) -> Value:
-        """Add 0, from which the kernel's sums start: of terms that are all -0 it makes 0."""
+        """Add 0, since the kernel's sums start from 0: if all terms are -0, the kernel returns 0."""
         return value + self.op.constant(np.zeros(1, np.float32)).cast(self.real)
 
     def extrapolated(self, value: Value, dtype: int) -> Value:

@@ -1,4 +1,6 @@
-"""Scan: from opset 9 on it has no batch axis; negative axes only since opset 11; below opset 8 it is a Loop."""
+"""Scan changed three times: it has no batch axis from opset 9 on, has negative axes from opset 11 on, and becomes a Loop below
+8.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def scan_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     Why equal: the pseudo-code of Scan-8 is a loop over the batch around a loop over the sequence.
 
-    Limits: onnx-migrate refuses sequence_lens, since sequences of one batch may then differ in length.
+    Limits: onnx-migrate refuses sequence_lens that may give sequences of one batch different lengths.
     """
     if rw.input(0) and not _full_length(rw):
         rw.refuse(

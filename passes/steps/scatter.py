@@ -1,6 +1,4 @@
-"""Scatter, ScatterElements, ScatterND and TensorScatter: rounds replace reductions, and Scatter or ScatterElements the last
-two.
-"""
+"""Scatter, ScatterElements, ScatterND and TensorScatter: their reductions, and the replacements of the last two."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ def scatter_16(op: Op, data: Value, indices: Value, updates: Value, *, reduction
 
 @formula("ScatterElements", since=11)
 def scatter_elements(op: Op, data: Value, indices: Value, updates: Value, *, axis: int) -> Value:
-    """ScatterElements was named Scatter, which does not support negative indices.
+    """The old name of ScatterElements is Scatter, which does not support negative indices.
 
     What changes: the name. The size of the axis is added to negative indices.
 
@@ -90,7 +88,7 @@ def scatter_nd(op: Op, data: Value, indices: Value, updates: Value) -> Value:
     """There is no ScatterND: Scatter writes rows of the data, whose first axes are flattened, by their number.
 
     What changes: data, indices and updates are flattened to two axes. The number of a row is the sum of each index times the
-    stride of its axis, and is repeated for the elements of the row. Negative indices count from the end of their axis.
+    stride of its axis. It is repeated for the elements of the row. Negative indices count from the end of their axis.
 
     Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). The nodes only move values.
 

@@ -70,8 +70,8 @@ def gather_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Why equal: version 11 adds negative indices, and nothing else.
 
-    Limits: a negative axis or index stays if the rank or length is unknown, and so may indices computed at run time. The report
-    says so. ONNX Runtime supports negative indices and axes at opset 10 and below.
+    Limits: a negative axis stays if the rank is unknown, and negative indices stay if the length is unknown. Indices that are
+    computed at run time always stay. The report says so. ONNX Runtime supports negative indices and axes at opset 10 and below.
     """
     source, axis = rw.input(0), int(rw.get("axis", 0))
     shape = rw.shape(source)

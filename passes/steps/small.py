@@ -1,4 +1,4 @@
-"""Operators with one step of their own: Concat, Tile, Erf, Where, NonZero, Compress, and attributes removed in opset 6."""
+"""Operators with one step of their own: Concat, Tile, Erf, Where, NonZero, Compress, and those with consumed_inputs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @formula("Where", since=9)
 def where(op: Op, condition: Value, then: Value, other: Value) -> Value:
-    """Where begins with opset 9.
+    """The operator Where begins with opset 9.
 
     What changes: for bool, And and Or; for integers, condition * X + (1 - condition) * Y. For floats and strings, X and Y are
     broadcast and joined. A Gather then selects each element from the one that the condition chooses.

@@ -55,9 +55,8 @@ def tree_ensemble_regressor_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
     """TreeEnsembleClassifier was deprecated: it becomes TreeEnsemble, for the scores, and nodes that choose the class.
 
-    What changes: the trees, as for TreeEnsembleRegressor. ArgMax chooses among three or more classes. If there are two classes
-    and leaves score only one of them, the score is compared with 0, or with 0.5 if no weight is negative. LabelEncoder produces
-    the labels.
+    What changes: the trees, as for TreeEnsembleRegressor. ArgMax chooses among three or more classes. If the leaves score only
+    one of two classes, the score is compared with 0, or with 0.5 if no weight is negative. LabelEncoder produces the labels.
 
     Why equal: onnxruntime/core/providers/cpu/ml/tree_ensemble_aggregator.h.
 

@@ -24,7 +24,7 @@ _AXES = (
 )  # fmt: skip
 
 _ATTRIBUTE = {**dict.fromkeys(_AXIS, "axis"), **dict.fromkeys(_AXES, "axes")}
-"""The attribute that holds an axis or axes, at some opset; one that a node does not have is left alone."""
+"""The attribute that holds an axis or axes, at some opset. If a node does not have it, the node is not changed."""
 
 _INPUT = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1, "CumSum": 1, **dict.fromkeys(_REDUCTIONS, 1)}
 """The input that holds an axis or axes, at some opset."""
@@ -33,7 +33,7 @@ _NEGATIVE_DEFAULTS = {
     ("Softmax", 13), ("LogSoftmax", 13), ("Hardmax", 13), ("LayerNormalization", 1), ("LpNormalization", 1), ("OneHot", 1),
     ("RMSNormalization", 1), ("TopK", 1),
 }  # fmt: skip
-"""Operators whose axis is -1 where it is left out, and the opset since which."""
+"""Operators with -1 as the default of their axis, and the first opset with that default."""
 
 OPERATORS_WITH_AXES = frozenset(_ATTRIBUTE) | frozenset(_INPUT)
 

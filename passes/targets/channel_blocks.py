@@ -22,8 +22,8 @@ _KEEPING = frozenset((
 """The operators whose result is in blocks where their first input is."""
 
 _FOLLOWED = 64
-"""How many values before one are looked at for a convolution. One that is farther away is taken for granted: an Identity that is
-not needed changes nothing."""
+"""The search for a convolution before a value visits at most this many values. Beyond that, it assumes that there is one: an
+unnecessary Identity changes nothing."""
 
 
 def narrow_inputs(
@@ -33,8 +33,9 @@ def narrow_inputs(
 ) -> list[int]:
     """Return the places of inputs of one channel that meet one of several, where both may be in blocks of channels.
 
-    OpenCV 5.0 computes the node block by block then, as if all inputs had as many channels: what comes out has the shape of
-    the blocks, or the next node fails. Measured with its wheel, for values of 3, 4 and 5 axes, and right behind an Identity.
+    OpenCV 5.0 then computes the node block by block, as if all inputs had as many channels. The result has the shape of the
+    blocks, or the next node fails. Measured with its wheel, for values of 3, 4 and 5 axes. The result is right after an
+    Identity.
     """
     shapes = [shape_of(name) for name in node.input]
     if any(shape is None or len(shape) < 3 for shape in shapes):

@@ -1,4 +1,4 @@
-"""What `when` of a fault may ask of a node, where the values of attributes do not say it."""
+"""Conditions on a node that `when` of a fault may use, apart from the values of attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a model as a whole a target does not take: element types, open dims, ranks."""
+"""Limits of a target on a model as a whole: element types, open dims, ranks."""
 
 from __future__ import annotations
 

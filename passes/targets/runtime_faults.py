@@ -33,7 +33,7 @@ class FaultyNode(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is wrong; it follows the name of the target."""
+        """The description of the fault; it follows the name of the target."""
         decided = self.is_certain or self.fault.by_values
         return self.fault.text if decided else f"{self.fault.text}: its open dims decide"
 

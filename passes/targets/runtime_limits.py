@@ -38,9 +38,9 @@ __all__ = ["RuntimeLimits"]
 class RuntimeLimits(Pass):
     """Lower the IR version to one that the runtimes load, and refuse a newer opset, or warn where they try it.
 
-    A model that holds what such an IR version does not have is refused. If one does not support the attribute `axes` of
-    Resize, scales and sizes are written for all axes instead. Notes warn of each node that one computes wrongly, and of
-    releases newer than what is known of them.
+    onnx-migrate refuses a model that holds something which such an IR version does not have. If a runtime does not support the
+    attribute `axes` of Resize, scales and sizes are written for all axes instead. Notes warn of each node that a runtime
+    computes wrongly. They also warn of releases that are newer than our tables.
     """
 
     name: ClassVar[str] = "runtime_limits"
@@ -49,7 +49,7 @@ class RuntimeLimits(Pass):
     for_targets: ClassVar[bool] = True
     targets: Targets
     best_effort: bool = False
-    """Whether an opset or an IR version that cannot be reached is warned of, not refused."""
+    """Whether an opset or an IR version that the pass cannot reach is a warning, not an error."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model` in place. Raises CannotMigrate, codes `runtime-ir` and `runtime-opset`."""

@@ -1,9 +1,9 @@
-"""Quantised numbers in int8 with a zero point of 0, for runtimes that take no others.
+"""Quantised numbers in int8 with a zero point of 0, for runtimes that support no others.
 
     q = QuantizeLinear (x, s, 128 of uint8)  y = DequantizeLinear (q, s, 128)
     → q = QuantizeLinear (x, s, 0 of int8)  y = DequantizeLinear (q, s, 0)
 
-The numbers are those before less 128, so that y has the same bits. Another zero point has no such form.
+Each number becomes 128 less, so that y has the same bits. Another zero point has no such form.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _reads_the_same(rw: LoweringRewriter, reader: onnx.NodeProto) -> bool:
 
 
 def _write_data(rw: LoweringRewriter) -> str | None:
-    """Let the node read a constant, or what a QuantizeLinear gives, as int8."""
+    """Let the node read its constant data as int8; return the reason if the data is not constant."""
     source = rw.producer(rw.input(0))
     if source is not None and source.op_type == "QuantizeLinear":
         return f"QuantizeLinear {source.name or source.output[0]!r} gives it uint8"
