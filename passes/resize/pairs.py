@@ -41,10 +41,11 @@ class ResizeOrigin:
     name: str
     """The node's name, "" if it has none."""
     split: tuple[str, ...] = ()
-    """The outputs of all nodes that replace this node but the last, from the last to the first. It is empty for one node.
+    """The outputs of all nodes that replace this node but the last, from the last to the first. It is empty if one node
+    replaces it.
 
-    An adapter writes two nearest Resizes, one that shrinks and one that grows. An Unsqueeze and a Gather may be around these
-    (see `prevent_copy`)."""
+    Two nearest Resizes may replace it, one that shrinks and one that grows. An Unsqueeze and a Gather may be around these (see
+    `prevent_copy`)."""
     split_scales: str | tuple[float, ...] = ""
     """The scales that it had then, or their name, if they are computed at run time."""
     written_by_converter: bool = False

@@ -215,7 +215,7 @@ def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) 
 
 
 def intended(spec: ResizeSpec) -> ResizeSpec | None:
-    """Return the node with the lengths from which its constant scales were computed; None if those are the lengths that run.
+    """Return the node with the lengths that the exporter computed its scales from; None if those are the lengths that run.
 
     The intended length k is the length times the scale, rounded, if float32(k / length) is that scale bit for bit. An axis of
     scale 1 may be of any length.

@@ -1,8 +1,7 @@
 """The shapes that values have at run time: onnx's inference, with the lengths of Resizes that ONNX Runtime computes.
 
-onnx infers with a copy of the model. If onnx and ONNX Runtime differ on the length of a Resize, the copy gets other scales,
-from which onnx infers ONNX Runtime's length. If the sizes of a Resize follow from known shapes, the copy gets them as a
-constant.
+onnx infers with a copy of the model. If onnx and ONNX Runtime differ on the length of a Resize, the copy gets other scales.
+onnx then infers ONNX Runtime's length. If the sizes of a Resize follow from known shapes, the copy gets them as a constant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rewrite driver visits the Resizes of a model, and collects the known facts of each."""
+"""The traversal of a model's Resizes by the rewrite driver, with the known facts of each Resize."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ResizeTraversal(Visitor):
         proto = self.model.proto
         self._visit, self._producers = visit, Producers()
         self._known: list[ValueFacts] = []
-        """What is known of the values of each body that is being traversed, the innermost last."""
+        """The known facts of the values of each body that is being traversed, the innermost last."""
         types = RunTimeTypes(self.model, self._plan)
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
         driver = Driver(self, self._dead_values)

@@ -104,12 +104,12 @@ class Simplify(Pass):
         if self.unlist:
             unlist_initializers(model.proto.graph)
         result, noted = model, ChangeLog()
-        # What one round folds, and what shapes then follow, let the next fold more.
+        # Constants that one round folds, and shapes that follow from them, let the next round fold more.
         for _ in range(_MOST_ROUNDS):
             before, result = result, self._simplify(result, noted)
             if result is before:
                 break
-        if result.proto == model.proto:  # what onnxsim wrote otherwise was put back
+        if result.proto == model.proto:  # the pass restored everything that onnxsim had changed
             result = model
         else:
             done = Simplification.of(
@@ -275,10 +275,10 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
 
 
 def _forget_new_symbols(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
-    """Remove symbolic dims that onnxsim inferred from value_info, in place; their lengths follow from the inputs.
+    """Remove from value_info the symbolic dims that onnxsim inferred, in place; their lengths follow from the inputs.
 
-    onnxsim or the pass open_dims made up their names, or they are those of inputs. tract assumes that each name has a length of
-    its own, but a caller may give 1 for it.
+    onnxsim or the pass open_dims made up some of their names; other names are those of inputs. For tract, each name is a length
+    of its own, which does not fit if a caller gives 1.
     """
     declared = {
         (value.name, axis, dim.dim_param)

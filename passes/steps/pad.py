@@ -161,7 +161,7 @@ def _place(op: Op, mode: str, index: Value, length: Value) -> Value:
         known, size = index.array, length.array
         return op.Mod(index, length) if known is None or size is None else op.constant(known % size)
     last = length - _ONE
-    # reflect: -1 is 1, and last + 1 is last - 1; edge: what is negative is 0, and what is behind the last is the last
+    # reflect: -1 is 1, and last + 1 is last - 1. edge: negative indices become 0, and indices after the last become the last.
     inside = abs if mode == "reflect" else _positive
     return _less(last, inside(_less(last, inside(index))))
 

@@ -1,6 +1,4 @@
-"""Scan changed three times: it has no batch axis from opset 9 on, has negative axes from opset 11 on, and becomes a Loop below
-8.
-"""
+"""Scan has no batch axis from opset 9 on, has negative axes from opset 11 on, and becomes a Loop below opset 8."""
 
 from __future__ import annotations
 

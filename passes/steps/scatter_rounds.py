@@ -101,7 +101,7 @@ def _turns_at_run_time(op: Op, number: Value, updates: Value) -> tuple[Value, Va
     """Return the elements and the updates, sorted by element, in which round each update is, and how many rounds there are."""
     size = op.Shape(number)
     if op.target < 10 and size.constant is None:
-        # TopK takes no computed number of elements there: each update has a round of its own.
+        # Below opset 10, K of TopK is an attribute and cannot be computed: each update has a round of its own.
         op.note("each update has a round of its own, which takes long if there are many")
         return number, updates, op.iota(size), op.Squeeze(size, [0])
     # As double, which TopK takes in all versions, and which holds all numbers of elements.
@@ -111,7 +111,7 @@ def _turns_at_run_time(op: Op, number: Value, updates: Value) -> tuple[Value, Va
     updates = op.Gather(updates, order, axis=0)
     padded = op.Concat([-1], number, axis=0)
     first = ~(number == op.Slice(padded, [0], [-1], [0]))
-    # With an element in front, as the Scan that CumSum becomes takes no empty sequence.
+    # The element in front is needed because CumSum becomes a Scan, which fails on an empty sequence.
     counted = op.Concat([-1], first.cast(TensorProto.INT64), axis=0)
     group = op.Slice(op.CumSum(counted, op.constant(0)), [1], [_END], [0])
     starts = op.Squeeze(op.NonZero(first), [0])

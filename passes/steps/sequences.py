@@ -234,7 +234,7 @@ def _position(rw: LoweringRewriter, index: int, default: int, end: int) -> int:
     if not rw.input(index):
         return default
     place = int(rw.need_number(index, "position"))
-    if place < 0:  # counted from the end of the sequence, behind which an insertion has a place more
+    if place < 0:  # counted from the end; an insertion may also be after the last element
         place += end - 1 if rw.node.op_type == "SequenceInsert" else end
     if not 0 <= place < end:
         rw.refuse(f"its position is not in the sequence, which has {end} places", code="invalid-node")

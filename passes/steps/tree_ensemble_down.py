@@ -125,7 +125,7 @@ class _Trees:
         tree, first = self._count, len(self.attributes["nodes_treeids"])
         self._count += 1
         true, true_leaf, false, false_leaf = (self._given[name][root] for name in _LINKS)
-        # What remains to be written: the node or leaf, the value of a set to ask for, and the link to fill in.
+        # Still to be written: whether it is a leaf, its place, the value of a set to test for, and the link to fill in.
         alone = true_leaf == false_leaf == 1 and true == false
         pending: list[tuple[bool, int, int, tuple[str, int] | None]] = [
             (True, true, 0, None) if alone else (False, root, 0, None)

@@ -77,7 +77,7 @@ def _input(rw: LoweringRewriter) -> str | None:
         return None
     known = rw.known(value)
     if known is None:
-        return None  # what is computed is not written
+        return None  # computed axes stay
     axes = list(map(int, known.reshape(-1)))
     counted = _counted(rw, axes)
     if counted is None:

@@ -188,7 +188,7 @@ class FitForms(Pass):
 
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         if proto.graph.sparse_initializer:
-            return  # an IR version that wants the listing has none, and another one leaves them as they are
+            return  # IR versions that need the listing have no sparse initializers; other versions leave these unchanged
         listed, moved = list_all_initializers(proto)
         if listed or moved:
             log.note(

@@ -356,9 +356,9 @@ def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
 def write_vectors_apart(rw: LoweringRewriter) -> str | None:
     """Let a node that changes vectors of the model read its own copy of one that others read, too; return None.
 
-    OpenCV 4.7 to 4.14 give a constant vector two axes for all nodes when a PRelu reads it. From 4.8 on they do so for a
-    LayerNormalization, and from 4.10 on for the bias of a MatMul. Nodes that read the vector as a row then fail. OpenCV 4.8
-    changes a shared index of a Gather in the same way.
+    If a PRelu reads a constant vector, OpenCV 4.7 to 4.14 give it two axes for all nodes. A LayerNormalization has the same
+    effect from 4.8 on, and a MatMul with the vector as bias from 4.10 on. Nodes that read the vector as a row then fail. OpenCV
+    4.8 changes a shared index of a Gather in the same way.
     """
     node = rw.node
     if node.op_type == "Add" and not any(

@@ -80,7 +80,7 @@ def matmul_n_bits(
     blocks = math.ceil(K / block_size)
     zero = _zero_points(op, zero_points, (N, blocks), bits)
     packed = bits in (4, 8) and zero.need_dtype() == _T.UINT8 and b.is_constant
-    whole = blocks * block_size == K  # OpenVINO takes no others
+    whole = blocks * block_size == K  # OpenVINO supports only whole blocks
     form = _in_blocks if op.version >= _BLOCKED and packed and whole else _by_rows
     weights = form(op, b, scales, zero, (N, K, blocks), bits, block_size)
     result = a @ op.Transpose(weights.cast(a.need_dtype()), perm=[1, 0])
