@@ -1,4 +1,4 @@
-"""Writes a Resize by scales, by sizes, or of all axes, where the numbers stay the same bit for bit."""
+"""Writes a Resize by scales, by sizes, or for all axes, if the numbers stay the same bit for bit."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def spread_axes(rw: Rewriter, known: Known) -> None:
 
 
 def _put_in_order(rw: Rewriter, index: int, known: Known, front: Array | None, order: list[int]) -> None:
-    """Give the node, at input `index`, the elements at `order` of `front` and the input, one behind the other.
+    """Give the node, at input `index`, the elements at `order` of `front` followed by the input.
 
     None for `front` stands for the lengths of the node's input.
     """

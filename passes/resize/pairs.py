@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float32]
 class ResizeOrigin:
     """A fact of a node that an adapter rewrote, in the log under the node's first output.
 
-    Passes that undo part of what it says record the fact anew.
+    Passes that undo a part of it record the fact anew.
     """
 
     version: int
@@ -136,9 +136,9 @@ def prevent_copy(rw: Rewriter) -> None:
 
 
 def _write_two(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> tuple[str, ...]:
-    """Write the node that grows behind a new one that shrinks, each with the name of its scales.
+    """Write a new Resize that shrinks before the node, which then grows, each with the name of its scales.
 
-    Returns the outputs of the nodes that are written, but for the last, from the last to the first.
+    Returns the outputs of the new nodes except the last one, from the last to the first.
     """
     roi = _unread_roi(rw)
     small = rw.before(

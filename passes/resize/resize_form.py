@@ -91,8 +91,8 @@ class _Rewrite:
     def may_choose_form(self, nodes: Sequence[onnx.NodeProto]) -> bool:
         """Return whether `choose_form` may change or refuse a node.
 
-        It does not where an adapter wrote all nodes, in the main graph, with constant scales on whose lengths onnx and
-        ONNX Runtime agree.
+        It does not if adapters wrote all nodes, in the main graph, with constant scales, and onnx and ONNX Runtime agree on
+        their lengths.
         """
         graph = self.traversal.model.proto.graph
         in_graph = list(map(attrgetter("op_type"), graph.node)).count("Resize")

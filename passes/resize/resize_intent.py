@@ -111,7 +111,8 @@ class IntentNote(Pass):
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"
     like: str = ""
-    """The runtime that computes half_pixel for the original, and from opset 11 on what the file says: there it is a warning."""
+    """The runtime that computes half_pixel for the original, but follows the file from opset 11 on: for it the note is a
+    warning."""
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that a later pass makes dynamic."""
 
@@ -233,7 +234,7 @@ def intended(spec: ResizeSpec) -> ResizeSpec | None:
 
 
 def restore_pytorch(node: ResizeNode, origin: ResizeOrigin) -> bool:
-    """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10.
+    """Write the sampling of PyTorch's interpolate, which its exporter could not express up to opset 10.
 
     Returns whether output lengths may have changed.
     """

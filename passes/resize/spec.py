@@ -45,7 +45,7 @@ class Sampling:
     mode: str
     coordinates: str
     rounding: str
-    """The nearest_mode; "simple" for that of Resize-10: up where an axis shrinks, else down."""
+    """The nearest_mode; "simple" is that of Resize-10: up if an axis shrinks, else down."""
     cubic_coeff_a: float = -0.75
     exclude_outside: bool = False
     extrapolation_value: float = 0.0
@@ -158,10 +158,10 @@ def read_resize(
     elements: Callable[[str], Sequence[int | None] | None] | None = None,
     origins: Callable[[str], Sequence[Origin | None] | None] | None = None,
 ) -> ResizeSpec | None:
-    """Return what is known of a node whose scales are an input; None where its axes, or scales or sizes for each, are not.
+    """Return the known facts of a node whose scales are an input; None if its axes, or scales or sizes for each, are not known.
 
-    `known` gives the arrays of scales, sizes and roi. Of sizes that are known in part, `elements` gives those, and
-    `origins` tells which are lengths of a value.
+    `known` gives the arrays of scales, sizes and roi. If sizes are known in part, `elements` gives those, and `origins` says
+    which of them are lengths of a value.
     """
     source, index = view.input(0), scales_index(view)
     # Scales that are fed may be the empty tensor of version 11, which stands for none; sizes are, or scales, not both.
@@ -222,7 +222,7 @@ def _sized(axis: Axis, size: int | None) -> Axis:
 
 
 def _under_policy(spec: ResizeSpec, bounds: Sequence[int | None], policy: str) -> ResizeSpec:
-    """Give all axes one scale, the smallest or the largest, where sizes are bounds, as AdjustOutputSizeAsPolicy does."""
+    """Give all axes one scale, the smallest or the largest, if sizes are bounds, as AdjustOutputSizeAsPolicy does."""
     if sizes_are_lengths(policy):
         return spec
     pairs = [(axis.length, bound) for axis, bound in zip(spec.named, bounds, strict=True)]

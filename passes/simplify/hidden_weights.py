@@ -1,4 +1,4 @@
-"""Takes weights out of a model, so that onnxsim sees their type and shape alone, and puts them back afterwards."""
+"""Takes weights out of a model, so that onnxsim sees only their type and shape, and puts them back afterwards."""
 
 from __future__ import annotations
 

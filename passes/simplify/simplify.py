@@ -47,7 +47,7 @@ _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 _MOST_ROUNDS = 4
-"""How often onnxsim is run as long as it changes anything."""
+"""The largest number of runs of onnxsim; the pass stops when a run changes nothing."""
 
 
 @register_pass
@@ -354,7 +354,7 @@ def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, ste
 
 
 def _contradiction(proto: onnx.ModelProto) -> str:
-    """Return what onnx's inference complains of, or which output has another rank than inferred; "" if nothing."""
+    """Return the complaint of onnx's inference, or the output whose rank differs from the inferred one; "" if there is none."""
     try:
         inferred = inferred_outputs(proto)
     except CannotMigrate as error:

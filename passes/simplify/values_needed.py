@@ -137,7 +137,7 @@ def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> 
 def _scaled(
     node: onnx.NodeProto, roots: Mapping[str, object], makers: Mapping[str, onnx.NodeProto]
 ) -> str | None:
-    """Return the constant weight of a convolution that `node` scales, or that is scaled by what `node` reads."""
+    """Return the constant weight of a convolution that `node` scales, or the weight that the input of `node` scales."""
     if node.op_type == "BatchNormalization" and len(node.input) == 5:
         constants, others = list(node.input[1:]), [node.input[0]]
     elif node.op_type == "Mul" and len(node.input) == 2:

@@ -21,9 +21,10 @@ unchanged(
 
 @adapter("LayerNormalization", to=17)
 def layer_normalization_17(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """LayerNormalization of the standard has one type, where ONNX Runtime's own gives a result of the type of its scale.
+    """LayerNormalization of the standard has one type; ONNX Runtime's own gives a result of the type of its scale.
 
-    What changes: Casts to the wider type where the data and the scale have two, and back to that of the scale. Else nothing.
+    What changes: if the data and the scale have two types, Casts to the wider type, and back to that of the scale. Else
+    nothing.
 
     Why equal: ONNX Runtime computes both with one kernel (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).
     """
@@ -32,10 +33,10 @@ def layer_normalization_17(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("SimplifiedLayerNormalization", to=23)
 def simplified_layer_normalization_23(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """SimplifiedLayerNormalization, which is ONNX Runtime's own, is written as RMSNormalization of the standard.
+    """SimplifiedLayerNormalization, which is ONNX Runtime's own, becomes RMSNormalization of the standard.
 
-    What changes: the name, and Casts around it where the data and the scale have two types. A node whose second output is there
-    stays, as RMSNormalization has none.
+    What changes: the name, and Casts around it if the data and the scale have two types. A node with a second output stays,
+    since RMSNormalization has none.
 
     Why equal: attributes and defaults are the same, and ONNX Runtime computes both with one kernel
     (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).

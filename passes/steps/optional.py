@@ -1,4 +1,4 @@
-"""Optionals: below opset 15 they are dissolved into what they hold; tensors are no optionals below 18."""
+"""Optionals: below opset 15 their contents replace them; below opset 18 a tensor is not an optional."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def optional_get_element_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> 
 
 @lowering("Optional", leaves=15, types=LostTypes.OWN)
 def optional_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no optionals: the nodes that read this one take what it holds.
+    """There are no optionals: the nodes that read this one read its content.
 
-    Limits: refused is an optional that is an output, or is read by If, Loop or a function.
+    Limits: onnx-migrate refuses an optional that is an output, or that If, Loop or a function reads.
     """
     for operator, _ in readers(rw.scope, rw.output(0)):
         if operator not in _DISSOLVED:

@@ -1,4 +1,4 @@
-"""Pad: pads and value became inputs (11), axes were added with opset 18 and the mode wrap with 19; padding written out."""
+"""Pad: pads and value became inputs (11), axes came with opset 18 and the mode wrap with 19; Concat or Gather can replace it."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _place(op: Op, mode: str, index: Value, length: Value) -> Value:
 
 
 def _joined(op: Op, x: Value, pads: Value, value: Value | None) -> Value:
-    """Return what a Pad in mode constant gives, by a Concat with blocks of the value for each padded axis."""
+    """Return the result of a Pad in mode constant, by a Concat with blocks of the value for each padded axis."""
     filler = op.constant(0, x) if value is None else value
     rank = x.need_rank()
     for axis, begin, end in _pads(op, x, pads, None):

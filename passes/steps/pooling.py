@@ -52,7 +52,7 @@ impossible(
 def lp_pool_2(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`p` becomes an integer.
 
-    Limits: refused are a p that is not an integer, and an LpPool without kernel_shape.
+    Limits: onnx-migrate refuses a p that is not an integer, and an LpPool without kernel_shape.
     """
     p = float(rw.pop("p", 2.0))
     if not p.is_integer():

@@ -108,7 +108,7 @@ def reduce_axes_down(op: Op, x: Value, axes: Value | None, *, noop_with_empty_ax
 
 
 def _nothing_reduced(op: Op, x: Value) -> Value:
-    """Return what a reduction over no axes is."""
+    """Return the result of a reduction over no axes."""
     if op.operator == "ReduceSumSquare":
         return x * x
     if op.operator == "ReduceL2" and x.need_dtype() in (TensorProto.FLOAT, TensorProto.DOUBLE):
@@ -252,7 +252,7 @@ def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value
 
 @formula("GlobalAveragePool", since=1, exactness=EQUIVALENT)
 def global_average_pool(op: Op, x: Value) -> Value:
-    """It is the mean over the axes behind the channels.
+    """It is the mean over the axes after the channels.
 
     Why equal: the text. Runtimes may add in another order.
     """
@@ -261,7 +261,7 @@ def global_average_pool(op: Op, x: Value) -> Value:
 
 @formula("GlobalMaxPool", since=1)
 def global_max_pool(op: Op, x: Value) -> Value:
-    """It is the maximum over the axes behind the channels.
+    """It is the maximum over the axes after the channels.
 
     Why equal: the text.
     """
@@ -270,7 +270,7 @@ def global_max_pool(op: Op, x: Value) -> Value:
 
 @formula("GlobalLpPool", since=1, exactness=EQUIVALENT)
 def global_lp_pool(op: Op, x: Value, *, p: int) -> Value:
-    """It is the p-norm over the axes behind the channels.
+    """It is the p-norm over the axes after the channels.
 
     Why equal: the text. Runtimes may add in another order.
     """
@@ -293,5 +293,5 @@ def lp_normalization(op: Op, x: Value, *, axis: int, p: int) -> Value:
 
 
 def _spatial(x: Value) -> list[int]:
-    """Return the axes behind batch and channels, or refuse with `needs-rank`."""
+    """Return the axes after batch and channels, or refuse with `needs-rank`."""
     return list(range(2, x.need_rank()))

@@ -1,7 +1,8 @@
-"""Operators that end: experimental ones that onnx 1.4 and 1.5 removed, upwards, and refusals of what nothing below computes.
+"""Operators that end: rewrites of experimental ones that onnx 1.4 and 1.5 removed, and refusals downwards.
 
-The experimental ones are rewritten at the opset that removed them: 9 for ConstantFill and MeanVarianceNormalization, 10 for the
-others. At older opsets they are part of the standard and are unchanged.
+onnx-migrate rewrites the experimental ones at the opset that removed them: 9 for ConstantFill and MeanVarianceNormalization, 10
+for the others. At older opsets they are part of the standard and are unchanged. For older opsets, it refuses operators that no
+older operator can compute.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ unsupported(
 
 @adapter("Affine", to=10)
 def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Affine was removed from the standard: alpha · x + beta is written as Mul and Add.
+    """Affine was removed from the standard: alpha · x + beta becomes Mul and Add.
 
     Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
     """
@@ -44,7 +45,7 @@ def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Scale", to=10)
 def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Scale was removed from the standard: it is written as Mul.
+    """Scale was removed from the standard: it becomes Mul.
 
     Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
     """
@@ -53,7 +54,7 @@ def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ImageScaler", to=10)
 def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ImageScaler was removed from the standard: scale · x + bias, with a bias per channel, is written as Mul and Add.
+    """ImageScaler was removed from the standard: scale · x + bias, with a bias per channel, becomes Mul and Add.
 
     Why equal: onnxruntime/contrib_ops/cpu/image_scaler.h; half floats are computed in float32, as there. Without
     `bias`, which the standard allows and ONNX Runtime does not, nothing is added.
@@ -97,7 +98,7 @@ def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("DynamicSlice", to=10)
 def dynamic_slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """DynamicSlice was removed from the standard: it is written as Slice, which has the same inputs.
+    """DynamicSlice was removed from the standard: it becomes Slice, which has the same inputs.
 
     Why equal: ONNX Runtime has one kernel for both.
     """
@@ -126,7 +127,7 @@ def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ConstantFill", to=9)
 def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ConstantFill was removed from the standard: it is written as ConstantOfShape.
+    """ConstantFill was removed from the standard: it becomes ConstantOfShape.
 
     What changes: the shape, which was an attribute, the shape of an input, or the elements of an input, followed by
     `extra_shape`, becomes the input.
@@ -142,7 +143,7 @@ def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("GivenTensorFill", to=10)
 def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """GivenTensorFill was removed from the standard: it is written as Constant, or as Reshape if an input has the shape.
+    """GivenTensorFill was removed from the standard: it becomes Constant, or as Reshape if an input has the shape.
 
     What changes: the values have the type of the input, or float32 without one.
     """

@@ -19,7 +19,7 @@ _OUTER = {2: 0, 3: 0, 4: 2, 5: 2}
 
 
 def read_lowered(rw: LoweringRewriter) -> ResizeSpec:
-    """Return what is known of a Resize of any version; refuses with `needs-rank` where the rank is unknown.
+    """Return the known facts of a Resize of any version; refuses with `needs-rank` if the rank is unknown.
 
     Refuses a keep_aspect_ratio_policy whose sizes or lengths are not known.
     """

@@ -122,7 +122,7 @@ class _Taps:
         return value if total is None else total
 
     def _product(self, a: Value, b: Value, products: dict[tuple[str, str], Value]) -> Value:
-        """Return a product of weights: a constant where it is small, else a node, which is written once."""
+        """Return a product of weights: a constant if it is small, else a node, which is written once."""
         if a.array is not None and b.array is not None and a.array.size * b.array.size <= _LARGEST_PRODUCT:
             return a * b
         key = (a.name, b.name)

@@ -69,7 +69,7 @@ def grid_sample_20(node: onnx.NodeProto, rw: Rewriter) -> None:
 def grid_sample_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """The modes linear and cubic are called bilinear and bicubic, and images have two spatial axes.
 
-    What changes: `mode` is set. With three spatial axes GridSample is written as Gathers, see version 16.
+    What changes: `mode` is set. Gathers replace a GridSample with three spatial axes, see version 16.
 
     Why equal: with two spatial axes only the names changed (onnx/defs/tensor/old.cc).
 

@@ -17,7 +17,7 @@ __all__ = ["REDUCTIONS", "reduced_in_rounds"]
 REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 _FEW = 8
-"""Rounds up to which they are written one behind the other if the indices are known."""
+"""Up to this many rounds are written one after the other if the indices are known; more become a Loop."""
 
 _KEPT = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
 """Integers that are reduced in their own type; others as int64, whose low bits are theirs."""
@@ -26,7 +26,7 @@ _END = int(np.iinfo(np.int64).max)
 
 
 def reduced_in_rounds(op: Op, data: Value, indices: Value, updates: Value, kind: str) -> Value:
-    """Return what a ScatterElements or ScatterND does: in round r, the updates that are r-th for their element are reduced."""
+    """Return the result of a ScatterElements or ScatterND: round r reduces the r-th update of each element."""
     dtype = data.need_dtype()
     number = _numbers(op, data, indices, updates).reshape(-1)
     whole = op.shape_of(data)

@@ -1,4 +1,4 @@
-"""Sequences: below opset 11 they are dissolved into the tensors they hold; SequenceMap below 17 is a Loop."""
+"""Sequences: below opset 11 their tensors replace them; SequenceMap below 17 becomes a Loop."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _HINT = "let the model pass on tensors, or make positions and the number of elem
 
 @lowering("SequenceConstruct", leaves=11, types=LostTypes.OWN)
 def sequence_construct_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors.
+    """There are no sequences: the nodes that read this one read its tensors.
 
     Why equal: a sequence is the list of the tensors put into it, which is known where it is built.
 
-    Limits: refused is a sequence that is an output, or is read by If, Loop or a function.
+    Limits: onnx-migrate refuses a sequence that is an output, or that If, Loop or a function reads.
     """
     _dissolve(rw, list(node.input))
 
 
 @lowering("SequenceEmpty", leaves=11, types=LostTypes.OWN)
 def sequence_empty_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors, none.
+    """There are no sequences: the nodes that read this one get no tensors.
 
-    Limits: refused is a sequence that is an output, or is read by If, Loop or a function.
+    Limits: onnx-migrate refuses a sequence that is an output, or that If, Loop or a function reads.
     """
     _dissolve(rw, [])
 
 
 @lowering("SequenceInsert", leaves=11, types=LostTypes.OWN)
 def sequence_insert_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors.
+    """There are no sequences: the nodes that read this one read its tensors.
 
     Limits: the sequence must be built in the same body, the position a constant.
     """
@@ -59,7 +59,7 @@ def sequence_insert_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("SequenceErase", leaves=11, types=LostTypes.OWN)
 def sequence_erase_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors.
+    """There are no sequences: the nodes that read this one read its tensors.
 
     Limits: the sequence must be built in the same body, the position a constant.
     """

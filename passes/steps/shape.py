@@ -79,7 +79,7 @@ def flatten(op: Op, x: Value, *, axis: int) -> Value:
 
 
 def _product(lengths: Sequence[int | None]) -> int:
-    """Return the number of elements for Reshape: -1 where a length is open, or 0, which Reshape takes for another."""
+    """Return the number of elements for Reshape: -1 if a length is open, or 0, which Reshape would read as another length."""
     sizes = [size for size in lengths if size]
     return math.prod(sizes) if len(sizes) == len(lengths) else -1
 

@@ -141,8 +141,8 @@ def negative_log_likelihood_loss(
 ) -> Value:
     """The numbers of the classes are gathered, negated, weighted and reduced.
 
-    What changes: the node becomes GatherElements, Neg, Squeeze, Mul, ReduceSum and Div; classes that are ignored become zeros
-    by Where.
+    What changes: the node becomes GatherElements, Neg, Squeeze, Mul, ReduceSum and Div; Where replaces ignored classes by
+    zeros.
 
     Why equal: the function body of the standard, which runtimes without a kernel compute. ONNX Runtime's results are equal bit
     for bit.

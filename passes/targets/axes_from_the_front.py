@@ -1,4 +1,4 @@
-"""Axes that are counted from the front, for importers that read a negative number as one where it stands."""
+"""Writes axes as counted from the front, for importers that do not count negative axes from the end."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ OPERATORS_WITH_AXES = frozenset(_ATTRIBUTE) | frozenset(_INPUT)
 
 
 def count_axes_from_the_front(rw: LoweringRewriter) -> str | None:
-    """Write negative axes as the axes that they mean; return what prevents it, None where none is negative now.
+    """Write negative axes as the axes that they mean; return the obstacle, or None if none is negative now.
 
-    Importers that want this read a negative number as one where it stands, or fail. Most of them know the rank by then,
-    so that a node whose rank is not known is warned of, not refused.
+    Importers that want this form do not count negative axes from the end, or fail on them. Most of them know the rank by then.
+    A node of unknown rank is therefore a warning, not an error.
     """
     return _attribute(rw) or _input(rw)
 

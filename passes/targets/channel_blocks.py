@@ -19,7 +19,7 @@ _KEEPING = frozenset((
     "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "MaxPool", "Mish", "Neg", "PRelu", "Pad", "Relu", "Resize", "Round",
     "Selu", "Sigmoid", "Sin", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu", "Upsample",
 ))  # fmt: skip
-"""The operators whose result is in blocks where their first input is."""
+"""Operators whose result is in blocks if their first input is."""
 
 _FOLLOWED = 64
 """The search for a convolution before a value visits at most this many values. Beyond that, it assumes that there is one: an

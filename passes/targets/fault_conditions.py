@@ -132,7 +132,7 @@ def _pads_no_image(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | No
 
 
 def _has_computed_k(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
-    """Return None where the number that a TopK takes is computed at run time, else False."""
+    """Return None if the K of a TopK is computed at run time, else False."""
     computed = len(node.input) > 1 and scope.constant(node.input[1]) is None
     return None if computed else False
 

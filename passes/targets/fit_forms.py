@@ -1,4 +1,4 @@
-"""Writes nodes in the forms that the importers of targets want, and lists initializers as inputs where they want that."""
+"""Writes nodes in the forms that the importers of targets want, and lists initializers as inputs for targets that need it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _FORMS: Mapping[str, _Form] = {
     "default_axes": _Form(write_default_axis, frozenset(("Softmax", "LogSoftmax"))),
     "default_attributes": _Form(write_default_attributes, None),
 }
-"""In the order in which they are written: the defaults after what has a value of its own."""
+"""The forms in the order in which the pass writes them: the defaults come last."""
 
 
 @register_pass
@@ -233,7 +233,7 @@ class _Visitor(StepVisitor):
         return rw
 
     def _read_constants(self, rw: LoweringRewriter, where: Where, wanted: Mapping[str, Target]) -> None:
-        """Let a node read from constants what a target wants so. Raises CannotMigrate, code `target-lacks`."""
+        """Make constants of the inputs that must be constant for a target. Raises CannotMigrate, code `target-lacks`."""
         names = [item.name for item in defs.get_schema(rw.node.op_type, rw.version, rw.node.domain).inputs]
         for name, target in wanted.items():
             obstacle = read_from_constant(rw, names.index(name), name) if name in names else None

@@ -72,7 +72,7 @@ def _defaults(operator: str, opset: int) -> tuple[AttributeProto, ...]:
 
 
 def _write_window(rw: LoweringRewriter, given: set[str]) -> list[str]:
-    """Write strides, dilations and pads where the kernel is known; return the names of those that were written."""
+    """Write strides, dilations and pads if the kernel is known; return the names of the new attributes."""
     kernel = rw.get("kernel_shape")
     if kernel is None:
         return []
@@ -94,7 +94,7 @@ OPERATORS_WITH_KERNELS = {"Conv": 1, "ConvTranspose": 1, "ConvInteger": 1, "Defo
 
 
 def write_kernel_shape(rw: LoweringRewriter) -> str | None:
-    """Write `kernel_shape`; return what prevents it, None where it is there now.
+    """Write `kernel_shape`; return the obstacle, or None if the attribute is there now.
 
     An importer that reads the attribute without checking for it fails. A node that cannot get it must therefore be an error.
     """
@@ -139,7 +139,7 @@ def write_pads(rw: LoweringRewriter) -> str | None:
 
 
 def write_split_lengths(rw: LoweringRewriter) -> str | None:
-    """Write the lengths of a Split; return what prevents it, None where they are there now.
+    """Write the lengths of a Split; return the obstacle, or None if they are there now.
 
     Importers that want this form divide the axis evenly without lengths, as the operator does. Lengths that cannot be written
     are therefore a warning, not an error.
@@ -166,7 +166,7 @@ OPERATORS_WITH_SCALES = frozenset(("Resize", "Upsample"))
 
 
 def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
-    """Let the node read its scales and sizes from initializers; return what prevents it, None where it does now.
+    """Let the node read its scales and sizes from initializers; return the obstacle, or None if it now does.
 
     An importer that wants this form fails if scales are computed, so unknown scales must be an error. In a function, which has
     no initializers, they are Constant nodes.
@@ -180,7 +180,7 @@ def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
 
 
 def read_from_constant(rw: LoweringRewriter, index: int, what: str) -> str | None:
-    """Let the node read an input from an initializer; return what prevents it, None where it does now, or has no such input."""
+    """Let the node read an input from an initializer; return the obstacle, or None if it now does or has no such input."""
     value = rw.input(index)
     if not value:
         return None
@@ -214,7 +214,7 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
 
 
 def write_zero_point(rw: LoweringRewriter) -> str | None:
-    """Write the zero point of a QuantizeLinear or DequantizeLinear that leaves it out, 0; return what prevents it.
+    """Write the zero point 0 of a QuantizeLinear or DequantizeLinear that omits it; return the obstacle, or None.
 
     ONNX Runtime up to 1.10 does not load a QuantizeLinear without one, and 1.3 crashes on such a DequantizeLinear.
     """
@@ -230,7 +230,7 @@ def write_zero_point(rw: LoweringRewriter) -> str | None:
 
 
 def write_dequantizers_apart(rw: LoweringRewriter) -> str | None:
-    """Let a node read its own DequantizeLinear, where one with several scales has other readers, too; return None.
+    """Let a node read its own DequantizeLinear if one with several scales has other readers too; return None.
 
     ONNX Runtime 1.15 and 1.16 make such copies for nodes that they quantise, and forget the axis of the scales.
     """
@@ -252,7 +252,8 @@ STANDARD_RANKS = {
     "CumSum": {1: 0},
     "Clip": {1: 0, 2: 0},
 }
-"""The numbers of axes that inputs have by the standard, by their places; ONNX Runtime takes one number as scalar or vector."""
+"""The numbers of axes that the standard requires of inputs, by their index; ONNX Runtime accepts a scalar or a vector of one
+number."""
 
 
 def write_standard_ranks(rw: LoweringRewriter) -> str | None:
@@ -275,9 +276,9 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
 
 
 def write_squeezed_axes(rw: LoweringRewriter) -> str | None:
-    """Write the axes of a Squeeze that names none, those of length 1; return what prevents it.
+    """Write the axes of a Squeeze that names none, those of length 1; return the obstacle, or None.
 
-    TensorRT cannot find them where dims are open ("Cannot infer squeeze dimensions from a dynamic shape").
+    TensorRT cannot find them if dims are open ("Cannot infer squeeze dimensions from a dynamic shape").
     """
     if rw.attribute("axes") is not None or rw.input(1):
         return None
@@ -320,7 +321,7 @@ def write_bias_last(rw: LoweringRewriter) -> str | None:
 
 
 def write_summed_shape(rw: LoweringRewriter) -> str | None:
-    """Add 0 to the computed shape of a Reshape in a branch, where its data is of a body around; return None.
+    """Add 0 to the computed shape of a Reshape in a branch if the data comes from outside the branch; return None.
 
     ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, because it looks for the data inside the branch. A Cast to
     the same type or an Identity would not help, since ONNX Runtime removes them before.
@@ -335,7 +336,7 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
 
 
 def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
-    """Write the labels of an Einsum that are upper case letters as lower case ones; return what prevents it.
+    """Replace upper case labels of an Einsum by lower case ones; return the obstacle, or None.
 
     ONNX Runtime 1.3 to 1.5 supports only lower case labels. Without "->" the result's axes have the order of their labels,
     which would change.

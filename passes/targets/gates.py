@@ -43,7 +43,7 @@ def _reduced(node: onnx.NodeProto) -> str:
 
 
 def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
-    """Return what a gate is computed of, "" for another node."""
+    """Return the value that a gate is computed from, "" if the node is no gate."""
     if node.op_type == "HardSigmoid":
         slope = next((item.f for item in node.attribute if item.name == "alpha"), 0.2)
         return node.input[0] if abs(slope - _SIXTH) < _NEAR else ""
@@ -53,7 +53,7 @@ def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
 
 
 def _softened(rw: LoweringRewriter, value: str) -> str:
-    """Return of what a value is the softplus, which may be written as Log(Exp(x) + 1)."""
+    """Return the value x if a value is the softplus of x, which may also be written as Log(Exp(x) + 1)."""
     node = rw.producer(value)
     if node is not None and node.op_type == "Log":
         added = rw.producer(node.input[0])

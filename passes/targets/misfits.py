@@ -32,7 +32,7 @@ _UNUSED = {
 
 
 def misfits_of(targets: Targets) -> Unfit:
-    """Return the function that says why the targets do not take a node, in one clause; it returns None if they do."""
+    """Return a function that returns the reason why the targets do not support a node, in one clause, or None if they do."""
 
     @cache
     def lacking(domain: str, operator: str) -> str | None:
@@ -59,7 +59,7 @@ def misfits_of(targets: Targets) -> Unfit:
 
 
 def newer_forms(targets: Targets) -> Newer | None:
-    """Return the function that says why the targets do not take an operator at an opset; None if no version is bound."""
+    """Return a function for the reason why the targets do not support an operator at an opset; None if they limit no versions."""
     if not targets.bounds_versions:
         return None
 
@@ -79,9 +79,9 @@ def newer_forms(targets: Targets) -> Newer | None:
 
 
 def types_taken(targets: Targets) -> Types:
-    """Return the function that says which element types of a node's first input all targets take, if not the node's.
+    """Return a function for the element types that all targets support, if they do not support that of a node's first input.
 
-    They take a Cast of these, too, which is written around the node.
+    The targets support a Cast of these types too, since a Cast is written before and after the node.
     """
     limits = cache(targets.limits)
 

@@ -75,7 +75,7 @@ def nodes_in_scopes(model: Model) -> Iterator[tuple[onnx.NodeProto, Scope, int]]
 
 
 def model_misfits(model: Model, targets: Targets) -> Iterator[Incompatibility]:
-    """Yield what the targets do not take of inputs, outputs and values, in time linear in the nodes."""
+    """Yield the reasons why the targets do not support inputs, outputs and values, in time linear in the nodes."""
     for target in targets:
         yield from _of_interface(model.proto, target)
     limited = [target for target in targets if target.row.types or target.row.rank is not None]

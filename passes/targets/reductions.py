@@ -67,7 +67,7 @@ def reduces_many_axes_before_others(node: onnx.NodeProto, place: int, scope: Sco
 
 
 def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
-    """Return what a node reduces, nothing where it names no axes; None if its axes or its rank are not known."""
+    """Return the dims that a node reduces, none if it names no axes; None if its axes or its rank are not known."""
     shape = scope.value_type(node.input[0]).shape
     named = node.input[1] if len(node.input) > 1 else ""
     given = scope.constant(named) if named else values_of(node).get("axes", ())

@@ -74,7 +74,7 @@ class RuntimeLimits(Pass):
         return model
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return what the targets do not take of the header, the nodes that they compute wrongly, and Resizes with `axes`."""
+        """Return limits on the header that the model exceeds, nodes that a target computes wrongly, and Resizes with `axes`."""
         found: list[Incompatibility] = []
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         for target in self.targets:
@@ -188,7 +188,7 @@ class RuntimeLimits(Pass):
 
 
 def _of_header(target: Target, proto: onnx.ModelProto, opset: int) -> Iterator[str]:
-    """Yield what a target does not take of the opsets and the IR version of a model."""
+    """Yield the reasons why a target does not support the opsets and the IR version of a model."""
     if target.opset is not None and opset > target.opset:
         takes = "takes models" if target.lower is True else "is known to run models"
         yield f"opset {opset}: {target} {takes} only up to opset {target.opset}"

@@ -27,7 +27,7 @@ _BYTES = (TensorProto.UINT8, TensorProto.INT8)
 
 
 def write_int8_zero_point(rw: LoweringRewriter) -> str | None:
-    """Let a QuantizeLinear or DequantizeLinear have int8 and a zero point of 0; return what prevents it."""
+    """Give a QuantizeLinear or DequantizeLinear int8 and a zero point of 0; return the obstacle, or None."""
     quantizes = rw.node.op_type == "QuantizeLinear"
     dtype = _quantized_type(rw, quantizes=quantizes)
     if dtype not in _BYTES or not any(map(rw.scope.is_read, rw.node.output)):
@@ -62,7 +62,7 @@ def _first(zero: np.ndarray[Any, Any]) -> int:
 
 
 def _write_quantized(rw: LoweringRewriter) -> str | None:
-    """Let the output be int8; return why its readers would not take that."""
+    """Make the output int8; return the reason why its readers would not support that, or None."""
     (name,) = rw.node.output
     if name in output_names(rw.scope.body):
         return f"it gives {name!r}, an output of the model"

@@ -224,7 +224,7 @@ def causal_conv_with_state(
     ndim: int = 1,
     state_window: int = 0,
 ) -> tuple[Value, Value]:
-    """The data behind its past, or behind zeros, goes through a Conv of single channels; the end of both is the new past.
+    """A Conv of single channels computes the data after its past, or after zeros; the end of both is the new past.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/causal_conv_with_state.cc.
 

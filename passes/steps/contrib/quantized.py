@@ -345,7 +345,7 @@ def q_embed_layer_normalization(
 ) -> tuple[Value | None, ...]:
     """It is EmbedLayerNormalization of tables that are dequantised, each by its scale and zero point.
 
-    What changes: scale and zero point of the five tables follow behind the inputs of EmbedLayerNormalization.
+    What changes: scale and zero point of the five tables come after the inputs of EmbedLayerNormalization.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/qembed_layer_norm.cc.
     """

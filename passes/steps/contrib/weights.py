@@ -202,8 +202,8 @@ def gather_block_quantized(
 ) -> Value:
     """Data, scales and zero points are gathered, and the difference of data and zero point is multiplied by the scale.
 
-    What changes: numbers of a few bits are gathered as the bytes that hold them, and unpacked behind. A scale and a zero point
-    are repeated for each number of their block by a Gather.
+    What changes: numbers of a few bits are gathered as the bytes that hold them, and unpacked afterwards. A Gather repeats a
+    scale and a zero point for each number of their block.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/gather_block_quantized.cc. Bit for bit.
 
@@ -223,7 +223,7 @@ def gather_block_quantized(
 
 
 def _gathered(op: Op, value: Value, indices: Value, axis: int, bits: int) -> Value:
-    """Return what a Gather takes of a value; of numbers of a few bits it takes the bytes, as those have no kernel of it."""
+    """Return the Gather of a value; for numbers of a few bits, which have no kernel, it gathers and unpacks the bytes."""
     dtype = value.need_dtype()
     if dtype == _T.UINT8:
         return _unpacked_value(op, op.Gather(value, indices, axis=axis), bits)
