@@ -53,7 +53,7 @@ class ResizeForm(Pass):
     """The axes that a later pass makes dynamic."""
 
     def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return that runtimes take a Resize by the form that is chosen, at the first that would be written in it."""
+        """Return the preference for Resizes of the chosen form, at the first Resize that would change."""
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         found = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()
         return tuple(replace(item, reason=f"takes Resize by {self.form}") for item in found[:1])

@@ -139,7 +139,7 @@ class IntentNote(Pass):
         return model
 
     def _intended(self, model: Model, log: ChangeLog, *, older: bool) -> Model | None:
-        """Return a copy of the model as resize_intent leaves it; None where it cannot be made."""
+        """Return a copy of the model as resize_intent returns it; None if that is not possible."""
         trial, copy = log.trial(), model.copy()
         passes: list[Pass] = [
             ResizeIntent(dynamic=self.dynamic),
@@ -293,7 +293,7 @@ def _write_intended_sizes(node: ResizeNode) -> bool:
 
 
 def restore_before_converter(node: ResizeNode, *, from_pytorch: bool) -> None:
-    """Write what a node computed before onnx's version converter, if that follows from its scales."""
+    """Restore the sampling of a node before onnx's version converter, if that follows from its scales."""
     rw = node.rw
     mode = rw.get("mode", "nearest")
     if mode not in ("nearest", "linear") or (mode == "linear" and from_pytorch):

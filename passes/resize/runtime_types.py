@@ -190,7 +190,7 @@ class RunTimeTypes(TypeTable):
         return self._make is None
 
     def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
-        """Return what is known of a value that is visible in a body."""
+        """Return the known facts of a value that is visible in a body."""
         if self._make is not None:
             self._real, self._make = self._make(), None
         return ValueType() if self._real is None else self._real.lookup(function, body, name)

@@ -147,7 +147,7 @@ class Simplify(Pass):
         return simplified
 
     def _refuse_endless(self, proto: onnx.ModelProto) -> None:
-        """Raise PassError for a model that onnxsim could not fold within its limits, before it takes all of them."""
+        """Raise PassError for a model that onnxsim could not fold within its limits, before it reaches them."""
         reason = "onnx's shape inference was given up" if cannot_propagate() else ""
         obstacle = None if reason else why_not_run(proto, self.limits.memory)
         reason = obstacle.reason if obstacle else reason

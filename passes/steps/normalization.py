@@ -247,7 +247,7 @@ def lrn(op: Op, x: Value, *, alpha: float, beta: float, bias: float, size: int) 
 
 
 def _axes_from(op: Op, x: Value, axis: int) -> list[int]:
-    """Return the axes from `axis` to the last, counted from the front where the rank is known."""
+    """Return the axes from `axis` to the last, counted from the front if the rank is known."""
     rank = x.need_rank() if axis >= 0 else x.rank
     if rank is None:
         return list(range(axis, 0))
@@ -259,7 +259,7 @@ def _axes_from(op: Op, x: Value, axis: int) -> list[int]:
 def _is_cast(op: Op, value: Value) -> bool:
     """Return whether a value is cast from integers, double or bfloat16.
 
-    ONNX Runtime takes such a Cast into the one node that it makes, has no kernel for that, and does not load the model.
+    ONNX Runtime fuses such a Cast into the single node. It has no kernel for that node, and does not load the model.
     """
     producer = op.rw.producer(value.name)
     while producer is not None and producer.op_type == "Identity":

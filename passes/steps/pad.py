@@ -56,12 +56,12 @@ def pad_19_down(
     """The mode wrap goes away: the elements of each padded axis are gathered.
 
     What changes: a node in mode wrap becomes a Gather for each padded axis, whose indices are the places of the axis
-    modulo its length. They are constants where pads and length are, and computed otherwise. Negative pads cut the axis
+    modulo its length. They are constants if pads and length are, and computed otherwise. Negative pads cut the axis
     before it is wrapped, as in ONNX Runtime.
 
     Why equal: the text of Pad-19; bit for bit, since elements are moved only.
 
-    Limits: axes must be constants, and where there are none, the rank must be known.
+    Limits: axes must be constants, and if there are none, the rank must be known.
     """
     if mode != "wrap":
         return op.itself(x, pads, value, axes)
@@ -99,7 +99,7 @@ def pad_18_down(op: Op, x: Value, pads: Value, value: Value | None, axes: Value 
 
 
 def _scattered_pads(op: Op, x: Value, pads: Value, axes: Value) -> Value:
-    """Return the pads of all axes where the rank or the axes are known at run time only."""
+    """Return the pads of all axes if the rank or the axes are known only at run time."""
     rank = op.Shape(op.Shape(x))
     zeros = op.ConstantOfShape(rank + rank, value=helper.make_tensor("", TensorProto.INT64, [1], [0]))
     axes = op.Cast(axes, to=TensorProto.INT64)
@@ -141,7 +141,7 @@ def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str
 
 
 def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | None) -> Value:
-    """Return what a Pad in mode wrap, edge or reflect gives, by a Gather for each padded axis; `axes` of None are all."""
+    """Return the result of a Pad in mode wrap, edge or reflect, by a Gather for each padded axis; `axes` of None are all."""
     for axis, begin, end in _pads(op, x, pads, axes):
         cut, cut_end = _positive(_ZERO - begin), _positive(_ZERO - end)
         kept = _less(_less(op.size_of(x, axis), cut), cut_end)
@@ -156,7 +156,7 @@ def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | No
 
 
 def _place(op: Op, mode: str, index: Value, length: Value) -> Value:
-    """Return the places in an axis of some length that indices, which may be before or behind it, stand for."""
+    """Return the places in an axis of some length that indices, which may be before or after it, stand for."""
     if mode == "wrap":
         known, size = index.array, length.array
         return op.Mod(index, length) if known is None or size is None else op.constant(known % size)

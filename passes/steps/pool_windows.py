@@ -69,7 +69,7 @@ class Windows:
         return [*self.heads, *tails]
 
     def _reach(self, axis: int) -> int:
-        """Return where the last window ends, counted from the start of the padding."""
+        """Return the end of the last window, counted from the start of the padding."""
         extent = (self.kernel[axis] - 1) * self.dilations[axis] + 1
         return (self.sizes[axis] - 1) * self.strides[axis] + extent if self.sizes[axis] else 0
 
@@ -205,7 +205,7 @@ def gathered(op: Op, x: Value, given: Windows) -> Value:
 
 
 def largest(op: Op, given: Windows) -> Value:
-    """Return the Max of what is gathered from each place of the windows, one axis after the other."""
+    """Return the Max of the elements at each place of the windows, one axis after the other."""
     x = op.input(0)
     assert x is not None
     x = padded(op, x, given.pads_for_floor(), -np.inf)

@@ -138,7 +138,7 @@ def average_pool_19_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
 
 
 _GATHERED = dict.fromkeys(("dilations", "pads", "auto_pad", "ceil_mode"))
-"""The attributes that go away where the elements of the windows are gathered side by side."""
+"""The attributes that go away if the elements of the windows are gathered side by side."""
 
 
 @formula("LpPool", since=18)

@@ -208,9 +208,10 @@ def reduce_log_sum(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Va
 
 @formula("ReduceLogSumExp", since=1, exactness=EQUIVALENT)
 def reduce_log_sum_exp(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
-    """It is the logarithm of the sum of the exponentials, with the maximum taken out, so that nothing overflows.
+    """It is the logarithm of the sum of the exponentials, after the maximum is subtracted, so that nothing overflows.
 
-    Why equal: log(sum(exp(X))) = M + log(sum(exp(X - M))), as ONNX Runtime computes it: 2.4e-7 seen.
+    Why equal: log(sum(exp(X))) = M + log(sum(exp(X - M))), as ONNX Runtime computes it. The largest difference
+    measured is 2.4e-7.
 
     Limits: the axes must be known, and the rank if all axes are reduced and dropped.
     """

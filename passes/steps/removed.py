@@ -85,8 +85,8 @@ def parametric_softplus_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Crop was removed from the standard: it becomes a Slice of height and width.
 
-    Why equal: `border` holds the numbers for left, top, right and bottom. With `scale`, they are height and width from left and
-    top (onnxruntime/contrib_ops/cpu/crop.h).
+    Why equal: `border` holds left, top, right and bottom. With `scale`, the slice starts at left and top, and `scale` holds its
+    height and width (onnxruntime/contrib_ops/cpu/crop.h).
     """
     limits = crop_limits(rw.pop("border", []), rw.pop("scale", []))
     if limits is None:

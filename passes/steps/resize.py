@@ -236,7 +236,7 @@ def _copies(spec: ResizeSpec, scales: npt.NDArray[np.float32]) -> bool | None:
 
 
 def _write_twice_as_long(rw: Rewriter, spec: ResizeSpec, scales: npt.NDArray[np.float32]) -> None:
-    """Write an asymmetric Resize by twice the scales or sizes, and a Slice that takes the elements at odd indices."""
+    """Write an asymmetric Resize by twice the scales or sizes, and a Slice of the elements at odd indices."""
     changed = np.flatnonzero(scales != 1)
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")

@@ -178,14 +178,14 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @np.errstate(all="ignore")
 def _sampled_alike(op: Op, spec: ResizeSpec, new: Sampling) -> bool:
-    """Return whether another way to sample is known to take the same elements with the same weights."""
+    """Return whether another way to sample is known to read the same elements with the same weights."""
     if not all(axis.fixed for axis in resampled(spec)):
         return False
     return all(sampled_alike(op, axis, spec.sampling, new) for axis in axis_values(op, spec))
 
 
 def _refuse_parts_of_elements(rw: LoweringRewriter, spec: ResizeSpec) -> None:
-    """Refuse scales that give no whole length, where coordinates depend on it.
+    """Refuse scales that give no whole length if coordinates depend on it.
 
     ONNX Runtime computes with the length rounded down, and the standard's reference with the product.
     """

@@ -62,7 +62,7 @@ class AxisValues:
 
 
 def shaped(value: Value, behind: int) -> Value:
-    """Add `behind` axes of length 1 behind the one axis of a vector."""
+    """Add `behind` axes of length 1 after the one axis of a vector."""
     if not behind:
         return value
     if value.array is not None:
@@ -124,7 +124,7 @@ def _cropped(op: Op, axis: AxisValues, place: Value, last: Value, steps: Value) 
 
 
 def outside(op: Op, axis: AxisValues, at: Value) -> Value:
-    """Return which coordinates lie outside the input, where tf_crop_and_resize writes a value of its own."""
+    """Return which coordinates lie outside the input; tf_crop_and_resize writes a value of its own for them."""
     return op.Or(at < _ZERO, at > _last(axis))
 
 
@@ -247,7 +247,7 @@ def antialias_matrix(op: Op, axis: AxisValues, sampling: Sampling) -> Value:
 
 
 def _filter(op: Op, distance: Value, sampling: Sampling) -> Value:
-    """Return the weights of elements at these distances, in elements of the output where the axis shrinks."""
+    """Return the weights of elements at these distances, in elements of the output if the axis shrinks."""
     x = abs(distance)
     if sampling.mode == "linear":
         return op.Max(_ONE - x, _ZERO)
@@ -259,7 +259,7 @@ def _filter(op: Op, distance: Value, sampling: Sampling) -> Value:
 
 
 def sampled_alike(op: Op, axis: AxisValues, old: Sampling, new: Sampling) -> bool:
-    """Return whether two ways to sample an axis of fixed lengths and scale take the same elements with the same weights."""
+    """Return whether two ways to sample an axis of fixed lengths and scale read the same elements with the same weights."""
     first, second = _samples(op, axis, old), _samples(op, axis, new)
     return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 

@@ -187,7 +187,7 @@ class _Taps:
         return value + self.op.constant(np.zeros(1, np.float32)).cast(self.real)
 
     def extrapolated(self, value: Value, dtype: int) -> Value:
-        """Write the extrapolation value where a coordinate lies outside the input."""
+        """Write the extrapolation value for coordinates outside the input."""
         out: Value | None = None
         for axis, at in zip(self.axes, self.ats, strict=True):
             beyond = outside(self.op, axis, at)

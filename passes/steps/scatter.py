@@ -117,7 +117,7 @@ def scatter_nd(op: Op, data: Value, indices: Value, updates: Value) -> Value:
 
 
 def _reduced_apart(op: Op, data: Value, indices: Value, updates: Value, kind: str) -> Value:
-    """Write the reduction of a node as nodes of their own, and let the node scatter the results."""
+    """Write nodes that compute the reduction; the node itself then scatters the results."""
     by_element = op.operator == "ScatterElements"
     if kind not in REDUCTIONS:
         op.refuse(

@@ -30,7 +30,7 @@ _HINT = "let the model pass on tensors, or make positions and the number of elem
 def sequence_construct_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """There are no sequences: the nodes that read this one read its tensors.
 
-    Why equal: a sequence is the list of the tensors put into it, which is known where it is built.
+    Why equal: a sequence is the list of the tensors put into it, which is known in the body that builds it.
 
     Limits: onnx-migrate refuses a sequence that is an output, or that If, Loop or a function reads.
     """
@@ -137,7 +137,7 @@ def concat_from_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> 
 
 @lowering("SequenceMap", leaves=17, types=LostTypes.OWN)
 def sequence_map_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There is no SequenceMap: a Loop takes the elements, and inserts the results into sequences.
+    """There is no SequenceMap: a Loop reads the elements, and inserts the results into sequences.
 
     Why equal: the standard defines SequenceMap by this Loop (onnx/defs/sequence/defs.cc).
 

@@ -19,7 +19,7 @@ _END = int(np.iinfo(np.int64).max)
 def shape_15_down(op: Op, x: Value, *, start: int, end: int | None) -> Value:
     """`start` and `end` become a Slice of all lengths.
 
-    What changes: where they leave lengths out, a Slice with the same bounds is written after the node.
+    What changes: if they leave lengths out, a Slice with the same bounds is written after the node.
 
     Why equal: both clamp their bounds to the number of axes, and both count negative ones from the end.
     """
@@ -31,7 +31,7 @@ def shape_15_down(op: Op, x: Value, *, start: int, end: int | None) -> Value:
 
 @formula("Shape", since=1)
 def shape(op: Op, x: Value) -> Value:
-    """It is a constant where all lengths are fixed.
+    """It is a constant if all lengths are fixed.
 
     Why equal: the text. Bit for bit.
 
@@ -92,7 +92,7 @@ def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
 
     Why equal: the text. Bit for bit.
 
-    Limits: at most one length of the result may be open, unless it stands where it stood before.
+    Limits: at most one length of the result may be open, unless it stays at the same place.
     """
     output = op.rw.output(0)
     lengths, given = op.output_shape(), x.shape
@@ -187,7 +187,7 @@ _MOST_RUNS = 16
 
 
 def _runs(indices: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the bounds of slices that have elements at these places, one behind the other."""
+    """Return the bounds of slices that have elements at these places, one after the other."""
     runs: list[tuple[int, int]] = []
     for index in indices:
         if runs and runs[-1][1] == index != 0:

@@ -147,7 +147,7 @@ def slice_10_down(
 
 
 def _count(x: Value, starts: Value) -> int:
-    """Return how many axes are cut where they are not given: as many as there are starts."""
+    """Return how many axes are cut if `axes` is not given: as many as there are starts."""
     shape = starts.shape
     if shape is not None and len(shape) == 1 and shape[0] is not None:
         return shape[0]
@@ -157,7 +157,7 @@ def _count(x: Value, starts: Value) -> int:
 def _constant_indices(
     op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
 ) -> Value | None:
-    """Return constant indices, None where a bound or the length of the axis is not known."""
+    """Return constant indices, None if a bound or the length of the axis is not known."""
     starts, ends = (op.rw.partly_known(bound.name) for bound in bounds)
     shape = x.shape
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
@@ -177,7 +177,7 @@ def _constant_indices(
 def _selected_indices(
     op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
 ) -> Value:
-    """Return the indices that a Slice takes of an axis."""
+    """Return the indices that a Slice reads along an axis."""
     zero, one, stride = (op.constant([number]) for number in (0, 1, abs(step)))
     length = op.Gather(op.Shape(x), [axis], axis=0)
     ones = op.ConstantOfShape(length, value=onnx.helper.make_tensor("", TensorProto.INT64, [1], [1]))

@@ -49,7 +49,7 @@ def concat_4(node: onnx.NodeProto, rw: Rewriter) -> None:
 def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`tiles` and `axis`, scalars of the data's type, become `repeats`, one number per axis.
 
-    What changes: where the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
+    What changes: if the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
     """
     data, tiles, axis = node.input
     rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
@@ -142,9 +142,9 @@ def non_zero(op: Op, x: Value) -> Value:
 
 @formula("Compress", since=9)
 def compress(op: Op, x: Value, condition: Value, *, axis: int | None) -> Value:
-    """There is no Compress: Gather takes the elements that a constant condition selects.
+    """There is no Compress: Gather returns the elements that a constant condition selects.
 
-    Why equal: elements are selected in their order, and those behind the end of the condition are not.
+    Why equal: elements are selected in their order, and those after the end of the condition are not.
 
     Limits: no operator below opset 9 has an output whose size only the data say, so the condition must be a constant.
     """

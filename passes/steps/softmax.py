@@ -88,9 +88,9 @@ def softmax_13_down(op: Op, x: Value, *, axis: int) -> Value:
 
 @formula("Softmax", since=1, exactness=EQUIVALENT)
 def softmax(op: Op, x: Value, *, axis: int) -> Value:
-    """The exponentials, with the maximum taken out, are divided by their sum.
+    """The exponentials, after the maximum is subtracted, are divided by their sum.
 
-    Why equal: the text; ONNX Runtime takes the maximum out too. 1.2e-7 seen.
+    Why equal: the text; ONNX Runtime subtracts the maximum too. The largest difference measured is 1.2e-7.
     """
     axes = _axes(op, x, axis)
     powers = op.Exp(x - op.ReduceMax(x, axes))
@@ -128,7 +128,7 @@ def hardmax(op: Op, x: Value, *, axis: int) -> Value:
 
 
 def _axes(op: Op, x: Value, axis: int) -> list[int]:
-    """Return the axes that are normalised together, counted from the front where the rank is known."""
+    """Return the axes that are normalised together, counted from the front if the rank is known."""
     if op.version >= 13:
         return [axis if x.rank is None else axis % max(x.rank, 1)]
     rank = x.need_rank()

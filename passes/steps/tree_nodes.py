@@ -18,7 +18,7 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 Array = np.ndarray[Any, Any]
 Slot = tuple[int, int]
-"""A target, and the index of a leaf's weight among its weights for that target; each slot takes one copy of a tree."""
+"""A target, and the index of a leaf's weight among its weights for that target; each slot needs one copy of a tree."""
 
 
 @dataclass

@@ -68,7 +68,7 @@ def _in_blocks(name: str, maker_of: Callable[[str], onnx.NodeProto | None]) -> b
 
 
 def write_channels_apart(rw: LoweringRewriter) -> str | None:
-    """Write an Identity behind an input of one channel that meets one of several in blocks of channels; return None."""
+    """Write an Identity after an input of one channel that meets one of several in blocks of channels; return None."""
     for at in narrow_inputs(rw.node, rw.shape, rw.producer):
         rw.set_input(at, rw.before("Identity", [rw.input(at)], hint="channel"))
         rw.note("an Identity stands behind the input of one channel, which is in no block of channels then")

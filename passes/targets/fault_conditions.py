@@ -93,7 +93,7 @@ def _has_a_batch(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None
 
 
 def _tiles_after_others(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
-    """Return whether an axis is tiled behind one of several entries that is not."""
+    """Return whether an axis is tiled that comes after an axis of several entries without tiling."""
     repeats, shape = scope.constant(node.input[1]), scope.value_type(node.input[0]).shape
     if repeats is None:
         return None

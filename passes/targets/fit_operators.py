@@ -33,7 +33,7 @@ from .model_limits import check_model_limits, check_versions, model_misfits, nod
 __all__ = ["FitOperators"]
 
 _BESIDE = 17
-"""The opset of ai.onnx for a body that imports none, where no target bounds it."""
+"""The opset of ai.onnx for a body that imports none, if no target limits it."""
 
 
 @register_pass
@@ -41,9 +41,10 @@ _BESIDE = 17
 class FitOperators(Pass):
     """Decompose the nodes that the targets do not take: operators that they lack, values of attributes, element types.
 
-    The opset stays: steps down write nodes for an older opset, and steps up convert these to the opset of the model. Raises
-    CannotMigrate for a node that other operators cannot replace, code `target-lacks`, or the code of the knowledge that its
-    decomposition needs.
+    The opset stays: steps down write nodes for an older opset, and steps up convert these to the opset of the model.
+
+    Raises CannotMigrate for a node that other operators cannot replace, code `target-lacks`. The code is another one if the
+    decomposition needs an unknown fact, for example `needs-shape`.
     """
 
     name: ClassVar[str] = "fit_operators"
@@ -73,7 +74,7 @@ class FitOperators(Pass):
         return model
 
     def _import_onnx(self, model: Model) -> None:
-        """Let bodies that import other domains alone import ai.onnx, if a target lacks operators of theirs."""
+        """Let bodies that import only other domains import ai.onnx, if a target lacks operators of theirs."""
         targets = self.targets
         lacking = frozenset(
             domain
@@ -157,7 +158,7 @@ class FitOperators(Pass):
         return counted(found)
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
-        """Replace all calls of local functions by their bodies if a target takes none."""
+        """Replace all calls of local functions by their bodies if a target supports none."""
         without = self.targets.without_functions
         if not (without and model.proto.functions):
             return

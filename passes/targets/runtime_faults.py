@@ -117,7 +117,7 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
 
 
 def needed_opset(proto: onnx.ModelProto, targets: Targets, opset: int) -> int:
-    """Return the lowest opset from `opset` on at which the targets support the versions of all ai.onnx operators of a model.
+    """Return the lowest opset from `opset` on at which no ai.onnx operator of a model has a version too old for the targets.
 
     It is at most the newest opset that the targets support and the installed onnx knows.
     """

@@ -177,7 +177,7 @@ def cdist(op: Op, a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
     """The distance of each row of A and each row of B, or its square: the sum of the squared differences.
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. The kernel computes the squares from a product of
-    the matrices, which cancels where rows are close to each other.
+    the matrices, which cancels if rows are close to each other.
     """
     if metric not in ("euclidean", "sqeuclidean"):
         op.refuse(f"its metric {metric!r} is neither euclidean nor sqeuclidean", code="no-equal")
@@ -262,7 +262,7 @@ def mixture_of_experts(
 ) -> Value:
     """Each row goes through all experts, and the results of the `k` most probable ones are added by their probabilities.
 
-    What changes: ONNX Runtime computes the experts that a row chooses; the MatMuls that are written compute all of them.
+    What changes: ONNX Runtime computes the experts that a row chooses; the new MatMuls compute all of them.
 
     Why equal: onnxruntime/contrib_ops/cpu/moe/moe_cpu.cc.
     """

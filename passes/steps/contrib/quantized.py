@@ -34,7 +34,7 @@ def dequantized(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Val
 
 
 def quantized(op: Op, y: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
-    """Return floats as integers, of the type of the zero point, or of `like` where there is none."""
+    """Return floats as integers, of the type of the zero point, or of `like` if there is none."""
     zero = op.constant(0, like) if zero_point is None else scalar(op, zero_point)
     return op.QuantizeLinear(y, scalar(op, scale), zero)
 
@@ -236,7 +236,7 @@ def qlinear_conv(
     channels_last: int = 0,
     **windows: Any,
 ) -> Value:
-    """It is QLinearConv of the standard, between Transposes where the last axis has the channels.
+    """It is QLinearConv of the standard, between Transposes if the last axis has the channels.
 
     Why equal: one kernel computes both. Bit for bit.
     """
@@ -317,7 +317,7 @@ def matmul_integer_to_float(
 def quantize_linear(
     op: Op, x: Value, y_scale: Value, y_zero_point: Value | None, *, axis: int | None = None
 ) -> Value:
-    """It is QuantizeLinear of the standard, of the whole tensor where no axis is given.
+    """It is QuantizeLinear of the standard, of the whole tensor if no axis is given.
 
     Why equal: one kernel computes both. Bit for bit.
     """
@@ -330,7 +330,7 @@ def quantize_linear(
 def dequantize_linear(
     op: Op, x: Value, x_scale: Value, x_zero_point: Value | None, *, axis: int | None = None
 ) -> Value:
-    """It is DequantizeLinear of the standard, of the whole tensor where no axis is given.
+    """It is DequantizeLinear of the standard, of the whole tensor if no axis is given.
 
     Why equal: one kernel computes both. Bit for bit.
     """
