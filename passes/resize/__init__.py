@@ -1,4 +1,4 @@
-"""The passes that choose the form of each Resize, and what they need to know of it: lengths, scales, the exporter's intent."""
+"""The passes that choose the form of each Resize, and the facts they need: lengths, scales, the exporter's intent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a Resize by scales, by sizes, or of all axes, where the numbers stay the same bit for bit."""
+"""Writes a Resize by scales, by sizes, or for all axes, if the numbers stay the same bit for bit."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def scales_to_sizes(rw: Rewriter, spec: ResizeSpec) -> str | None:
 def write_sizes(rw: Rewriter, axes: Sequence[Axis]) -> None:
     """Replace the node's scales by the sizes of `axes`, those that it names, which are a constant if all are known.
 
-    A size that is not known is the length at run time times its scale, a whole number. If all of these are 1, and the
-    opset has the attribute `axes`, it names the other axes; else shape arithmetic is written before the node.
+    A size that is not known is the length at run time times its scale, a whole number. If all of these scales are 1, and the
+    opset has the attribute `axes`, the attribute names the other axes. Otherwise nodes before it compute the sizes.
     """
     known = [axis for axis in axes if axis.size is not None]
     multiplied = any(axis.size is None and axis.scale != 1 for axis in axes)
@@ -178,8 +178,8 @@ def name_all_axes(rw: Rewriter) -> str | None:
 def spread_axes(rw: Rewriter, known: Known) -> None:
     """Write roi, scales and sizes of some axes as those of all, and remove the attribute `axes`.
 
-    The other axes get the scale 1, or their own length as size, which leaves them unchanged, and the whole as roi. What
-    is not `known` is put in order at run time. Refuses with `needs-rank`.
+    The other axes get the scale 1, or their own length as size, which leaves them unchanged, and the whole as roi. Nodes put
+    values that are not `known` in order at run time. Refuses with `needs-rank`.
     """
     if not rw.get("axes", []):
         rw.drop("axes")
@@ -210,7 +210,7 @@ def spread_axes(rw: Rewriter, known: Known) -> None:
 
 
 def _put_in_order(rw: Rewriter, index: int, known: Known, front: Array | None, order: list[int]) -> None:
-    """Give the node, at input `index`, the elements at `order` of `front` and the input, one behind the other.
+    """Give the node, at input `index`, the elements at `order` of `front` followed by the input.
 
     None for `front` stands for the lengths of the node's input.
     """

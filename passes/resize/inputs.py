@@ -113,7 +113,7 @@ def check_resize(rw: Rewriter) -> None:
 def is_from_converter(rw: Rewriter) -> bool:
     """Return whether onnx's version converter wrote a node for an older Resize: roi [0…, 1…] and no coordinates.
 
-    The node computes half_pixel where the older one computed asymmetric. No exporter writes such a roi
+    The node computes half_pixel; the older one computed asymmetric. No exporter writes such a roi
     without tf_crop_and_resize beside it.
     """
     if not rw.input(1) or rw.attribute("coordinate_transformation_mode") or rw.attribute("nearest_mode"):

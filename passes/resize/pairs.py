@@ -1,6 +1,6 @@
-"""Upsample and Resize-10 as Resize-11 or 13: asymmetric coordinates said, and two nodes where one rounding does not do.
+"""Write Upsample and Resize-10 as Resize-11 or 13: with asymmetric coordinates, and as two nodes if one rounding is not enough.
 
-What an adapter wrote two nodes from is recorded as a fact, by which later passes find the two and join them again.
+A fact in the log records the node that an adapter split in two. Later passes use it to find the two nodes and join them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float32]
 class ResizeOrigin:
     """A fact of a node that an adapter rewrote, in the log under the node's first output.
 
-    Passes that undo part of what it says record the fact anew.
+    Passes that undo a part of it record the fact anew.
     """
 
     version: int
@@ -41,8 +41,11 @@ class ResizeOrigin:
     name: str
     """The node's name, "" if it has none."""
     split: tuple[str, ...] = ()
-    """If it became a nearest Resize that shrinks and one that grows, around which may be an Unsqueeze and a Gather (see
-    `prevent_copy`): the outputs of all these nodes but the last, from the last to the first."""
+    """The outputs of all nodes that replace this node but the last, from the last to the first. It is empty if one node
+    replaces it.
+
+    Two nearest Resizes may replace it, one that shrinks and one that grows. An Unsqueeze and a Gather may be around these (see
+    `prevent_copy`)."""
     split_scales: str | tuple[float, ...] = ""
     """The scales that it had then, or their name, if they are computed at run time."""
     written_by_converter: bool = False
@@ -116,9 +119,10 @@ def split_at_run_time(rw: Rewriter, origin: ResizeOrigin) -> None:
 
 
 def prevent_copy(rw: Rewriter) -> None:
-    """Add an axis in front of the input, by which scales or sizes are already longer, and take its first slice.
+    """Add an axis in front of the input, double it in the Resize, and select its first slice.
 
-    ONNX Runtime copies the input of a Resize that changes no length; the axis in front, of length 1, is doubled.
+    ONNX Runtime copies the input of a Resize that changes no length; the axis in front, of length 1, is doubled. Scales or
+    sizes must already have a number for that axis.
     """
     value = rw.node.input[0]
     if rw.version >= 13:
@@ -132,9 +136,9 @@ def prevent_copy(rw: Rewriter) -> None:
 
 
 def _write_two(rw: Rewriter, shrink: str, grow: str, guarded: bool) -> tuple[str, ...]:
-    """Write the node that grows behind a new one that shrinks, each with the name of its scales.
+    """Write a new Resize that shrinks before the node, which then grows, each with the name of its scales.
 
-    Returns the outputs of the nodes that are written, but for the last, from the last to the first.
+    Returns the outputs of the new nodes except the last one, from the last to the first.
     """
     roi = _unread_roi(rw)
     small = rw.before(

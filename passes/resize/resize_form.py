@@ -36,10 +36,10 @@ Form = Literal["auto", "scales", "sizes"]
 class ResizeForm(Pass):
     """Write each Resize of opset 11 and later in the form that runtimes load, and check its inputs.
 
-    Scales and sizes that follow from known shapes become constants. With `form` "auto", scales become sizes
-    where onnx infers another length than ONNX Runtime computes, so that ONNX Runtime 1.28 and later do not load the
-    model; with "scales" and "sizes", wherever that is exact. No dim is frozen: one that is symbolic, or that
-    `dynamic` names, is not known.
+    Scales and sizes that follow from known shapes become constants. With `form` "auto", scales become sizes where onnx infers
+    another length than ONNX Runtime computes. ONNX Runtime 1.28 and later do not load such a model. With "scales" or "sizes",
+    each node gets that form wherever it is exact. No dim is frozen: a dim that is symbolic, or that `dynamic` names, is not
+    known.
 
     Raises CannotMigrate for scales, sizes, roi and mode that no runtime accepts.
     """
@@ -53,7 +53,7 @@ class ResizeForm(Pass):
     """The axes that a later pass makes dynamic."""
 
     def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return that runtimes take a Resize by the form that is chosen, at the first that would be written in it."""
+        """Return the preference for Resizes of the chosen form, at the first Resize that would change."""
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         found = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()
         return tuple(replace(item, reason=f"takes Resize by {self.form}") for item in found[:1])
@@ -75,7 +75,7 @@ class ResizeForm(Pass):
 
 @dataclass(frozen=True)
 class _Rewrite:
-    """What is done at each node, and whether a traversal for it is needed at all: one costs a scan of the model."""
+    """The changes to each node, and checks whether a traversal is needed at all: a traversal costs a scan of the model."""
 
     form: Form
     traversal: ResizeTraversal
@@ -91,8 +91,8 @@ class _Rewrite:
     def may_choose_form(self, nodes: Sequence[onnx.NodeProto]) -> bool:
         """Return whether `choose_form` may change or refuse a node.
 
-        It does not where an adapter wrote all nodes, in the main graph, with constant scales on whose lengths onnx and
-        ONNX Runtime agree.
+        It does not if adapters wrote all nodes, in the main graph, with constant scales, and onnx and ONNX Runtime agree on
+        their lengths.
         """
         graph = self.traversal.model.proto.graph
         in_graph = list(map(attrgetter("op_type"), graph.node)).count("Resize")
@@ -140,7 +140,7 @@ class _Rewrite:
         self.traversal.warn(node, message, code="converted-resize")
 
     def choose_form(self, node: ResizeNode) -> None:
-        """Check a Resize's inputs, make them constants where they are known, and write the form that is asked for."""
+        """Check a Resize's inputs, make them constants if they are known, and write the requested form."""
         rw = node.rw
         if rw.node.op_type != "Resize":
             return
@@ -182,8 +182,8 @@ class _Rewrite:
 def _count_axes_from_the_front(node: ResizeNode) -> None:
     """Write negative axes as the axes they mean: ONNX Runtime before 1.27 does not load them, or crashes as it runs.
 
-    Not with a keep_aspect_ratio_policy that computes lengths: there ONNX Runtime 1.31 ignores the sizes of negative axes,
-    and the result must compute what the original computes.
+    The node stays if its keep_aspect_ratio_policy computes lengths. ONNX Runtime 1.31 ignores the sizes of negative axes there,
+    and the result must compute the same as the original.
     """
     axes = node.rw.get("axes", [])
     if not sizes_are_lengths(policy_of(node.rw)):

@@ -1,4 +1,4 @@
-"""Restores, on request, what the exporter of each Resize intended where the file computes something else; else notes it."""
+"""Restores, on request, the sampling that the exporter of each Resize intended if the file computes another; else notes it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _ROUNDS = 32
 class ResizeIntent(ObligedPass):
     """Let what PyTorch exported up to opset 10 compute what its module did, and repair converted Resizes.
 
-    PyTorch's interpolate is half_pixel in linear modes, rounds down in nearest, and computes scales from whole
-    lengths; its exporter could express none of these up to opset 10. onnx's version converter lost the coordinates of
-    older Resizes. Both are assumptions: the model's numbers change, and each node is reported.
+    PyTorch's interpolate uses half_pixel in linear modes, rounds down in nearest, and computes scales from whole lengths. Its
+    exporter could express none of these up to opset 10. onnx's version converter lost the coordinates of older Resizes. Both
+    are assumptions: the model's numbers change, and each node is reported.
 
-    For a runtime that computes half_pixel for such a file itself (`like`), only the coordinates are restored, so that it
-    computes for the result what it computed for the original.
+    Some runtimes compute half_pixel for such a file themselves. For these (`like`) the pass restores only the coordinates. The
+    runtime then computes for the result the same as for the original.
     """
 
     name: ClassVar[str] = "resize_intent"
@@ -99,10 +99,10 @@ class ResizeIntent(ObligedPass):
 @register_pass
 @dataclass(frozen=True)
 class IntentNote(Pass):
-    """Tell of the linear Resizes that PyTorch exported up to opset 10 as asymmetric and computed as half_pixel.
+    """Report the linear Resizes that PyTorch exported up to opset 10 as asymmetric and computed as half_pixel.
 
-    Nothing is changed: resize_intent, in its place, restores them. The model that it would have made is recorded, so that
-    a verification can say how far apart the two are.
+    The pass changes nothing; resize_intent runs instead of it and restores them. The log records the model that resize_intent
+    would return, so that a verification can say how far apart the two are.
     """
 
     name: ClassVar[str] = "intent_note"
@@ -111,12 +111,13 @@ class IntentNote(Pass):
     operators: ClassVar[frozenset[str]] = frozenset({"Resize", "Upsample"})
     producer: ClassVar[str] = "pytorch"
     like: str = ""
-    """The runtime that computes half_pixel for the original, and from opset 11 on what the file says: there it is a warning."""
+    """The runtime that computes half_pixel for the original, but follows the file from opset 11 on: for it the note is a
+    warning."""
     dynamic: DynamicAxes | None = field(default=None)
     """The axes that a later pass makes dynamic."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Note the nodes, if there are any, and return the model as it is."""
+        """Note the nodes, if there are any, and return the model unchanged."""
         found, older = _meant_half_pixel(model.proto, log)
         if not found:
             return model
@@ -138,7 +139,7 @@ class IntentNote(Pass):
         return model
 
     def _intended(self, model: Model, log: ChangeLog, *, older: bool) -> Model | None:
-        """Return a copy of the model as resize_intent leaves it; None where it cannot be made."""
+        """Return a copy of the model as resize_intent returns it; None if that is not possible."""
         trial, copy = log.trial(), model.copy()
         passes: list[Pass] = [
             ResizeIntent(dynamic=self.dynamic),
@@ -215,10 +216,10 @@ def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) 
 
 
 def intended(spec: ResizeSpec) -> ResizeSpec | None:
-    """Return the node with the lengths that its constant scales were computed from, if one is not that which runs; else None.
+    """Return the node with the lengths that the exporter computed its scales from; None if those are the lengths that run.
 
-    The intended length k is the length times the scale, rounded, if float32(k / length) is that scale bit for bit. An
-    axis of scale 1 may be of any length.
+    The intended length k is the length times the scale, rounded, if float32(k / length) is that scale bit for bit. An axis of
+    scale 1 may be of any length.
     """
     axes = list(spec.axes)
     for axis in axes:
@@ -233,7 +234,7 @@ def intended(spec: ResizeSpec) -> ResizeSpec | None:
 
 
 def restore_pytorch(node: ResizeNode, origin: ResizeOrigin) -> bool:
-    """Write what PyTorch's interpolate computes, which its exporter could not express up to opset 10.
+    """Write the sampling of PyTorch's interpolate, which its exporter could not express up to opset 10.
 
     Returns whether output lengths may have changed.
     """
@@ -292,7 +293,7 @@ def _write_intended_sizes(node: ResizeNode) -> bool:
 
 
 def restore_before_converter(node: ResizeNode, *, from_pytorch: bool) -> None:
-    """Write what a node computed before onnx's version converter, if that follows from its scales."""
+    """Restore the sampling of a node before onnx's version converter, if that follows from its scales."""
     rw = node.rw
     mode = rw.get("mode", "nearest")
     if mode not in ("nearest", "linear") or (mode == "linear" and from_pytorch):

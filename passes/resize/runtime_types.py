@@ -1,7 +1,7 @@
 """The shapes that values have at run time: onnx's inference, with the lengths of Resizes that ONNX Runtime computes.
 
-onnx infers with a copy of the model, in which a Resize on whose length the two differ has scales of its own, from which
-onnx infers the length that runs, and one whose sizes follow from known shapes has them as a constant.
+onnx infers with a copy of the model. If onnx and ONNX Runtime differ on the length of a Resize, the copy gets other scales.
+onnx then infers ONNX Runtime's length. If the sizes of a Resize follow from known shapes, the copy gets them as a constant.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class _UnsettledError(Exception):
 def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
     """Return the types of all values, with the lengths that run; None if inference does not reach a fixed point.
 
-    Dims of inputs that a later pass makes dynamic by `plan` count as unknown, and so do 0 and -1, which
-    exporters write for unknown ones. Declared shapes of inner values and outputs are used only behind operators of other
-    domains, of which nothing is inferred, and only if no dim becomes dynamic.
+    Dims of inputs that a later pass makes dynamic by `plan` count as unknown. The dims 0 and -1 do too, since exporters write
+    them for unknown ones. onnx infers nothing for operators of other domains. Declared shapes of inner values and outputs are
+    used only after these, and only if no dim becomes dynamic.
     """
     copy = skeleton(model.proto)
     _forget_shapes(copy.graph, set(map(function_key, copy.functions)), everything=not plan.is_empty)
@@ -190,7 +190,7 @@ class RunTimeTypes(TypeTable):
         return self._make is None
 
     def lookup(self, function: FunctionKey | None, body: BodyKey, name: str) -> ValueType:
-        """Return what is known of a value that is visible in a body."""
+        """Return the known facts of a value that is visible in a body."""
         if self._make is not None:
             self._real, self._make = self._make(), None
         return ValueType() if self._real is None else self._real.lookup(function, body, name)

@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float32]
 Known = Callable[[str], "Array | None"]
 """Returns the array of a value, None for one that is not known before run time."""
 Origin = tuple[str, int]
-"""A value and one of its axes, whose length is meant."""
+"""A value and one of its axes: the length of that axis."""
 
 CROP = "tf_crop_and_resize"
 """The one coordinate_transformation_mode that reads the roi."""
@@ -45,7 +45,7 @@ class Sampling:
     mode: str
     coordinates: str
     rounding: str
-    """The nearest_mode; "simple" for that of Resize-10: up where an axis shrinks, else down."""
+    """The nearest_mode; "simple" is that of Resize-10: up if an axis shrinks, else down."""
     cubic_coeff_a: float = -0.75
     exclude_outside: bool = False
     extrapolation_value: float = 0.0
@@ -59,7 +59,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is known of one axis of the input that is resized; None for what shows only at run time."""
+    """The known facts of one axis of the resized input; None for a fact that is known only at run time."""
 
     place: int
     size: int | None
@@ -67,23 +67,23 @@ class Axis:
     scale: float | None = 1.0
     """A float32 number."""
     kept: bool = False
-    """Whether it is known to be left as it is."""
+    """Whether the axis is known to stay unchanged."""
     roi: tuple[float, float] | None = _WHOLE
     """The start and end of the region that is sampled."""
 
     @property
     def fixed(self) -> bool:
-        """Whether all is known that decides what is sampled."""
+        """Whether all facts are known that decide which elements are sampled."""
         return None not in (self.length, self.size, self.scale, self.roi)
 
     def keep(self) -> Axis:
-        """Return the axis as one that is left as it is."""
+        """Return the axis as one that stays unchanged."""
         return replace(self, size=self.length, scale=1.0, kept=True)
 
 
 @dataclass(frozen=True)
 class ResizeSpec:
-    """What is known of a Resize of any version: how it samples, and its axes, in the order of the input's."""
+    """The known facts of a Resize of any version: its sampling, and its axes, in the order of the input's."""
 
     sampling: Sampling
     axes: tuple[Axis, ...]
@@ -105,7 +105,7 @@ class ResizeSpec:
 
     @property
     def copies(self) -> bool:
-        """Whether no length changes: ONNX Runtime copies the input then, whatever the scales are."""
+        """Whether no length changes. ONNX Runtime then copies the input, for any scales."""
         return all(axis.kept or (axis.length is not None and axis.length == axis.size) for axis in self.axes)
 
 
@@ -141,7 +141,7 @@ def policy_of(view: NodeView) -> str:
 
 
 def emptiness(view: NodeView, value: str, known: Known | None = None) -> bool | None:
-    """Return whether a value has no element or is left out; None if that shows only at run time."""
+    """Return whether a value has no element or the node omits it; None if that is known only at run time."""
     if not value:
         return True
     array = (known or view.constant_value)(value)
@@ -158,10 +158,10 @@ def read_resize(
     elements: Callable[[str], Sequence[int | None] | None] | None = None,
     origins: Callable[[str], Sequence[Origin | None] | None] | None = None,
 ) -> ResizeSpec | None:
-    """Return what is known of a node whose scales are an input; None where its axes, or scales or sizes for each, are not.
+    """Return the known facts of a node whose scales are an input; None if its axes, or scales or sizes for each, are not known.
 
-    `known` gives the arrays of scales, sizes and roi. Of sizes that are known in part, `elements` gives those, and
-    `origins` tells which are lengths of a value.
+    `known` gives the arrays of scales, sizes and roi. If sizes are known in part, `elements` gives those, and `origins` says
+    which of them are lengths of a value.
     """
     source, index = view.input(0), scales_index(view)
     # Scales that are fed may be the empty tensor of version 11, which stands for none; sizes are, or scales, not both.
@@ -222,7 +222,7 @@ def _sized(axis: Axis, size: int | None) -> Axis:
 
 
 def _under_policy(spec: ResizeSpec, bounds: Sequence[int | None], policy: str) -> ResizeSpec:
-    """Give all axes one scale, the smallest or the largest, where sizes are bounds, as AdjustOutputSizeAsPolicy does."""
+    """Give all axes one scale, the smallest or the largest, if sizes are bounds, as AdjustOutputSizeAsPolicy does."""
     if sizes_are_lengths(policy):
         return spec
     pairs = [(axis.length, bound) for axis, bound in zip(spec.named, bounds, strict=True)]

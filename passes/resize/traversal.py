@@ -1,4 +1,4 @@
-"""The traversal of the Resizes of a model by the rewrite driver, and what is known of each."""
+"""The traversal of a model's Resizes by the rewrite driver, with the known facts of each Resize."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = ["ResizeNode", "ResizeTraversal", "Visit", "resizes"]
 
 @dataclass
 class ResizeNode:
-    """A Resize, or the Gather behind one (see `split` of ResizeOrigin), and what is known in its body."""
+    """A Resize, or the Gather after one (see `split` of ResizeOrigin), with the facts that are known in its body."""
 
     rw: Rewriter
     known: ValueFacts
     producers: Producers
     origin: ResizeOrigin | None
-    """What an adapter rewrote it from; None for a node that no adapter rewrote."""
+    """The node that an adapter rewrote to this one; None for a node that no adapter rewrote."""
 
     def value(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return the array of a value that is constant or follows from known shapes, else None."""
@@ -48,7 +48,7 @@ class ResizeNode:
         return self.known.value(name) if constant is None else constant
 
     def spec(self) -> ResizeSpec | None:
-        """Return what is known of the node as it is now; None where its axes are not."""
+        """Return the known lengths, scales and sizes of the node in its current form; None if its axes are not known."""
         return read_resize(self.rw, self.value)
 
     @property
@@ -69,9 +69,9 @@ def resizes(model: Model) -> list[onnx.NodeProto]:
 
 
 class ResizeTraversal(Visitor):
-    """Visits the Resizes of opset 11 and later for one pass, and the Gathers that adapters wrote behind one.
+    """Visits the Resizes of opset 11 and later for one pass, and the Gathers that adapters wrote after one.
 
-    `dynamic` are the axes that are made dynamic by a later pass: their lengths are not known.
+    A later pass makes the axes `dynamic` dynamic: their lengths are not known.
     """
 
     def __init__(self, pass_name: str, model: Model, log: ChangeLog, dynamic: DynamicAxes | None) -> None:
@@ -81,7 +81,7 @@ class ResizeTraversal(Visitor):
         self._warned: set[tuple[str, str]] = set()
 
     def origin(self, scope: str, output: str) -> ResizeOrigin | None:
-        """Return what an adapter rewrote the node with this output from; None if no adapter rewrote it."""
+        """Return the node that an adapter rewrote to the node with this output; None if no adapter rewrote it."""
         return self.log.fact(ResizeOrigin, scope, output)
 
     def visit_all(self, visit: Visit) -> bool:
@@ -89,7 +89,7 @@ class ResizeTraversal(Visitor):
         proto = self.model.proto
         self._visit, self._producers = visit, Producers()
         self._known: list[ValueFacts] = []
-        """What is known of the values of each body that is being traversed, the innermost last."""
+        """The known facts of the values of each body that is being traversed, the innermost last."""
         types = RunTimeTypes(self.model, self._plan)
         own = scopes(proto, self.model.weights, result_ir_version=proto.ir_version, types=types)
         driver = Driver(self, self._dead_values)
@@ -115,9 +115,9 @@ class ResizeTraversal(Visitor):
         self._known.append(ValueFacts(scope, self._producers))
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return `opset` for a Resize, and for the Gather behind a pair that an adapter wrote for one.
+        """Return `opset` for a Resize, and for the Gather after a pair that an adapter wrote for one.
 
-        A node with an attribute that each call of a function sets is left out: its mode is not known.
+        The traversal skips a node with an attribute that each call of a function sets: its mode is not known.
         """
         if node.op_type not in ("Resize", "Gather") or not is_onnx(node.domain):
             return None

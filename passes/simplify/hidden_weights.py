@@ -1,4 +1,4 @@
-"""Takes weights out of a model, so that onnxsim sees their type and shape alone, and puts them back afterwards."""
+"""Takes weights out of a model, so that onnxsim sees only their type and shape, and puts them back afterwards."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def hide(model: Model, names: Set[str]) -> Model:
 def _forget_long_vectors(graph: onnx.GraphProto) -> None:
     """Make the lengths of long vectors unknown, in place.
 
-    A vector of a known length may be a shape to onnx's inference, which then keeps an object for each element: 120 s
-    and 17 GB for 29 vectors of 12 million (DataPropagationContextImpl in onnx/shape_inference/implementation.cc).
+    onnx's inference treats a vector of a known length as a possible shape, and then keeps an object for each element. For 29
+    vectors of 12 million elements that took 120 s and 17 GB (DataPropagationContextImpl in
+    onnx/shape_inference/implementation.cc).
     """
     for value in (*graph.input, *graph.value_info, *graph.output):
         dims = value.type.tensor_type.shape.dim

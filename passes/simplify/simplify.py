@@ -47,7 +47,7 @@ _FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 _MOST_ROUNDS = 4
-"""How often onnxsim is run as long as it changes anything."""
+"""The largest number of runs of onnxsim; the pass stops when a run changes nothing."""
 
 
 @register_pass
@@ -55,11 +55,14 @@ _MOST_ROUNDS = 4
 class Simplify(Pass):
     """Fold constants and, with `fuse`, fuse nodes with onnxsim.
 
-    The interface, metadata, functions and everything else that onnxsim drops or adds is restored. A model of more than
-    `values_limit` bytes of weights is given to it without them: they are inputs by type and shape, and references again
-    afterwards. Only small ones, and those that a fold computes with, are given by value (`values_needed`). Raises PassError,
-    code `not-simplified`, when onnxsim fails, exceeds `limits`, or returns a model that is larger than its argument
-    by more than `budget` bytes and a tenth.
+    The pass restores the interface, metadata, functions and everything else that onnxsim drops or adds. If a model has more
+    than `values_limit` bytes of weights, onnxsim gets it without them. They are inputs by type and shape, and references again
+    afterwards. Only small weights, and those that a fold computes with, are given by value (`values_needed`).
+
+    Raises PassError, code `not-simplified`, in these cases:
+
+    - onnxsim fails or exceeds `limits`.
+    - onnxsim returns a model that is larger than its argument by more than `budget` bytes and 10 %.
     """
 
     name: ClassVar[str] = "simplify"
@@ -76,10 +79,10 @@ class Simplify(Pass):
     always: bool = True
     """Whether models are simplified that no pass before changed, or changed in the header alone."""
     fuse: bool = True
-    """Whether nodes are fused too; otherwise only those change that compute constants.
+    """Whether nodes are fused too. Otherwise only nodes that compute constants change.
 
-    Importers know nodes by the forms in which exporters write them: of what onnxsim writes, some fail or compute wrong numbers.
-    Each runtime fuses by itself."""
+    Importers recognise nodes by the forms that exporters write. Some importers fail on forms that onnxsim writes, or compute
+    wrong numbers. Each runtime has a fusion of its own."""
     fuse_narrow: bool = False
     """Whether BatchNormalization of float16 or bfloat16 is fused into Conv too, which rounds the weights to that type again."""
     fittings: tuple[Pass, ...] = ()
@@ -101,12 +104,12 @@ class Simplify(Pass):
         if self.unlist:
             unlist_initializers(model.proto.graph)
         result, noted = model, ChangeLog()
-        # What one round folds, and what shapes then follow, let the next fold more.
+        # Constants that one round folds, and shapes that follow from them, let the next round fold more.
         for _ in range(_MOST_ROUNDS):
             before, result = result, self._simplify(result, noted)
             if result is before:
                 break
-        if result.proto == model.proto:  # what onnxsim wrote otherwise was put back
+        if result.proto == model.proto:  # the pass restored everything that onnxsim had changed
             result = model
         else:
             done = Simplification.of(
@@ -144,7 +147,7 @@ class Simplify(Pass):
         return simplified
 
     def _refuse_endless(self, proto: onnx.ModelProto) -> None:
-        """Raise PassError for a model that onnxsim could not fold within its limits, before it takes all of them."""
+        """Raise PassError for a model that onnxsim could not fold within its limits, before it reaches them."""
         reason = "onnx's shape inference was given up" if cannot_propagate() else ""
         obstacle = None if reason else why_not_run(proto, self.limits.memory)
         reason = obstacle.reason if obstacle else reason
@@ -152,7 +155,7 @@ class Simplify(Pass):
             raise PassError(f"onnxsim was not started: {reason}", code="not-simplified", hint=LEAVE_OUT)
 
     def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
-        """Return what onnxsim makes of a model, from which `hidden` bytes of weights were taken. Raises PassError."""
+        """Return the model that onnxsim returns for a model without `hidden` bytes of its weights. Raises PassError."""
         source, result = folder / "model.onnx", folder / "simplified.onnx"
         try:
             with source.open("wb") as file:  # not `save`, which waits for the disk
@@ -272,10 +275,10 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
 
 
 def _forget_new_symbols(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
-    """Leave symbolic dims that onnxsim inferred out of value_info, in place; their lengths follow from the inputs.
+    """Remove from value_info the symbolic dims that onnxsim inferred, in place; their lengths follow from the inputs.
 
-    Their names are made up, there or by the pass open_dims, or they are those of inputs; tract takes each for a length of its
-    own, which a caller's 1 is not.
+    onnxsim or the pass open_dims made up some of their names; other names are those of inputs. For tract, each name is a length
+    of its own, which does not fit if a caller gives 1.
     """
     declared = {
         (value.name, axis, dim.dim_param)
@@ -332,8 +335,8 @@ def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
 def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, step: str) -> None:
     """Correct the declarations that contradict the simplified graph, in place; the notes bear the name of the step.
 
-    The shape of an If with two branches of other ranks is unknown, so a wrong declaration of its output shows only
-    once one branch has taken its place. Raises PassError, code `not-simplified`, where one cannot be corrected that did
+    The shape of an If is unknown if the ranks of its two branches differ. A wrong declaration of its output therefore shows
+    only after a branch replaced the If. Raises PassError, code `not-simplified`, if a declaration cannot be corrected that did
     not show `before`.
     """
     found = ChangeLog()
@@ -351,7 +354,7 @@ def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, ste
 
 
 def _contradiction(proto: onnx.ModelProto) -> str:
-    """Return what onnx's inference complains of, or which output has another rank than inferred; "" if nothing."""
+    """Return the complaint of onnx's inference, or the output whose rank differs from the inferred one; "" if there is none."""
     try:
         inferred = inferred_outputs(proto)
     except CannotMigrate as error:

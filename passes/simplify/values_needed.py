@@ -27,7 +27,7 @@ _TYPE_ONLY = frozenset({"Shape", "Size"})
 """Operators that onnxsim folds by the type of their input."""
 
 _NEVER_FOLDED = frozenset({"QuantizeLinear", "DequantizeLinear"})
-"""onnxsim leaves these as they are, also where all inputs are constant (IsQDQ in its constant_folding.cpp)."""
+"""onnxsim leaves these unchanged, also if all inputs are constant (IsQDQ in its constant_folding.cpp)."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ def main_constants(graph: onnx.GraphProto) -> Iterable[tuple[str, TensorProto]]:
 def divide(model: Model, limit: int, *, fuse: bool = True) -> Choice:
     """Choose the weights that onnxsim gets by type and shape alone. No weight is read.
 
-    Up to `limit` bytes onnxsim is given all of them. Of a larger model it is given the small ones, then those that
-    it would fold, or `fuse` with others, in the order of the graph; each as long as it fits. A weight inside a sub-graph or
-    a function, and one that is an output, has no place outside, so it is always given.
+    Up to `limit` bytes onnxsim gets all of them. If a model is larger, it gets the small ones first. Then it gets those that it
+    would fold, or `fuse` with others, in the order of the graph, each as long as it fits. onnxsim always gets a weight inside a
+    sub-graph or a function, and one that is an output, since it has no place outside.
 
-    Raises PassError, code `not-simplified`, where those that have to be given exceed the limit.
+    Raises PassError, code `not-simplified`, if those that onnxsim must get exceed the limit.
     """
     graph = model.proto.graph
     outputs = set(output_names(graph))
@@ -107,9 +107,9 @@ def divide(model: Model, limit: int, *, fuse: bool = True) -> Choice:
 def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> list[str]:
     """Return the large weights with whose values onnxsim computes, in the order in which nodes read them.
 
-    It computes nodes whose inputs are all constants, and where it may `fuse`, scales the weights of a convolution by a
-    BatchNormalization after it, or by a Mul with a constant before or after it (onnxsim/passes: fuse_bn_into_conv,
-    fuse_mul_into_conv, fuse_preceding_mul_into_conv).
+    onnxsim computes nodes whose inputs are all constants. With `fuse` it also scales the weights of a convolution by a
+    BatchNormalization after it. It does the same with a Mul by a constant before or after it (onnxsim/passes:
+    fuse_bn_into_conv, fuse_mul_into_conv, fuse_preceding_mul_into_conv).
     """
     nothing: frozenset[str] = frozenset()
     roots: dict[str, frozenset[str]] = {
@@ -137,7 +137,7 @@ def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> 
 def _scaled(
     node: onnx.NodeProto, roots: Mapping[str, object], makers: Mapping[str, onnx.NodeProto]
 ) -> str | None:
-    """Return the constant weight of a convolution that `node` scales, or that is scaled by what `node` reads."""
+    """Return the constant weight of a convolution that `node` scales, or the weight that the input of `node` scales."""
     if node.op_type == "BatchNormalization" and len(node.input) == 5:
         constants, others = list(node.input[1:]), [node.input[0]]
     elif node.op_type == "Mul" and len(node.input) == 2:

@@ -21,9 +21,10 @@ unchanged(
 
 @adapter("LayerNormalization", to=17)
 def layer_normalization_17(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """LayerNormalization of the standard has one type, where ONNX Runtime's own gives a result of the type of its scale.
+    """LayerNormalization of the standard has one type; ONNX Runtime's own gives a result of the type of its scale.
 
-    What changes: Casts to the wider type where the data and the scale have two, and back to that of the scale. Else nothing.
+    What changes: if the data and the scale have two types, Casts to the wider type, and back to that of the scale. Else
+    nothing.
 
     Why equal: ONNX Runtime computes both with one kernel (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).
     """
@@ -32,10 +33,10 @@ def layer_normalization_17(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("SimplifiedLayerNormalization", to=23)
 def simplified_layer_normalization_23(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """SimplifiedLayerNormalization, which is ONNX Runtime's own, is written as RMSNormalization of the standard.
+    """SimplifiedLayerNormalization, which is ONNX Runtime's own, becomes RMSNormalization of the standard.
 
-    What changes: the name, and Casts around it where the data and the scale have two types. A node whose second output is there
-    stays, as RMSNormalization has none.
+    What changes: the name, and Casts around it if the data and the scale have two types. A node with a second output stays,
+    since RMSNormalization has none.
 
     Why equal: attributes and defaults are the same, and ONNX Runtime computes both with one kernel
     (onnxruntime/core/providers/cpu/nn/layer_norm_impl.cc).
@@ -113,16 +114,15 @@ def layer_normalization(
 ) -> tuple[Value | None, ...]:
     """The mean is subtracted, the rest divided by its standard deviation, scaled and shifted.
 
-    What changes: the node becomes ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul and Add, the form that ONNX Runtime and
-    others make one node of again. Behind a Cast from integers that node would not load, and Mul squares in place of Pow. The
-    variance is the mean of the squared deviations. Half floats compute in the type of `stash_type` between Casts, doubles in
-    double.
+    What changes: the node becomes ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul and Add. ONNX Runtime and other
+    runtimes make one node of that form again. After a Cast from integers, that single node would not load, so Mul squares
+    instead of Pow. The variance is the mean of the squared deviations. Half floats compute in the type of `stash_type` between
+    Casts, doubles in double.
 
     Why equal: the equations of the standard's text. Its function body computes the variance as the difference of two means,
-    which cancels: on data around 10,000 it is negative. Measured against ONNX Runtime's kernel: 2e-7 of the largest
-    number.
+    which cancels: on data around 10,000 it is negative. Measured against ONNX Runtime's kernel: 2e-7 of the largest number.
 
-    Limits: the rank must be known where `axis` is counted from the front.
+    Limits: the rank must be known if `axis` is counted from the front.
     """
     dtype = x.need_dtype()
     wide = dtype if dtype == DOUBLE else stash_type
@@ -153,7 +153,7 @@ def rms_normalization(op: Op, x: Value, scale: Value, *, axis: int, epsilon: flo
 
     Why equal: the equations of the standard's text. Measured against ONNX Runtime's kernel: 4 units in the last place.
 
-    Limits: the rank must be known where `axis` is counted from the front.
+    Limits: the rank must be known if `axis` is counted from the front.
     """
     dtype = x.need_dtype()
     source = x.cast(dtype if dtype == DOUBLE else stash_type)
@@ -170,8 +170,8 @@ def group_normalization_21_down(
 
     What changes: Reshape to [N, groups, all others], the equations of the standard, and Reshape back.
 
-    Why equal: the standard's function body, with fewer Reshapes; runtimes without a kernel compute that. Bit for bit in ONNX
-    Runtime.
+    Why equal: the standard's function body, with fewer Reshapes; runtimes without a kernel compute that. The results of ONNX
+    Runtime are equal bit for bit.
 
     Limits: a tensor without elements cannot be reshaped so, nor by the body.
     """
@@ -188,8 +188,8 @@ def group_normalization_18_down(
 ) -> Value:
     """Each group of channels is normalised, scaled and shifted as one row.
 
-    Why equal: the standard's function body, with fewer Reshapes; runtimes without a kernel compute that. Bit for bit in ONNX
-    Runtime.
+    Why equal: the standard's function body, with fewer Reshapes; runtimes without a kernel compute that. The results of ONNX
+    Runtime are equal bit for bit.
 
     Limits: a tensor without elements cannot be reshaped so, nor by the body.
     """
@@ -202,8 +202,8 @@ def group_normalization_18_down(
 def mean_variance_normalization(op: Op, x: Value, *, axes: list[int]) -> Value:
     """The mean is subtracted, and the rest divided by its standard deviation plus 1e-9.
 
-    Why equal: the variance is the mean of the squared deviations, which does not cancel as the difference of two means does;
-    the equations of the standard's text. Measured against ONNX Runtime's kernel: 2e-7 of the largest number.
+    Why equal: the equations of the standard's text. The variance is the mean of the squared deviations, which does not cancel
+    as a difference of two means does. Measured against ONNX Runtime's kernel: 2e-7 of the largest number.
     """
     x.need_dtype()
     if x.rank is not None and not all(-x.rank <= axis < x.rank for axis in axes):
@@ -231,12 +231,13 @@ def instance_normalization(op: Op, x: Value, scale: Value, bias: Value, *, epsil
 
 @formula("LRN", since=1, exactness=EQUIVALENT)
 def lrn(op: Op, x: Value, *, alpha: float, beta: float, bias: float, size: int) -> Value:
-    """The squares are averaged over neighbouring channels by an AveragePool, and the data is divided by a power of that.
+    """An AveragePool averages the squares over neighbouring channels, and the data is divided by a power of that.
 
     What changes: Mul, Reshape and Unsqueeze to one image per item, whose rows are the channels, AveragePool, Reshape, Mul, Add,
     Pow and Div.
 
-    Why equal: the text: the sum of `size` squares, divided by `size`, is their average, with zeros outside. 1e-6 seen.
+    Why equal: the text. The sum of `size` squares, divided by `size`, is their average, with zeros outside. The largest
+    difference measured is 1e-6.
     """
     pads = [(size - 1) // 2, 0, size // 2, 0]
     rows = op.Unsqueeze((x * x).reshape(0, 0, -1), [1])
@@ -246,7 +247,7 @@ def lrn(op: Op, x: Value, *, alpha: float, beta: float, bias: float, size: int) 
 
 
 def _axes_from(op: Op, x: Value, axis: int) -> list[int]:
-    """Return the axes from `axis` to the last, counted from the front where the rank is known."""
+    """Return the axes from `axis` to the last, counted from the front if the rank is known."""
     rank = x.need_rank() if axis >= 0 else x.rank
     if rank is None:
         return list(range(axis, 0))
@@ -258,7 +259,7 @@ def _axes_from(op: Op, x: Value, axis: int) -> list[int]:
 def _is_cast(op: Op, value: Value) -> bool:
     """Return whether a value is cast from integers, double or bfloat16.
 
-    ONNX Runtime takes such a Cast into the one node that it makes, has no kernel for that, and does not load the model.
+    ONNX Runtime fuses such a Cast into the single node. It has no kernel for that node, and does not load the model.
     """
     producer = op.rw.producer(value.name)
     while producer is not None and producer.op_type == "Identity":

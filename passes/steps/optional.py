@@ -1,4 +1,4 @@
-"""Optionals: below opset 15 they are dissolved into what they hold; tensors are no optionals below 18."""
+"""Optionals: below opset 15 their contents replace them; below opset 18 a tensor is not an optional."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HINT = "let the model take and return the element itself"
 
 @lowering("OptionalHasElement", leaves=18, types=LostTypes.OWN)
 def optional_has_element_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The input is an optional; the answer for a tensor, a sequence and an input that is left out is a constant.
+    """The input is an optional; for a tensor, a sequence or an omitted input, the answer is a constant.
 
     Why equal: version 18 says true for tensors and sequences, false without an input.
 
@@ -45,9 +45,9 @@ def optional_get_element_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> 
 
 @lowering("Optional", leaves=15, types=LostTypes.OWN)
 def optional_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no optionals: the nodes that read this one take what it holds.
+    """There are no optionals: the nodes that read this one read its content.
 
-    Limits: refused is an optional that is an output, or is read by If, Loop or a function.
+    Limits: onnx-migrate refuses an optional that is an output, or that If, Loop or a function reads.
     """
     for operator, _ in readers(rw.scope, rw.output(0)):
         if operator not in _DISSOLVED:
@@ -71,7 +71,7 @@ def optional_has_element_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> 
 
 @lowering("OptionalGetElement", leaves=15, types=LostTypes.OWN)
 def optional_get_element_15_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no optionals: what one holds that is built in the same body is passed on by Identity.
+    """There are no optionals: Identity passes on the content of an optional that is built in the same body.
 
     Limits: the optional must be built in the same body, and hold something.
     """
@@ -88,7 +88,7 @@ def identity_16_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: all that reads a copy of an optional reads the optional itself.
 
-    Limits: refused is a copy of an optional that is an output.
+    Limits: onnx-migrate refuses a copy of an optional that is an output.
     """
     if rw.scope.value_type(rw.input(0)).container.startswith("optional"):
         pass_on(rw, "an optional")

@@ -1,4 +1,4 @@
-"""Pad: pads and value became inputs (11), axes were added with opset 18 and the mode wrap with 19; padding written out."""
+"""Pad: pads and value became inputs (11), axes came with opset 18 and the mode wrap with 19; Concat or Gather can replace it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pad_2(node: onnx.NodeProto, rw: Rewriter) -> None:
 def pad_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`pads` and `value` move from attributes to inputs, the value in the data's type.
 
-    What changes: a value of 0, which is the default, is omitted, and so is one that the mode does not use.
+    What changes: a value of 0, which is the default, is omitted. A value that the mode does not use is omitted too.
     """
     rw.attribute_to_input("pads", 1)
     value, mode = rw.attribute("value"), rw.attribute("mode")
@@ -56,12 +56,12 @@ def pad_19_down(
     """The mode wrap goes away: the elements of each padded axis are gathered.
 
     What changes: a node in mode wrap becomes a Gather for each padded axis, whose indices are the places of the axis
-    modulo its length. They are constants where pads and length are, and computed otherwise. Negative pads cut the axis
+    modulo its length. They are constants if pads and length are, and computed otherwise. Negative pads cut the axis
     before it is wrapped, as in ONNX Runtime.
 
     Why equal: the text of Pad-19; bit for bit, since elements are moved only.
 
-    Limits: axes must be constants, and where there are none, the rank must be known.
+    Limits: axes must be constants, and if there are none, the rank must be known.
     """
     if mode != "wrap":
         return op.itself(x, pads, value, axes)
@@ -73,10 +73,9 @@ def pad_19_down(
 
 @formula("Pad", since=18)
 def pad_18_down(op: Op, x: Value, pads: Value, value: Value | None, axes: Value | None) -> Value:
-    """`axes` go away: the pads are those of all axes, 0 for each that was not named.
+    """`axes` go away: the pads are those of all axes, 0 for each axis that `axes` did not contain.
 
-    What changes: constant pads are spread over all axes. Where pads, axes or the rank are not known, they are spread at
-    run time.
+    What changes: constant pads are spread over all axes. If pads, axes or the rank are not known, they are spread at run time.
 
     Why equal: the changelog of version 18 adds the input, which names the axes that the pads are of.
     """
@@ -100,7 +99,7 @@ def pad_18_down(op: Op, x: Value, pads: Value, value: Value | None, axes: Value 
 
 
 def _scattered_pads(op: Op, x: Value, pads: Value, axes: Value) -> Value:
-    """Return the pads of all axes where the rank or the axes are known at run time only."""
+    """Return the pads of all axes if the rank or the axes are known only at run time."""
     rank = op.Shape(op.Shape(x))
     zeros = op.ConstantOfShape(rank + rank, value=helper.make_tensor("", TensorProto.INT64, [1], [0]))
     axes = op.Cast(axes, to=TensorProto.INT64)
@@ -113,13 +112,13 @@ def _scattered_pads(op: Op, x: Value, pads: Value, axes: Value) -> Value:
 def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str) -> Value:
     """`pads` and `value` move from inputs to attributes, of floats alone.
 
-    What changes: constant pads and a value that float32 holds become attributes. Otherwise, and for integers, the padding
-    is written out: in mode constant as a Concat with blocks of the value for each axis, else as a Gather for each axis.
-    Negative pads cut the axis first, as in ONNX Runtime.
+    What changes: constant pads and a value that float32 holds become attributes. Other operators replace any other Pad, and
+    every Pad of integers. In mode constant, that is a Concat with blocks of the value for each axis; in other modes, a Gather
+    for each axis. Negative pads cut the axis first, as in ONNX Runtime.
 
-    Why equal: the changelog of version 11 moves pads and value and adds types. What is written out moves elements only.
+    Why equal: the changelog of version 11 moves pads and value and adds types. Concat and Gather only move elements.
 
-    Limits: what is written out needs the rank, and opset 8 where lengths are not fixed.
+    Limits: a replacement by Concat or Gather needs the rank, and opset 8 if lengths are not fixed.
     """
     dtype = x.need_dtype()
     known = pads.constant
@@ -142,7 +141,7 @@ def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str
 
 
 def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | None) -> Value:
-    """Return what a Pad in mode wrap, edge or reflect gives, by a Gather for each padded axis; `axes` of None are all."""
+    """Return the result of a Pad in mode wrap, edge or reflect, by a Gather for each padded axis; `axes` of None are all."""
     for axis, begin, end in _pads(op, x, pads, axes):
         cut, cut_end = _positive(_ZERO - begin), _positive(_ZERO - end)
         kept = _less(_less(op.size_of(x, axis), cut), cut_end)
@@ -157,18 +156,18 @@ def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | No
 
 
 def _place(op: Op, mode: str, index: Value, length: Value) -> Value:
-    """Return the places in an axis of some length that indices, which may be before or behind it, stand for."""
+    """Return the places in an axis of some length that indices, which may be before or after it, stand for."""
     if mode == "wrap":
         known, size = index.array, length.array
         return op.Mod(index, length) if known is None or size is None else op.constant(known % size)
     last = length - _ONE
-    # reflect: -1 is 1, and last + 1 is last - 1; edge: what is negative is 0, and what is behind the last is the last
+    # reflect: -1 is 1, and last + 1 is last - 1. edge: negative indices become 0, and indices after the last become the last.
     inside = abs if mode == "reflect" else _positive
     return _less(last, inside(_less(last, inside(index))))
 
 
 def _joined(op: Op, x: Value, pads: Value, value: Value | None) -> Value:
-    """Return what a Pad in mode constant gives, by a Concat with blocks of the value for each padded axis."""
+    """Return the result of a Pad in mode constant, by a Concat with blocks of the value for each padded axis."""
     filler = op.constant(0, x) if value is None else value
     rank = x.need_rank()
     for axis, begin, end in _pads(op, x, pads, None):
@@ -218,5 +217,5 @@ def _less(a: Value, b: Value) -> Value:
 
 
 def _positive(amount: Value) -> Value:
-    """Return an amount, or 0 where it is negative: half of the sum with its absolute value, as old Max takes no integers."""
+    """Return an amount, or 0 if it is negative: half of the sum with its absolute value, since old Max has no integers."""
     return (amount + abs(amount)) / _TWO

@@ -61,7 +61,7 @@ class Windows:
         return False
 
     def pads_for_floor(self) -> list[int]:
-        """Return `pads` with which as many windows fit without ceil_mode."""
+        """Return `pads` that give the same number of windows without ceil_mode."""
         tails = []
         for axis, tail in enumerate(self.tails):
             have = self.lengths[axis] + self.heads[axis] + tail
@@ -69,7 +69,7 @@ class Windows:
         return [*self.heads, *tails]
 
     def _reach(self, axis: int) -> int:
-        """Return where the last window ends, counted from the start of the padding."""
+        """Return the end of the last window, counted from the start of the padding."""
         extent = (self.kernel[axis] - 1) * self.dilations[axis] + 1
         return (self.sizes[axis] - 1) * self.strides[axis] + extent if self.sizes[axis] else 0
 
@@ -148,10 +148,10 @@ def given_pads(rw: LoweringRewriter) -> list[int]:
 
 
 def pads_without_ceil(rw: LoweringRewriter) -> list[int]:
-    """Return `pads` with which as many windows fit as with ceil_mode.
+    """Return `pads` that give the same number of windows without ceil_mode as the node has with it.
 
-    Where lengths are not fixed, padding of stride - 1 more rounds up for each length. It is not enough where a window can
-    start in the padding at the end: then refuses with `needs-shape`.
+    If lengths are not fixed, stride - 1 more padding rounds up for every length. That is not enough if a window can start in
+    the padding at the end. The function then refuses with `needs-shape`.
     """
     kernel, pads = rw.get("kernel_shape"), given_pads(rw)
     count = len(kernel)
@@ -205,7 +205,7 @@ def gathered(op: Op, x: Value, given: Windows) -> Value:
 
 
 def largest(op: Op, given: Windows) -> Value:
-    """Return the Max of what is gathered from each place of the windows, one axis after the other."""
+    """Return the Max of the elements at each place of the windows, one axis after the other."""
     x = op.input(0)
     assert x is not None
     x = padded(op, x, given.pads_for_floor(), -np.inf)

@@ -52,7 +52,7 @@ impossible(
 def lp_pool_2(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`p` becomes an integer.
 
-    Limits: refused are a p that is not an integer, and an LpPool without kernel_shape.
+    Limits: onnx-migrate refuses a p that is not an integer, and an LpPool without kernel_shape.
     """
     p = float(rw.pop("p", 2.0))
     if not p.is_integer():
@@ -72,7 +72,7 @@ def average_pool_7(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     What changes: `pads` with one number per axis get that number for both ends of the axis.
 
-    Why equal: the first exporters (PyTorch's, and the test cases of onnx 1.0.1) wrote them so, with that meaning. The
+    Why equal: the first exporters (PyTorch's, and the test cases of onnx 1.0.1) wrote them in this way, with that meaning. The
     standard has two numbers per axis, and no runtime accepts one.
     """
     _both_ends(rw)
@@ -99,11 +99,11 @@ def _both_ends(rw: Rewriter) -> None:
 @lowering("AveragePool", leaves=22, types=LostTypes.ROUNDED)
 @lowering("MaxPool", leaves=22, types=LostTypes.EXACT)
 def pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Only version 22 says that with ceil_mode, windows that start in the padding at the end are left out.
+    """Only version 22 says that with ceil_mode, a pool skips windows that start in the padding at the end.
 
-    What changes: where a window is left out, and lengths are fixed, ceil_mode is dropped.
+    What changes: if a pool skips a window, and lengths are fixed, ceil_mode is dropped.
 
-    Why equal: runtimes always left such windows out; onnx's shape inference of older versions counts them.
+    Why equal: runtimes always skipped such windows; onnx's shape inference of older versions counts them.
     """
     if not rw.get("ceil_mode", 0) or not has_fixed_lengths(rw):
         return
@@ -118,12 +118,12 @@ def pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def average_pool_19_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
     """`dilations` does not exist.
 
-    What changes: dilations of 1 are dropped. Others: the elements of each window are gathered side by side, and averaged
-    by an AveragePool whose stride is its kernel. Where padding does not count, the result is multiplied by the elements
-    of a window and divided by those that count.
+    What changes: dilations of 1 are dropped. For others, Gathers put the elements of each window side by side, and an
+    AveragePool whose stride is its kernel averages them. If padding does not count, the result is multiplied by the elements of
+    a window and divided by those that count.
 
-    Why equal: the windows hold the same elements. ONNX Runtime's kernel adds up in another order up to version 18, also
-    without dilations: 1.2e-7 of the largest element measured, 2.4e-7 with dilations.
+    Why equal: the windows hold the same elements. ONNX Runtime's kernel adds up in another order up to version 18, also without
+    dilations. The largest difference measured is 1.2e-7 of the largest element, and 2.4e-7 with dilations.
 
     Limits: dilations above 1 need fixed spatial lengths.
     """
@@ -138,20 +138,20 @@ def average_pool_19_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
 
 
 _GATHERED = dict.fromkeys(("dilations", "pads", "auto_pad", "ceil_mode"))
-"""The attributes that go away where the elements of the windows are gathered side by side."""
+"""The attributes that go away if the elements of the windows are gathered side by side."""
 
 
 @formula("LpPool", since=18)
 def lp_pool_18_down(op: Op, x: Value) -> Value:
     """`ceil_mode` and `dilations` do not exist.
 
-    What changes: with ceil_mode the padding at the end grows to what the last window needs. With dilations above 1 the
-    elements of each window are gathered side by side, for an LpPool whose stride is its kernel.
+    What changes: with ceil_mode the padding at the end grows until the last window fits. With dilations above 1 the elements of
+    each window are gathered side by side, for an LpPool whose stride is its kernel.
 
     Why equal: padding adds |0|^p, and the windows hold the same elements in the same order. Bit for bit.
 
-    Limits: dilations need fixed spatial lengths, and so does ceil_mode where padding at the end and stride together exceed
-    the kernel.
+    Limits: dilations need fixed spatial lengths. ceil_mode needs them if padding at the end and stride together exceed the
+    kernel.
     """
     if dilates(op.rw):
         given = windows(op.rw)
@@ -166,12 +166,12 @@ def lp_pool_18_down(op: Op, x: Value) -> Value:
 def average_pool_10_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
     """`ceil_mode` does not exist.
 
-    What changes: with ceil_mode the padding at the end grows to what the last window needs. Padding that counts is
-    written as a Pad with zeros in front, so that what was added does not count.
+    What changes: with ceil_mode the padding at the end grows until the last window fits. Padding that counts becomes a Pad with
+    zeros before the node, so that the added padding does not count.
 
-    Why equal: the last window is divided by its elements within the padding that was given (ONNX Runtime's pool.cc).
+    Why equal: the last window is divided by its elements within the given padding (ONNX Runtime's pool.cc).
 
-    Limits: ceil_mode needs fixed spatial lengths where padding at the end and stride together exceed the kernel.
+    Limits: ceil_mode needs fixed spatial lengths if padding at the end and stride together exceed the kernel.
     """
     if not is_odd_mode(op.rw):
         return op.itself(x, ceil_mode=None)
@@ -188,14 +188,14 @@ def average_pool_10_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
 def max_pool_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`ceil_mode` and `dilations` do not exist.
 
-    What changes: with ceil_mode the padding at the end grows to what the last window needs. With dilations above 1, the
-    elements of each window are gathered, axis by axis, and Max takes the largest.
+    What changes: with ceil_mode the padding at the end grows until the last window fits. With dilations above 1, the elements
+    of each window are gathered, axis by axis, and Max returns the largest.
 
-    Why equal: padding counts as the lowest number. Bit for bit; with dilations for all but NaN, which Max returns from
-    everywhere, and ONNX Runtime's kernel from the first place of a window alone, and for the sign of a zero.
+    Why equal: padding counts as the lowest number. Results are equal bit for bit, except for NaN and the sign of a zero with
+    dilations. Max returns a NaN from any place of a window, ONNX Runtime's kernel only from the first.
 
-    Limits: dilations need fixed spatial lengths, and so does ceil_mode where padding at the end and stride together exceed
-    the kernel. With dilations above 1, Indices that are read are refused.
+    Limits: dilations need fixed spatial lengths. ceil_mode needs them if padding at the end and stride together exceed the
+    kernel. With dilations above 1, onnx-migrate refuses a node whose output Indices is read.
     """
     if dilates(rw):
         _refuse_indices(rw, "dilations above 1")
@@ -212,12 +212,12 @@ def max_pool_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def max_pool_8_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """The output Indices and `storage_order` do not exist.
 
-    What changes: storage_order, which is about Indices alone, is dropped, and so are Indices that nothing reads.
+    What changes: storage_order, which is about Indices alone, is dropped. Indices that nothing reads are dropped too.
 
-    Why equal: the first output does not depend on them. ONNX Runtime has a kernel of its own for Indices, which returns
-    NaN and the lowest number in other cases.
+    Why equal: the first output does not depend on them. ONNX Runtime has a kernel of its own for Indices, which returns NaN and
+    the lowest number in other cases.
 
-    Limits: Indices that are read are refused.
+    Limits: onnx-migrate refuses a node whose output Indices is read.
     """
     if rw.output(1):
         _refuse_indices(rw, "MaxPool")

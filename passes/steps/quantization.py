@@ -1,4 +1,4 @@
-"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: what each version added is cast, or written out in arithmetic."""
+"""QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: casts or arithmetic replace the additions of each version."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def quantize_linear_19(node: onnx.NodeProto, rw: Rewriter) -> None:
 @lowering("DequantizeLinear", leaves=25, types=LostTypes.OWN)
 @lowering("DequantizeLinear", leaves=24, types=LostTypes.OWN)
 def dequantize_linear_newest_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """A node of types that the version before has stays.
+    """A node stays if the version before has its types.
 
-    What changes: nothing, but for constants of types that the target does not have. They were widened before, integers to 8
+    What changes: nothing, except for constants of types that the target does not have. They were widened before, integers to 8
     bits, and a node of widened floating point numbers becomes a product with the scale.
 
-    Why equal: the version before takes fewer element types. Numbers of 8 bits and less are widened without rounding.
+    Why equal: the version before supports fewer element types. Numbers of 8 bits and less are widened without rounding.
 
-    Limits: values that are computed in a type that the target does not have are refused.
+    Limits: onnx-migrate refuses values that are computed in a type that the target does not have.
     """
     op = Op(rw)
     x, scale = (Value(op, rw.input(index)) for index in range(2))
@@ -90,7 +90,7 @@ def dequantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | Non
 
     Why equal: ONNX Runtime computes in float and rounds once; so does version 21 between these Casts. Bit for bit.
 
-    Limits: values of float4e2m1 are refused.
+    Limits: onnx-migrate refuses values of float4e2m1.
     """
     if _is_written_out(op, x, scale):
         return _dequantized(op, x, scale, zero_point)
@@ -102,17 +102,17 @@ def dequantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | Non
 
 @formula("DequantizeLinear", since=21, types=LostTypes.OWN)
 def dequantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
-    """Blocks and numbers of 16 bits are written out: subtract the zero point, multiply by the scale.
+    """Arithmetic replaces blocks and numbers of 16 bits: subtract the zero point, multiply by the scale.
 
-    What changes: with a `block_size`, scale and zero point are repeated by a Gather along the axis. int16 and uint16 compute in
-    int32, and in float from the difference on. So do constants of 8 bits whose reader gives out values of 16 bits: ONNX Runtime
-    would take such a reader, between values that are no longer quantised, for one with quantised weights alone, and
+    What changes: with a `block_size`, a Gather along the axis repeats scale and zero point. Data of int16 and uint16 is
+    computed in int32, and in float from the difference on. Constants of 8 bits are too, if another node reads them and its
+    results are quantised to 16 bits. Otherwise ONNX Runtime would assume that only the weights of that node are quantised, and
     round its data to 8 bits. Other nodes stay.
 
-    Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit
-    for bit.
+    Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit for
+    bit.
 
-    Limits: values of int4 and uint4 are refused. The rank of the data must be known for scales along an axis.
+    Limits: onnx-migrate refuses values of int4 and uint4. The rank of the data must be known for scales along an axis.
     """
     if _is_written_out(op, x, scale):
         return _dequantized(op, x, scale, zero_point)
@@ -129,7 +129,7 @@ def dequantize_linear_19(op: Op, x: Value, scale: Value, zero_point: Value | Non
 
     Why equal: ONNX Runtime's kernel computes in float and rounds once. Bit for bit.
 
-    Limits: values of 8 bit floats are refused.
+    Limits: onnx-migrate refuses values of 8 bit floats.
     """
     if _is_written_out(op, x, scale):
         return _dequantized(op, x, scale, zero_point)
@@ -139,14 +139,14 @@ def dequantize_linear_19(op: Op, x: Value, scale: Value, zero_point: Value | Non
 
 @formula("DequantizeLinear", since=13, types=LostTypes.OWN)
 def dequantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
-    """Scales along an axis are multiplied behind the node, which has the scale 1.
+    """Scales along an axis are multiplied after the node, which has the scale 1.
 
-    What changes: with one zero point for all, the node gets the scale 1, and a Mul by the scales, reshaped to be broadcast,
-    follows. With several, both are written out: subtract the zero point, multiply by the scale. A node with one scale
-    stays, without `axis`.
+    What changes: with one zero point for all, the node gets the scale 1, and a Mul by the reshaped scales follows. With several
+    zero points, arithmetic replaces the node: subtract the zero point, multiply by the scale. A node with one scale stays,
+    without `axis`.
 
-    Why equal: as for version 21; a product with 1 is exact. Bit for bit. Constants stay dequantised by a node: ONNX
-    Runtime's optimisations quantise weights anew where they find them as floats between quantised values.
+    Why equal: as for version 21; a product with 1 is exact. Bit for bit. A node still dequantises constants, since ONNX
+    Runtime's optimisations quantise float weights between quantised values again.
 
     Limits: the rank of the scale must be known, and that of the data for scales along an axis.
     """
@@ -163,7 +163,7 @@ def dequantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | Non
 
 @formula("DequantizeLinear", since=10, types=LostTypes.OWN)
 def dequantize_linear(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
-    """The node is written out: subtract the zero point, multiply by the scale.
+    """Arithmetic replaces the node: subtract the zero point, multiply by the scale.
 
     Why equal: as for version 21. Bit for bit.
     """
@@ -213,13 +213,13 @@ def _is_weight_of_words(op: Op) -> bool:
 @lowering("QuantizeLinear", leaves=25, types=LostTypes.OWN)
 @lowering("QuantizeLinear", leaves=24, types=LostTypes.OWN)
 def quantize_linear_newest_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """A node of types that the version before has stays.
+    """A node stays if the version before has its types.
 
     What changes: nothing.
 
-    Why equal: the version before takes fewer element types.
+    Why equal: the version before supports fewer element types.
 
-    Limits: a type that the target does not have is refused.
+    Limits: onnx-migrate refuses a type that the target does not have.
     """
     op = Op(rw)
     _refuse_missing_types(op, Value(op, rw.input(1)), op.input(2))
@@ -231,7 +231,7 @@ def quantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | None,
 
     Why equal: the text of version 23 defines the precision of the division so, and version 21 divides in the type of both.
 
-    Limits: a scale of integers with data of floats is refused, as are results of float4e2m1.
+    Limits: onnx-migrate refuses a scale of integers with data of floats, and results of float4e2m1.
     """
     _refuse_missing_types(op, scale, zero_point)
     data, of_scale = x.need_dtype(), scale.need_dtype()
@@ -249,15 +249,15 @@ def quantize_linear_23(op: Op, x: Value, scale: Value, zero_point: Value | None,
 
 @formula("QuantizeLinear", since=21, types=LostTypes.OWN)
 def quantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
-    """`output_dtype` becomes a zero point of 0; blocks and results of 16 bits are written out.
+    """`output_dtype` becomes a zero point of 0; arithmetic replaces blocks and results of 16 bits.
 
-    What changes: written out, the data is divided by the scale, rounded, moved by the zero point and cast between the ends of
-    the type. With a `block_size`, scale and zero point are repeated by a Gather along the axis. Other nodes stay.
+    What changes: the arithmetic divides the data by the scale, rounds, adds the zero point, and casts within the limits of the
+    type. With a `block_size`, a Gather along the axis repeats scale and zero point. Other nodes stay.
 
-    Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit
-    for bit, but for infinities of half floats and in blocks, which its kernels turn into the wrong end of the type.
+    Why equal: ONNX Runtime's kernel computes the same (onnxruntime/core/providers/cpu/quantization/quantize_linear.cc). Bit for
+    bit, except for infinities of half floats and in blocks, which its kernels turn into the wrong end of the type.
 
-    Limits: results of int4 and uint4 are refused. The rank of the data must be known for scales along an axis.
+    Limits: onnx-migrate refuses results of int4 and uint4. The rank of the data must be known for scales along an axis.
     """
     _refuse_missing_types(op, scale, zero_point)
     dtype = _quantized_type(op, zero_point)
@@ -272,10 +272,10 @@ def quantize_linear_21(op: Op, x: Value, scale: Value, zero_point: Value | None)
 def quantize_linear_19_down(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """Half floats are cast to float, and `saturate`, which is about 8 bit floats, is dropped.
 
-    Why equal: ONNX Runtime's kernel divides in float. Bit for bit, but for infinities of half floats, which it turns into the
-    lower end of the type.
+    Why equal: ONNX Runtime's kernel divides in float. Bit for bit, except for infinities of half floats, which it turns into
+    the lower end of the type.
 
-    Limits: results of 8 bit floats are refused.
+    Limits: onnx-migrate refuses results of 8 bit floats.
     """
     _refuse_missing_types(op, scale, zero_point)
     return op.itself(x.wide(), scale.cast(_T.FLOAT), zero_point, saturate=None)
@@ -283,7 +283,7 @@ def quantize_linear_19_down(op: Op, x: Value, scale: Value, zero_point: Value | 
 
 @formula("QuantizeLinear", since=13, types=LostTypes.OWN)
 def quantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
-    """Scales along an axis are written out: divide by the scale, round, add the zero point, saturate.
+    """Arithmetic replaces scales along an axis: divide by the scale, round, add the zero point, saturate.
 
     What changes: scale and zero point are reshaped to be broadcast. A node with one scale stays, without `axis`.
 
@@ -298,7 +298,7 @@ def quantize_linear_13(op: Op, x: Value, scale: Value, zero_point: Value | None)
 
 @formula("QuantizeLinear", since=10, types=LostTypes.OWN)
 def quantize_linear(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Value:
-    """The node is written out: divide by the scale, round, add the zero point, saturate.
+    """Arithmetic replaces the node: divide by the scale, round, add the zero point, saturate.
 
     What changes: the node becomes arithmetic; halves are rounded to even by Floor and comparisons.
 
@@ -332,8 +332,8 @@ def _zero_like(op: Op, scale: Value, dtype: int) -> Value:
 def dynamic_quantize_linear(op: Op, x: Value) -> tuple[Value, Value, Value]:
     """Scale and zero point are computed from the smallest and the largest number; QuantizeLinear rounds both.
 
-    Why equal: the equations of the standard's text; for a tensor of zeros the scale is 1, as in ONNX Runtime's kernel, where
-    the function body divides 0 by 0. Bit for bit, but for tensors with a NaN, of which runtimes differ.
+    Why equal: the equations of the standard's text. For a tensor of zeros the scale is 1, as in ONNX Runtime's kernel; the
+    function body divides 0 by 0 there. Bit for bit, except for tensors with a NaN, on which runtimes differ.
     """
     zero, ends, one = (op.constant(np.float32(number)) for number in (0, 255, 1))
     low = op.Min(op.ReduceMin(x, keepdims=False), zero)

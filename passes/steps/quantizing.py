@@ -1,4 +1,4 @@
-"""Quantisation written out in arithmetic, as runtimes compute it: in float32, with scales and zero points broadcast."""
+"""Arithmetic that replaces quantisation, as runtimes compute it: in float32, with scales and zero points broadcast."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _refuse_other_size(op: Op, scale: Value, zero_point: Value | None) -> None:
 
 
 def saturate(op: Op, value: Value, dtype: int) -> Value:
-    """Return whole float32 numbers as integers of a type; what does not fit becomes its nearest end.
+    """Return whole float32 numbers as integers of a type; numbers beyond its range become the nearest end.
 
     NaN becomes the lower end, as in ONNX Runtime's kernels; the standard leaves it open.
     """

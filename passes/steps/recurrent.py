@@ -61,11 +61,11 @@ _OUTPUTS: dict[int, tuple[int, ...]] = {0: (2, 0, 1, 3), 1: (1, 0, 2), 2: (1, 0,
 def recurrent_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """There is no `layout`, and the batch is the second axis, as with layout 0.
 
-    What changes: with layout 1, Transposes before the node move the batch axis of the sequence and of the initial states
-    from the first place to the second, and Transposes after it move it back in the outputs. With layout 0, nothing.
+    What changes: with layout 1, Transposes before the node make the batch axis of the sequence and the initial states the
+    second axis. Transposes after it move the axis back in the outputs. A node with layout 0 only loses the attribute.
 
-    Why equal: the shapes that the standard gives for both layouts (onnx/defs/rnn/defs.cc) differ in the order of axes alone.
-    Values are moved around the same computation.
+    Why equal: the shapes that the standard gives for both layouts (onnx/defs/rnn/defs.cc) differ only in the order of axes. The
+    Transposes only move values around the same computation.
     """
     if rw.pop("layout", 0) == 0:
         return

@@ -33,10 +33,10 @@ compatible("ArgMax ArgMin", 13, reason="more types are allowed")
 
 @adapter("ReduceSum", _REDUCTIONS, to=11)
 def reduce_11(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Negative axes are allowed. `axes` of a scalar, which has none, are left out.
+    """Negative axes are allowed. `axes` of a scalar, which has no axes, are removed.
 
-    Why equal: ONNX Runtime reduces a scalar at opset 10 whatever its axes are, and refuses axes that it does not have from
-    opset 11 on, where onnx infers its shape. Omitted axes mean all.
+    Why equal: ONNX Runtime reduces a scalar at opset 10 whatever its axes are. From opset 11 on it refuses axes that the input
+    does not have, if onnx infers its shape. Omitted axes mean all.
     """
     axes = rw.attribute("axes")
     if axes is not None and not axes.ref_attr_name and rw.rank(node.input[0]) == 0:
@@ -84,13 +84,13 @@ def reduce_axes_down(op: Op, x: Value, axes: Value | None, *, noop_with_empty_ax
     """`axes` moves from an input to an attribute.
 
     What changes: constant axes become the attribute; omitted or empty ones mean all axes before and after. With
-    noop_with_empty_axes=1 and no axes, nothing is reduced: what remains of the operator is written, which is the
-    absolute value for ReduceL1, the root of the square for ReduceL2, the square for ReduceSumSquare, the logarithm for
-    ReduceLogSum, and a copy for all others.
+    noop_with_empty_axes=1 and no axes, the node reduces nothing and only computes the function of each element. That is the
+    absolute value for ReduceL1, the root of the square for ReduceL2, and the square for ReduceSumSquare. For ReduceLogSum it is
+    the logarithm, and for all others a copy.
 
-    Why equal: version 13 (ReduceSum: 11) computes the same for the same axes, and ONNX Runtime does so with one kernel.
-    With no axes to reduce, ONNX Runtime computes the named function of each element; its Log differs from the logarithm
-    of ReduceLogSum by one unit in the last place.
+    Why equal: version 13 (ReduceSum: 11) computes the same for the same axes, and ONNX Runtime does so with one kernel. With no
+    axes to reduce, ONNX Runtime computes the named function of each element. Its Log differs from the logarithm of ReduceLogSum
+    by one unit in the last place.
 
     Limits: the axes must be constants of the model.
     """
@@ -108,7 +108,7 @@ def reduce_axes_down(op: Op, x: Value, axes: Value | None, *, noop_with_empty_ax
 
 
 def _nothing_reduced(op: Op, x: Value) -> Value:
-    """Return what a reduction over no axes is."""
+    """Return the result of a reduction over no axes."""
     if op.operator == "ReduceSumSquare":
         return x * x
     if op.operator == "ReduceL2" and x.need_dtype() in (TensorProto.FLOAT, TensorProto.DOUBLE):
@@ -127,12 +127,12 @@ def _nothing_reduced(op: Op, x: Value) -> Value:
 def select_last_index(op: Op, x: Value, *, axis: int, select_last_index: int) -> Value:
     """`select_last_index` goes away: the last index is counted from the end of the reversed axis.
 
-    What changes: 0, the default, is dropped. With 1, the axis is reversed by a Slice, and the index i of the first
-    extreme value there becomes n - 1 - i.
+    What changes: 0, the default, is dropped. With 1, the axis is reversed by a Slice, and the index i of the first extreme
+    value there becomes n - 1 - i.
 
     Why equal: the last of equal values is the first one of the reversed axis.
 
-    Limits: where floats have NaNs, the standard does not say which index is returned, and ONNX Runtime returns another.
+    Limits: for floats with NaNs, the standard does not say which index the node returns, and ONNX Runtime returns another one.
     """
     attributes = op.attributes
     attributes.pop("select_last_index", None)
@@ -208,9 +208,10 @@ def reduce_log_sum(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Va
 
 @formula("ReduceLogSumExp", since=1, exactness=EQUIVALENT)
 def reduce_log_sum_exp(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value:
-    """It is the logarithm of the sum of the exponentials, with the maximum taken out, so that nothing overflows.
+    """It is the logarithm of the sum of the exponentials, after the maximum is subtracted, so that nothing overflows.
 
-    Why equal: log(sum(exp(X))) = M + log(sum(exp(X - M))), as ONNX Runtime computes it: 2.4e-7 seen.
+    Why equal: log(sum(exp(X))) = M + log(sum(exp(X - M))), as ONNX Runtime computes it. The largest difference
+    measured is 2.4e-7.
 
     Limits: the axes must be known, and the rank if all axes are reduced and dropped.
     """
@@ -232,7 +233,7 @@ def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value
 
     Why equal: the text. Runtimes may add in another order.
 
-    Limits: the axes and their sizes must be known; integers are refused, as runtimes differ in rounding them.
+    Limits: the axes and their sizes must be known. onnx-migrate refuses integers, since runtimes round them differently.
     """
     over, shape = _axes(op, axes), x.shape
     if shape is None or isinstance(over, Value):
@@ -252,7 +253,7 @@ def reduce_mean(op: Op, x: Value, axes: Value | None, *, keepdims: int) -> Value
 
 @formula("GlobalAveragePool", since=1, exactness=EQUIVALENT)
 def global_average_pool(op: Op, x: Value) -> Value:
-    """It is the mean over the axes behind the channels.
+    """It is the mean over the axes after the channels.
 
     Why equal: the text. Runtimes may add in another order.
     """
@@ -261,7 +262,7 @@ def global_average_pool(op: Op, x: Value) -> Value:
 
 @formula("GlobalMaxPool", since=1)
 def global_max_pool(op: Op, x: Value) -> Value:
-    """It is the maximum over the axes behind the channels.
+    """It is the maximum over the axes after the channels.
 
     Why equal: the text.
     """
@@ -270,7 +271,7 @@ def global_max_pool(op: Op, x: Value) -> Value:
 
 @formula("GlobalLpPool", since=1, exactness=EQUIVALENT)
 def global_lp_pool(op: Op, x: Value, *, p: int) -> Value:
-    """It is the p-norm over the axes behind the channels.
+    """It is the p-norm over the axes after the channels.
 
     Why equal: the text. Runtimes may add in another order.
     """
@@ -282,9 +283,9 @@ def global_lp_pool(op: Op, x: Value, *, p: int) -> Value:
 
 @formula("LpNormalization", since=1, exactness=EQUIVALENT)
 def lp_normalization(op: Op, x: Value, *, axis: int, p: int) -> Value:
-    """The data is divided by its norm along an axis; where that is 0, all of it is 0 and stays.
+    """The data is divided by its norm along an axis. If the norm is 0, all of the data is 0 and stays 0.
 
-    Why equal: the text, and ONNX Runtime's kernel for the norm of 0. 1.2e-7 seen.
+    Why equal: the text, and ONNX Runtime's kernel for the norm of 0. The largest difference measured is 1.2e-7.
     """
     if axis < 0 and (op.version < 11 or x.rank is not None):
         axis += x.need_rank()
@@ -293,5 +294,5 @@ def lp_normalization(op: Op, x: Value, *, axis: int, p: int) -> Value:
 
 
 def _spatial(x: Value) -> list[int]:
-    """Return the axes behind batch and channels, or refuse with `needs-rank`."""
+    """Return the axes after batch and channels, or refuse with `needs-rank`."""
     return list(range(2, x.need_rank()))

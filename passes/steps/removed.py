@@ -1,7 +1,8 @@
-"""Operators that end: experimental ones that onnx 1.4 and 1.5 removed, upwards, and refusals of what nothing below computes.
+"""Operators that end: rewrites of experimental ones that onnx 1.4 and 1.5 removed, and refusals downwards.
 
-The experimental ones are rewritten at the opset that removed them: 9 for ConstantFill and MeanVarianceNormalization, 10 for the
-others. At older opsets they are part of the standard and are unchanged.
+onnx-migrate rewrites the experimental ones at the opset that removed them: 9 for ConstantFill and MeanVarianceNormalization, 10
+for the others. At older opsets they are part of the standard and are unchanged. For older opsets, it refuses operators that no
+older operator can compute.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ unsupported(
 
 @adapter("Affine", to=10)
 def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Affine was removed from the standard: alpha · x + beta is written as Mul and Add.
+    """Affine was removed from the standard: alpha · x + beta becomes Mul and Add.
 
     Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
     """
@@ -44,7 +45,7 @@ def affine_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Scale", to=10)
 def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Scale was removed from the standard: it is written as Mul.
+    """Scale was removed from the standard: it becomes Mul.
 
     Why equal: onnxruntime/contrib_ops/cpu/element_wise_ops.cc; half floats are computed in float32, as there.
     """
@@ -53,7 +54,7 @@ def scale_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ImageScaler", to=10)
 def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ImageScaler was removed from the standard: scale · x + bias, with a bias per channel, is written as Mul and Add.
+    """ImageScaler was removed from the standard: scale · x + bias, with a bias per channel, becomes Mul and Add.
 
     Why equal: onnxruntime/contrib_ops/cpu/image_scaler.h; half floats are computed in float32, as there. Without
     `bias`, which the standard allows and ONNX Runtime does not, nothing is added.
@@ -64,28 +65,28 @@ def image_scaler_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ScaledTanh", to=10, exactness=Exactness.EQUIVALENT)
 def scaled_tanh_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ScaledTanh was removed from the standard: alpha · tanh(beta · x) is written as Mul, Tanh, Mul.
+    """ScaledTanh was removed from the standard: Mul, Tanh, Mul compute alpha · tanh(beta · x).
 
-    Limits: a node without one of the attributes is refused: the standard allows it and specifies no default.
+    Limits: onnx-migrate refuses a node without one of the attributes, since the standard allows it but specifies no default.
     """
     _between(node, rw, "Tanh")
 
 
 @adapter("ParametricSoftplus", to=10, exactness=Exactness.EQUIVALENT)
 def parametric_softplus_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ParametricSoftplus was removed from the standard: alpha · ln(exp(beta · x) + 1) is written as Mul, Softplus, Mul.
+    """ParametricSoftplus was removed from the standard: Mul, Softplus, Mul compute alpha · ln(exp(beta · x) + 1).
 
-    Limits: a node without one of the attributes is refused: the standard allows it and specifies no default.
+    Limits: onnx-migrate refuses a node without one of the attributes, since the standard allows it but specifies no default.
     """
     _between(node, rw, "Softplus")
 
 
 @adapter("Crop", to=10)
 def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Crop was removed from the standard: it is written as a Slice of height and width.
+    """Crop was removed from the standard: it becomes a Slice of height and width.
 
-    Why equal: `border` is left, top, right, bottom; with `scale`, height and width from left and top
-    (onnxruntime/contrib_ops/cpu/crop.h).
+    Why equal: `border` holds left, top, right and bottom. With `scale`, the slice starts at left and top, and `scale` holds its
+    height and width (onnxruntime/contrib_ops/cpu/crop.h).
     """
     limits = crop_limits(rw.pop("border", []), rw.pop("scale", []))
     if limits is None:
@@ -97,7 +98,7 @@ def crop_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("DynamicSlice", to=10)
 def dynamic_slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """DynamicSlice was removed from the standard: it is written as Slice, which has the same inputs.
+    """DynamicSlice was removed from the standard: it becomes Slice, which has the same inputs.
 
     Why equal: ONNX Runtime has one kernel for both.
     """
@@ -108,10 +109,10 @@ def dynamic_slice_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`across_channels` becomes `axes`.
 
-    What changes: without `normalize_variance` it is written as ReduceMean and Sub.
+    What changes: without `normalize_variance` ReduceMean and Sub replace the node.
 
-    Why equal: the text of version 9 names the axes of both cases, and ONNX Runtime computes both versions with one
-    kernel. Half floats are computed in float32, as there. Without the variance the result may round differently.
+    Why equal: the text of version 9 names the axes of both cases, and ONNX Runtime computes both versions with one kernel. Half
+    floats are computed in float32, as there. Without the variance the result may round differently.
     """
     axes = [0, 1, 2, 3] if rw.pop("across_channels", 0) else [0, 2, 3]
     variance = rw.pop("normalize_variance", 1)
@@ -126,7 +127,7 @@ def mean_variance_normalization_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("ConstantFill", to=9)
 def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """ConstantFill was removed from the standard: it is written as ConstantOfShape.
+    """ConstantFill was removed from the standard: it becomes ConstantOfShape.
 
     What changes: the shape, which was an attribute, the shape of an input, or the elements of an input, followed by
     `extra_shape`, becomes the input.
@@ -142,7 +143,7 @@ def constant_fill_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("GivenTensorFill", to=10)
 def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """GivenTensorFill was removed from the standard: it is written as Constant, or as Reshape if an input has the shape.
+    """GivenTensorFill was removed from the standard: it becomes Constant, or as Reshape if an input has the shape.
 
     What changes: the values have the type of the input, or float32 without one.
     """

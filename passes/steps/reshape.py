@@ -31,16 +31,19 @@ def reshape_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 def reshape_14_down(op: Op, x: Value, shape: Value, *, allowzero: int) -> Value:
     """`allowzero` goes away: a 0 in the shape keeps the input's length.
 
-    What changes: allowzero=0, the default, is dropped, and so is 1 where no 0 can be in the shape: where all of it is
-    known, where it has a -1, beside which a 0 is invalid, and where the input is known not to be empty. A known shape with
-    a 0 gives an empty tensor, which is written as a constant. An input that is known to be empty gives one too, of the
-    shape that is computed at run time. Where one length alone is computed at run time, it is replaced by -1, which is the
-    same length, 0 included. Where each such length is a symbolic dim of the input at the same place, a 0 keeps it. In all
-    other shapes, a 0 is replaced by -1 at run time.
+    What changes: allowzero=0, the default, is dropped. allowzero=1 becomes one of these:
 
-    Why equal: the text of Reshape-14: allowzero says what a 0 means and nothing else.
+    - It is dropped if no 0 can be in the shape. That holds if the whole shape is known, or the input is not empty. It also
+      holds if the shape has a -1, since 0 and -1 together are invalid.
+    - A known shape with a 0 gives an empty tensor, which becomes a constant.
+    - An input that is known to be empty gives an empty tensor too, of the shape that is computed at run time.
+    - A single length that is computed at run time becomes -1, which gives the same length, 0 included.
+    - If each such length is a symbolic dim of the input at the same place, a 0 keeps it.
+    - In all other shapes, a 0 becomes -1 at run time.
 
-    Limits: in these other shapes, one length at most is assumed to be 0, and the report says so.
+    Why equal: the text of Reshape-14: allowzero says how Reshape reads a 0 and nothing else.
+
+    Limits: in these other shapes, onnx-migrate assumes that one length at most is 0, and the report says so.
     """
     return _without_allowzero(op, x, shape) if allowzero else op.itself(x, shape, allowzero=None)
 
@@ -86,9 +89,10 @@ def _zeros_are_kept(rw: LoweringRewriter, lengths: list[int | None]) -> bool:
 def reshape(op: Op, x: Value, shape: Value, *, allowzero: int) -> Value:
     """`allowzero` goes away: a 0 in the shape keeps the input's length.
 
-    What changes: what its step down from opset 14 changes (`onnx-migrate explain reshape-14-down`), at the opset of the model.
+    What changes: the same as in the step down from opset 14 (`onnx-migrate explain reshape-14-down`), at the opset of the
+    model.
 
-    Why equal: the text of Reshape-14: allowzero says what a 0 means and nothing else.
+    Why equal: the text of Reshape-14: allowzero says how Reshape reads a 0 and nothing else.
 
     Limits: those of the step. A Reshape without allowzero has no other form.
     """
@@ -101,12 +105,12 @@ def reshape(op: Op, x: Value, shape: Value, *, allowzero: int) -> Value:
 def flatten_9_down(op: Op, x: Value, *, axis: int) -> Value:
     """Other types than floats are reshaped.
 
-    What changes: a Flatten of another type than float16, float and double becomes a Reshape to the two lengths, which are
-    computed from the shape where they are not fixed.
+    What changes: a Flatten of another type than float16, float and double becomes a Reshape to the two lengths. They are
+    computed from the shape if they are not fixed.
 
     Why equal: both keep the elements in their order.
 
-    Limits: where lengths are not fixed, the tensor is assumed not to be empty.
+    Limits: if lengths are not fixed, onnx-migrate assumes that the tensor is not empty.
     """
     if x.need_dtype() in (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE):
         return op.itself(x)

@@ -1,5 +1,8 @@
-"""Upsample and Resize: scales become an input (9), Resize replaces Upsample (10), coordinates and rounding become attributes
-(11), inputs that are not read are left out (13)."""
+"""Steps of Upsample and Resize up to opset 13.
+
+Scales become an input (9). Resize replaces Upsample (10). Coordinates and rounding become attributes (11). Unused inputs are
+omitted (13).
+"""
 
 from __future__ import annotations
 
@@ -72,12 +75,12 @@ def upsample_9(node: onnx.NodeProto, rw: Rewriter) -> None:
 def upsample_10(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Upsample is a Resize with asymmetric coordinates that rounds down.
 
-    What changes: the operator, and from opset 11 on the coordinates and the rounding are written out, since
-    the defaults there differ (half_pixel, round_prefer_floor).
+    What changes: the operator. From opset 11 on the node also gets coordinates and rounding, since the defaults there differ
+    (half_pixel, round_prefer_floor).
 
-    Why equal: ONNX Runtime computes both with one kernel, and Upsample with x_original = x / scale and floor
-    (upsamplebase.h). Resize-10 rounds up on an axis that shrinks, so a nearest Upsample goes to Resize-11
-    in one step, and stays at opset 10 only where no axis shrinks.
+    Why equal: ONNX Runtime computes both with one kernel, and Upsample with x_original = x / scale and floor (upsamplebase.h).
+    Resize-10 rounds up on an axis that shrinks. A nearest Upsample therefore goes to Resize-11 in one step, and stays at opset
+    10 only if no axis shrinks.
     """
     mode = _mode(rw)
     scales = read_scales(rw, node.input[1])
@@ -102,13 +105,13 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Coordinates and rounding are set: asymmetric, and for nearest up on a shrinking axis and down on a growing one.
 
     What changes: both are set, since the defaults from opset 11 on are half_pixel and round_prefer_floor. A node has one
-    rounding for all axes, so a nearest Resize that shrinks one axis and grows another, or whose scales are computed at
-    run time, becomes two: the first shrinks, the second grows.
+    rounding for all axes. A nearest Resize becomes two if it shrinks one axis and grows another, or if its scales are computed
+    at run time. The first one shrinks, the second one grows.
 
-    Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for scale < 1). An
-    axis with a scale below 1 always gets shorter. One with a scale above 1 may keep its length (scale below
-    1 + 1/length), and where all axes do, ONNX Runtime copies the input without computing coordinates. To prevent that,
-    the growing node doubles an additional first axis, of which the first slice is taken; no shape needs to be known.
+    Why equal: ONNX Runtime's Resize-10 kernel (upsamplebase.h, GetNearestPixelFromOriginal: ceil for scale < 1). An axis with a
+    scale below 1 always gets shorter. One with a scale above 1 may keep its length (scale below 1 + 1/length). If all axes keep
+    theirs, ONNX Runtime copies the input without computing coordinates. To prevent that, the growing node doubles an additional
+    first axis, and a Gather selects its first slice. No shape needs to be known.
     """
     mode = check_choice(rw, "mode")
     scales = read_scales(rw, node.input[1])
@@ -137,17 +140,17 @@ def resize_11(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("Resize", to=13)
 def resize_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`roi`, `scales` and `sizes` are omitted where they are not used, which opset 13 allows.
+    """`roi`, `scales` and `sizes` are omitted if they are not used, which opset 13 allows.
 
-    What changes: a roi is kept for tf_crop_and_resize only, the one mode that uses it. `scales` is omitted if `sizes` is
-    given, and an empty `sizes` is omitted, because from opset 13 on a runtime may refuse both. The mode
-    tf_half_pixel_for_nn was removed and is written with other modes.
+    What changes: a roi is kept for tf_crop_and_resize only, the one mode that uses it. `scales` is omitted if `sizes` is given,
+    and an empty `sizes` is omitted, because from opset 13 on a runtime may refuse both. The mode tf_half_pixel_for_nn was
+    removed; other modes replace it.
 
-    Why equal: Resize-11 requires empty scales where sizes are given (onnx/defs/tensor/old.cc), and Resize-13 omitted
-    ones; ONNX Runtime reads the roi for tf_crop_and_resize only, and refuses scales beside sizes (upsamplebase.h).
+    Why equal: Resize-11 requires empty scales beside sizes (onnx/defs/tensor/old.cc), and Resize-13 omitted ones. ONNX Runtime
+    reads the roi for tf_crop_and_resize only, and refuses scales beside sizes (upsamplebase.h).
 
-    Limits: tf_half_pixel_for_nn with scales or sizes that are computed at run time is written as half_pixel, which may
-    round a tie differently (equivalent), and is refused with nearest_mode ceil or round_prefer_ceil.
+    Limits: tf_half_pixel_for_nn with scales or sizes that are computed at run time becomes half_pixel, which may round a tie
+    differently (equivalent). With nearest_mode ceil or round_prefer_ceil, onnx-migrate refuses the node.
     """
     check_choice(rw, "mode")
     coordinates = check_choice(rw, "coordinate_transformation_mode")
@@ -233,7 +236,7 @@ def _copies(spec: ResizeSpec, scales: npt.NDArray[np.float32]) -> bool | None:
 
 
 def _write_twice_as_long(rw: Rewriter, spec: ResizeSpec, scales: npt.NDArray[np.float32]) -> None:
-    """Write an asymmetric Resize by twice the scales or sizes, and a Slice that takes the elements at odd indices."""
+    """Write an asymmetric Resize by twice the scales or sizes, and a Slice of the elements at odd indices."""
     changed = np.flatnonzero(scales != 1)
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")

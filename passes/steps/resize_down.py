@@ -27,16 +27,16 @@ _FROZEN = (
 
 @lowering("Resize", leaves=19)
 def resize_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """half_pixel_symmetric does not exist; it is half_pixel where each length is a scale times the old one.
+    """half_pixel_symmetric does not exist; it equals half_pixel if each length is a scale times the old one.
 
-    What changes: half_pixel_symmetric becomes half_pixel with sizes, with scales that are powers of two, and where all
-    lengths are known and both sample alike. Else the Resize is written as Gathers, see version 11.
+    What changes: half_pixel_symmetric becomes half_pixel with sizes, and with scales that are powers of two. It also becomes
+    half_pixel if all lengths are known and both sample alike. Otherwise Gathers replace the Resize, see version 11.
 
-    Why equal: half_pixel_symmetric moves half_pixel by half the input's length times 1 - size / (scale * length), which
-    is 0 if the size is that product (onnx/defs/tensor/old.cc). Bit for bit but with sizes in modes linear and cubic,
-    where 1.2e-7 of a coordinate was measured.
+    Why equal: half_pixel_symmetric moves half_pixel by half the input's length times 1 - size / (scale * length). That is 0 if
+    the size is that product (onnx/defs/tensor/old.cc). Bit for bit, except with sizes in modes linear and cubic, where
+    coordinates differed by 1.2e-7 in measurements.
 
-    Limits: the rank must be known, unless sizes or scales alone decide; with antialias all lengths, too.
+    Limits: the rank must be known, unless sizes or scales alone decide. Antialias also needs all lengths.
     """
     sampling = read_sampling(rw)
     if sampling.coordinates != "half_pixel_symmetric":
@@ -68,18 +68,18 @@ def _write_half_pixel(rw: LoweringRewriter) -> None:
 def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """`antialias`, `axes` and `keep_aspect_ratio_policy` do not exist.
 
-    What changes: roi, scales and sizes are given for all axes. Sizes that are bounds become the scales, or the lengths,
-    that the policy makes of them. With antialias, an axis that shrinks is written as Gathers of all that its filter
-    reaches, with the weights.
+    What changes: roi, scales and sizes are given for all axes. Sizes that are bounds become the scales or lengths that the
+    policy computes from them. With antialias, an axis that shrinks becomes Gathers of all elements that its filter reaches,
+    with the weights.
 
-    Why equal: ONNX Runtime's kernel sets scale 1 for the other axes and one scale for all under a policy
-    (upsamplebase.h). Bit for bit, but antialias: 7e-6 of elements up to 9 measured, since its filter has coordinates of its own.
+    Why equal: ONNX Runtime's kernel sets scale 1 for the other axes and one scale for all under a policy (upsamplebase.h). Bit
+    for bit, except for antialias: 7e-6 of elements up to 9 measured, since its filter has coordinates of its own.
 
-    With exclude_outside and lengths known only at run time, each axis is multiplied by a matrix of weights computed there;
-    infinities and NaN then spread along it.
+    With exclude_outside and lengths known only at run time, nodes compute a matrix of weights and multiply each axis by it. The
+    matrix lets infinities and NaN reach all elements along the axis.
 
-    Limits: a policy, and antialias without exclude_outside, need constant sizes or scales and fixed lengths. Antialias of
-    integers is refused, since the kernel computes it in fixed point. The rank must be known for axes.
+    Limits: a policy, and antialias without exclude_outside, need constant sizes or scales and fixed lengths. onnx-migrate
+    refuses antialias of integers, since the kernel computes it in fixed point. The rank must be known for axes.
     """
     sampling, op = read_sampling(rw), Op(rw)
     if sampling.antialias and not _grows(rw, sampling):
@@ -105,7 +105,7 @@ def resize_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 
 def _is_of_size(axis: Axis) -> bool:
-    """Return whether the scale of an axis is that which its size stands for."""
+    """Return whether an axis has the scale that follows from its size."""
     if axis.length is None or axis.size is None:
         return False
     return bool(scale_of_size(axis.length, axis.size) == axis.scale)
@@ -113,14 +113,15 @@ def _is_of_size(axis: Axis) -> bool:
 
 @lowering("Resize", leaves=13)
 def resize_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`roi` and `scales` cannot be left out: what is not given is an empty tensor.
+    """`roi` and `scales` must be there: an empty tensor replaces an omitted one.
 
     What changes: an empty float32 constant is written for each that is missing.
 
-    Why equal: Resize-11 reads no roi but for tf_crop_and_resize, and takes sizes where scales are empty
+    Why equal: Resize-11 reads no roi except for tf_crop_and_resize, and uses sizes if scales are empty
     (onnx/defs/tensor/old.cc).
 
-    Limits: none; for tf_crop_and_resize without a roi, which ONNX Runtime takes as the whole, the rank must be known.
+    Limits: none, except for tf_crop_and_resize without a roi. ONNX Runtime reads that as the whole input; the rank must be
+    known.
     """
     if not rw.input(1):
         whole = np.zeros(0, np.float32)
@@ -136,19 +137,20 @@ def resize_13_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Resize-10 computes asymmetric coordinates and rounds down where an axis grows, up where it shrinks; it has no sizes.
 
-    What changes: a Resize that samples so keeps its scales alone, with sizes those that give the same lengths. Any other
-    is written as Gathers of the elements that it samples and, in modes linear and cubic, a sum by weights. Where
-    lengths or scales are known only at run time, indices and weights are computed there.
+    What changes: a Resize that samples so keeps its scales alone; sizes become scales that give the same lengths. Gathers of
+    the sampled elements replace any other Resize, and in modes linear and cubic a sum by weights. If lengths or scales are
+    known only at run time, nodes compute indices and weights there.
 
-    Why equal: a Resize treats each axis by itself, and lengths and scale decide what it samples. Indices and weights are
-    computed in float32 as ONNX Runtime's kernel does (upsample.cc), and sums are in its order: bit for bit, but where
-    an axis of unknown length stays as it is beside one that is resized, 2.4e-7 of the largest element. NaN and
-    infinities reach what they reach in the kernel. Integers and halves are computed in float32, as in the kernel.
+    Why equal: a Resize treats each axis separately, and lengths and scale decide which elements it samples. Indices and weights
+    are computed in float32 as ONNX Runtime's kernel does (upsample.cc), and sums are in its order. The result is equal bit for
+    bit, with one exception. If an axis of unknown length stays beside one that is resized, it differs by 2.4e-7 of the largest
+    element. NaN and infinities reach the same elements as in the kernel. Integers and halves are computed in float32, as in the
+    kernel.
 
-    Limits: the rank must be known. align_corners and tf_crop_and_resize with scales are refused where these give no whole
-    length, since runtimes and the standard disagree then. Of four axes in linear and cubic of which nothing is known, all
-    but the first are resampled. ONNX Runtime copies the input where no length changes although a scale is above 1; the
-    Gathers of lengths that are unknown sample then, as the standard's text says.
+    Limits: the rank must be known. onnx-migrate refuses align_corners and tf_crop_and_resize with scales that give no whole
+    length, since runtimes and the standard disagree then. If nothing is known of the four axes of a linear or cubic Resize, all
+    axes but the first are resampled. ONNX Runtime copies the input if no length changes although a scale is above 1. The
+    Gathers for unknown lengths sample then, as the standard's text says.
     """
     sampling = read_sampling(rw)
     scales = rw.known(rw.input(2))
@@ -176,14 +178,14 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @np.errstate(all="ignore")
 def _sampled_alike(op: Op, spec: ResizeSpec, new: Sampling) -> bool:
-    """Return whether another way to sample is known to take the same elements with the same weights."""
+    """Return whether another way to sample is known to read the same elements with the same weights."""
     if not all(axis.fixed for axis in resampled(spec)):
         return False
     return all(sampled_alike(op, axis, spec.sampling, new) for axis in axis_values(op, spec))
 
 
 def _refuse_parts_of_elements(rw: LoweringRewriter, spec: ResizeSpec) -> None:
-    """Refuse scales that give no whole length, where coordinates depend on it.
+    """Refuse scales that give no whole length if coordinates depend on it.
 
     ONNX Runtime computes with the length rounded down, and the standard's reference with the product.
     """
@@ -222,7 +224,7 @@ def _keep_scales(rw: LoweringRewriter, scales: str) -> None:
 
 
 def _is_old(sampling: Sampling, scales: npt.NDArray[np.float32]) -> bool:
-    """Return whether Resize-10 samples alike by these scales, whatever the lengths are."""
+    """Return whether Resize-10 samples alike by these scales, for any lengths."""
     if sampling.mode == "linear":
         return sampling.coordinates == "asymmetric" or bool((scales == 1).all())
     if sampling.mode != "nearest":
@@ -240,14 +242,15 @@ def _is_old(sampling: Sampling, scales: npt.NDArray[np.float32]) -> bool:
 
 @lowering("Resize", leaves=10)
 def resize_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """Resize becomes Upsample, which computes the same, but takes no scale below 1.
+    """Resize becomes Upsample, which computes the same, but supports no scale below 1.
 
-    What changes: with constant scales of 1 and more the operator is called Upsample. Any other Resize is written as
-    Gathers, see version 11; but linear with scales known only at run time becomes Upsample, too.
+    What changes: with constant scales of 1 and more the operator becomes Upsample. A linear Resize with scales known only at
+    run time becomes Upsample, too. Gathers replace any other Resize, see version 11.
 
     Why equal: ONNX Runtime computes both with one kernel (upsample.cc), which refuses Upsample with a scale below 1.
 
-    Limits: linear with scales known only at run time is assumed not to shrink; ONNX Runtime stops with an error if it does.
+    Limits: onnx-migrate assumes that linear with scales known only at run time does not shrink. ONNX Runtime stops with an
+    error if it does.
     """
     linear = rw.get("mode", "nearest") == "linear"
     scales = rw.known(rw.input(1))

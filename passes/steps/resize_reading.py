@@ -1,4 +1,4 @@
-"""What is known of a Resize that is lowered: also sizes known in part, and those that are lengths of its own input."""
+"""Read a Resize that is lowered, with sizes that are known in part or are lengths of its own input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTER = {2: 0, 3: 0, 4: 2, 5: 2}
 
 
 def read_lowered(rw: LoweringRewriter) -> ResizeSpec:
-    """Return what is known of a Resize of any version; refuses with `needs-rank` where the rank is unknown.
+    """Return the known facts of a Resize of any version; refuses with `needs-rank` if the rank is unknown.
 
     Refuses a keep_aspect_ratio_policy whose sizes or lengths are not known.
     """
@@ -52,7 +52,7 @@ def _keep_outer_axes(spec: ResizeSpec) -> ResizeSpec:
     axes, rank = list(spec.axes), len(spec.axes)
     if spec.sampling.mode == "nearest" or rank not in (4, 5):
         return spec
-    # Where neither the second axis of four nor the last is known to stay, all but the first are resampled.
+    # If neither the second axis of four nor the last is known to stay, all axes but the first are resampled.
     layout_known = rank == 5 or axes[1].kept or axes[3].kept or axes[3].scale not in (None, 1)
     for place in (0, 1) if layout_known and not (rank == 4 and axes[3].kept) else (0,):
         if not axes[place].kept and axes[place].scale is None:
@@ -71,7 +71,7 @@ def resampled(spec: ResizeSpec) -> list[Axis]:
     return [spec.axes[place] for place in sorted(changed)]
 
 
-# Which sizes are lengths of the input, whatever they are at run time
+# Sizes that equal lengths of the input, for any lengths at run time
 
 _DEPTH = 32
 _SAME = frozenset(("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"))

@@ -1,8 +1,11 @@
-"""Where a Resize samples its input along one axis, in the float32 arithmetic of ONNX Runtime's kernel.
+"""The places at which a Resize samples its input along one axis, in the float32 arithmetic of ONNX Runtime's kernel.
 
-Source: core/providers/cpu/tensor (upsamplebase.h: GetOriginalCoordinateFromResizedCoordinate,
-GetNearestPixelFromOriginal; upsample.cc: SetupUpsampleBilinear, GetCubicCoeffs; upsample_antialias.h). Each axis is
-sampled by itself; what is sampled depends on lengths and scales alone.
+A Resize samples each axis separately. Lengths and scales alone decide which elements it samples. Source, in
+core/providers/cpu/tensor:
+
+- upsamplebase.h: GetOriginalCoordinateFromResizedCoordinate, GetNearestPixelFromOriginal
+- upsample.cc: SetupUpsampleBilinear, GetCubicCoeffs
+- upsample_antialias.h
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ class AxisValues:
 
 
 def shaped(value: Value, behind: int) -> Value:
-    """Add `behind` axes of length 1 behind the one axis of a vector."""
+    """Add `behind` axes of length 1 after the one axis of a vector."""
     if not behind:
         return value
     if value.array is not None:
@@ -121,7 +124,7 @@ def _cropped(op: Op, axis: AxisValues, place: Value, last: Value, steps: Value) 
 
 
 def outside(op: Op, axis: AxisValues, at: Value) -> Value:
-    """Return which coordinates lie outside the input, where tf_crop_and_resize writes a value of its own."""
+    """Return which coordinates lie outside the input; tf_crop_and_resize writes a value of its own for them."""
     return op.Or(at < _ZERO, at > _last(axis))
 
 
@@ -132,7 +135,7 @@ def _index(op: Op, axis: AxisValues, at: Value) -> Value:
 
 
 def nearest(op: Op, axis: AxisValues, at: Value, rounding: str) -> Value:
-    """Return the index that each element is taken from. The rounding "simple" is that of Resize-10."""
+    """Return the index of the input element for each output element. The rounding "simple" is that of Resize-10."""
     scale = axis.scale
     if rounding.startswith("round"):
         down = op.Floor(at)
@@ -161,7 +164,7 @@ def linear(op: Op, axis: AxisValues, at: Value) -> list[Tap]:
 
 
 def cubic(op: Op, axis: AxisValues, at: Value, sampling: Sampling) -> tuple[list[Tap], Value | None]:
-    """Return the indices of four elements, each with its weights, and what their sum is divided by, None for 1."""
+    """Return the indices of four elements, each with its weights, and the divisor of their sum, which is None for 1."""
     a = np.array([sampling.cubic_coeff_a], np.float32)
     down = op.Floor(at)
     part = at - down
@@ -187,8 +190,8 @@ def cubic(op: Op, axis: AxisValues, at: Value, sampling: Sampling) -> tuple[list
 def antialiased(op: Op, axis: AxisValues, sampling: Sampling) -> list[Tap]:
     """Return the indices and weights of an axis of fixed lengths whose filter grows as the axis shrinks.
 
-    Elements have different counts of neighbours. To have as many for each, the last one is repeated and its weight
-    divided, so that no neighbour that does not count is multiplied by 0: infinity times 0 is NaN.
+    Elements have different counts of neighbours. To have as many for each, the last one is repeated and its weight divided. A
+    weight of 0 for a missing neighbour would be wrong, since infinity times 0 is NaN.
     """
     length, scale = int(array_of(axis.length)[0]), array_of(axis.scale)[0]
     ratio = np.float32(1) / scale
@@ -244,7 +247,7 @@ def antialias_matrix(op: Op, axis: AxisValues, sampling: Sampling) -> Value:
 
 
 def _filter(op: Op, distance: Value, sampling: Sampling) -> Value:
-    """Return the weights of elements at these distances, in elements of the output where the axis shrinks."""
+    """Return the weights of elements at these distances, in elements of the output if the axis shrinks."""
     x = abs(distance)
     if sampling.mode == "linear":
         return op.Max(_ONE - x, _ZERO)
@@ -256,7 +259,7 @@ def _filter(op: Op, distance: Value, sampling: Sampling) -> Value:
 
 
 def sampled_alike(op: Op, axis: AxisValues, old: Sampling, new: Sampling) -> bool:
-    """Return whether two ways to sample an axis of fixed lengths and scale take the same elements with the same weights."""
+    """Return whether two ways to sample an axis of fixed lengths and scale read the same elements with the same weights."""
     first, second = _samples(op, axis, old), _samples(op, axis, new)
     return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 

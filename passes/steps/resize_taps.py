@@ -32,7 +32,7 @@ _LARGEST_PRODUCT = 4096
 
 
 def axis_values(op: Op, spec: ResizeSpec) -> list[AxisValues]:
-    """Return the axes to resample; what is not known of them is computed by nodes, which are written."""
+    """Return the axes to resample; nodes compute lengths, sizes and scales that are not known."""
     return [_values(op, spec, axis) for axis in resampled(spec)]
 
 
@@ -122,7 +122,7 @@ class _Taps:
         return value if total is None else total
 
     def _product(self, a: Value, b: Value, products: dict[tuple[str, str], Value]) -> Value:
-        """Return a product of weights: a constant where it is small, else a node, which is written once."""
+        """Return a product of weights: a constant if it is small, else a node, which is written once."""
         if a.array is not None and b.array is not None and a.array.size * b.array.size <= _LARGEST_PRODUCT:
             return a * b
         key = (a.name, b.name)
@@ -131,7 +131,10 @@ class _Taps:
         return products[key]
 
     def cubic(self, value: Value) -> Value:
-        """Interpolate the last axis first. The kernel divides its weights, and the products of the other axis."""
+        """Interpolate the axes, from the last to the first, as the kernel does.
+
+        With exclude_outside the kernel divides the weights of the last axis, and the products of the other axis.
+        """
         last = True
         for axis, at in reversed(list(zip(self.axes, self.ats, strict=True))):
             taps, divisor = cubic(self.op, axis, at, self.sampling)
@@ -180,11 +183,11 @@ class _Taps:
         return op.Transpose(matrix @ op.Transpose(value, perm=perm), perm=perm)
 
     def _not_minus_zero(self, value: Value) -> Value:
-        """Add 0, from which the kernel's sums start: of terms that are all -0 it makes 0."""
+        """Add 0, since the kernel's sums start from 0: if all terms are -0, the kernel returns 0."""
         return value + self.op.constant(np.zeros(1, np.float32)).cast(self.real)
 
     def extrapolated(self, value: Value, dtype: int) -> Value:
-        """Write the extrapolation value where a coordinate lies outside the input."""
+        """Write the extrapolation value for coordinates outside the input."""
         out: Value | None = None
         for axis, at in zip(self.axes, self.ats, strict=True):
             beyond = outside(self.op, axis, at)

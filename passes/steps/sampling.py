@@ -1,4 +1,4 @@
-"""GridSample, AffineGrid, RoiAlign, NonMaxSuppression and what else looks at images."""
+"""GridSample, AffineGrid, RoiAlign, NonMaxSuppression and other operators on images."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def grid_sample_20(node: onnx.NodeProto, rw: Rewriter) -> None:
 def grid_sample_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """The modes linear and cubic are called bilinear and bicubic, and images have two spatial axes.
 
-    What changes: `mode` is set. With three spatial axes GridSample is written as Gathers, see version 16.
+    What changes: `mode` is set. Gathers replace a GridSample with three spatial axes, see version 16.
 
     Why equal: with two spatial axes only the names changed (onnx/defs/tensor/old.cc).
 
@@ -91,13 +91,14 @@ def grid_sample_20_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def grid_sample(op: Op, x: Value, grid: Value, *, mode: str, padding_mode: str, align_corners: int) -> Value:
     """GridSample becomes Gathers of the elements around each point of the grid, weighed and added.
 
-    What changes: coordinates are computed from the grid, rounded down and, by padding mode, clamped, mirrored or marked as
-    outside; the elements there are gathered by their number in the flattened image.
+    What changes: nodes compute the coordinates from the grid and round them down. They clamp or mirror coordinates beyond the
+    image, or mark them as outside, as the padding mode says. Gathers read the elements there by their number in the flattened
+    image.
 
     Why equal: the arithmetic and its order are those of ONNX Runtime's kernel (grid_sample.cc). Bit for bit.
 
-    Limits: the rank and the element type must be known. Where numbers of the grid are not finite, or beyond the integers
-    that a float holds, the result is another number, as the kernel's is not defined either.
+    Limits: the rank and the element type must be known. The result differs for grid numbers that are not finite or exceed the
+    integers that a float holds. The kernel does not define its own result there either.
     """
     return _sampled(op, x, grid, _NEW_MODES[mode], padding_mode, corners=bool(align_corners))
 
@@ -144,11 +145,11 @@ def _add_axes(sampler: Sampler, x: Value, grid: Value) -> Value:
 def affine_grid(op: Op, theta: Value, size: Value, *, align_corners: int) -> Value:
     """AffineGrid becomes the product of its matrices and a grid of even steps from -1 to 1.
 
-    What changes: for each axis the steps are computed, from `size` if that is constant; each column of theta is
-    multiplied by the steps along its axis, and the last one added.
+    What changes: the steps along each axis are computed, from `size` if that is constant. Each column of theta is multiplied by
+    the steps along its axis. The last column is added.
 
-    Why equal: a point of the grid is theta times the point's coordinates and 1 (onnx/defs/tensor/defs.cc). 2.4e-7 of
-    elements up to 4 measured.
+    Why equal: a point of the grid is theta times the point's coordinates and 1 (onnx/defs/tensor/defs.cc). The largest
+    difference measured is 2.4e-7, for elements up to 4.
 
     Limits: the number of axes must be known, by the shape of `size` or theta.
     """
@@ -193,7 +194,7 @@ def _even_steps(op: Op, length: Value, *, corners: bool) -> Value:
 
 @lowering("RoiAlign", leaves=16)
 def roi_align_16_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`coordinate_transformation_mode` does not exist: regions are taken as with output_half_pixel.
+    """`coordinate_transformation_mode` does not exist: RoiAlign-10 samples regions as output_half_pixel does.
 
     What changes: the attribute is dropped. For half_pixel, constant regions are moved by half an element.
 

@@ -1,4 +1,4 @@
-"""Scan: from opset 9 on it has no batch axis; negative axes only since opset 11; below opset 8 it is a Loop."""
+"""Scan has no batch axis from opset 9 on, has negative axes from opset 11 on, and becomes a Loop below opset 8."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ compatible("Scan", 11, reason="negative axes are allowed")
 def scan_9(node: onnx.NodeProto, rw: Rewriter) -> None:
     """The batch axis was removed: an outer Scan iterates over the batch, and an inner one over the sequence.
 
-    What changes: the inner Scan has the old body and states, and `directions` as `scan_input_directions`. The outer one
-    has no states; it scans axis 0 of all inputs and stacks the outputs of the inner one.
+    What changes: the inner Scan has the old body and states, and `directions` as `scan_input_directions`. The outer one has no
+    states; it scans axis 0 of all inputs and stacks the outputs of the inner one.
 
     Why equal: the pseudo-code of Scan-8 is a loop over the batch around a loop over the sequence.
 
-    Limits: refused are sequence_lens by which sequences of one batch may differ in length.
+    Limits: onnx-migrate refuses sequence_lens that may give sequences of one batch different lengths.
     """
     if rw.input(0) and not _full_length(rw):
         rw.refuse(
@@ -96,7 +96,7 @@ def scan_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Why equal: the changelog of version 11 adds negative axes and nothing else.
 
-    Limits: where a rank is unknown, negative axes stay, and the report says so; ONNX Runtime takes them at opset 10.
+    Limits: if a rank is unknown, negative axes stay, and the report says so. ONNX Runtime supports them at opset 10.
     """
     scanned = int(rw.get("num_scan_inputs"))
     states = len(node.input) - scanned

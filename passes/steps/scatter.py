@@ -1,4 +1,4 @@
-"""Scatter, ScatterElements, ScatterND and TensorScatter: reductions, and what ScatterND and TensorScatter are without them."""
+"""Scatter, ScatterElements, ScatterND and TensorScatter: their reductions, and the replacements of the last two."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ impossible(
 def scatter_18(op: Op, data: Value, indices: Value, updates: Value, *, reduction: str) -> Value:
     """`reduction` cannot be max or min: the elements are gathered, compared with the updates and scattered back.
 
-    What changes: max and min are written as add and mul are below opset 16, and are as equal.
+    What changes: max and min become Gathers and Scatters as add and mul do below opset 16, and are as equal.
 
-    Limits: the ranks of data and indices must be known for rounds. ONNX Runtime drops a NaN of the data here; Max and Min
-    keep it.
+    Limits: the ranks of data and indices must be known for rounds. ONNX Runtime drops a NaN of the data here; Max and Min keep
+    it.
     """
     if reduction in ("max", "min"):
         return _reduced_apart(op, data, indices, updates, reduction)
@@ -51,11 +51,12 @@ def scatter_18(op: Op, data: Value, indices: Value, updates: Value, *, reduction
 def scatter_16(op: Op, data: Value, indices: Value, updates: Value, *, reduction: str) -> Value:
     """`reduction` does not exist: elements are gathered, added to or multiplied, and scattered back.
 
-    What changes: none is dropped. Where the indices are known to differ, add and mul become GatherElements or GatherND, Add
-    or Mul, and the node without a reduction. Else the updates are sorted by the element they belong to, and a Loop reduces the
-    first, second, third … update of every element; known indices give those rounds without a Loop if they are few.
+    What changes: `reduction` none is dropped. If the indices are known to differ, add and mul become GatherElements or
+    GatherND, Add or Mul, and the node without a reduction. Otherwise the updates are sorted by the element they belong to. A
+    Loop then reduces the first, second, third … update of every element. Known indices give those rounds without a Loop if they
+    are few.
 
-    Why equal: in one round no element is updated twice, and the updates of each are taken in their order.
+    Why equal: in one round no element is updated twice, and the updates of each element keep their order.
 
     Limits: the ranks of data and indices must be known for rounds.
     """
@@ -66,11 +67,11 @@ def scatter_16(op: Op, data: Value, indices: Value, updates: Value, *, reduction
 
 @formula("ScatterElements", since=11)
 def scatter_elements(op: Op, data: Value, indices: Value, updates: Value, *, axis: int) -> Value:
-    """ScatterElements was named Scatter, which takes no negative indices.
+    """The old name of ScatterElements is Scatter, which does not support negative indices.
 
     What changes: the name. The size of the axis is added to negative indices.
 
-    Why equal: version 9 of Scatter has the same text, but for the range of indices; ONNX Runtime 1.3 refuses negative ones
+    Why equal: version 9 of Scatter has the same text, except for the range of indices. ONNX Runtime 1.3 refuses negative ones
     there.
     """
     attributes = op.attributes
@@ -87,13 +88,12 @@ def scatter_nd(op: Op, data: Value, indices: Value, updates: Value) -> Value:
     """There is no ScatterND: Scatter writes rows of the data, whose first axes are flattened, by their number.
 
     What changes: data, indices and updates are flattened to two axes. The number of a row is the sum of each index times the
-    stride of its axis, and is repeated for the elements of the row. Negative indices count from the end of their axis.
+    stride of its axis. It is repeated for the elements of the row. Negative indices count from the end of their axis.
 
-    Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). Values are moved, never
-    computed with.
+    Why equal: an index of q numbers selects a row of the first q axes (onnx/defs/tensor/defs.cc). The nodes only move values.
 
-    Limits: the ranks of data and indices, and the last dim of the indices must be known. Data in which an axis after the first
-    q is empty are refused by Reshape when the model runs.
+    Limits: the ranks of data and indices, and the last dim of the indices must be known. If an axis of the data after the first
+    q is empty, Reshape fails when the model runs.
     """
     sizes = Dims(op, data)
     count, rank = index_length(op, data, indices, updates.rank), sizes.rank
@@ -117,7 +117,7 @@ def scatter_nd(op: Op, data: Value, indices: Value, updates: Value) -> Value:
 
 
 def _reduced_apart(op: Op, data: Value, indices: Value, updates: Value, kind: str) -> Value:
-    """Write the reduction of a node as nodes of their own, and let the node scatter the results."""
+    """Write nodes that compute the reduction; the node itself then scatters the results."""
     by_element = op.operator == "ScatterElements"
     if kind not in REDUCTIONS:
         op.refuse(

@@ -17,7 +17,7 @@ __all__ = ["REDUCTIONS", "reduced_in_rounds"]
 REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 _FEW = 8
-"""Rounds up to which they are written one behind the other if the indices are known."""
+"""Up to this many rounds are written one after the other if the indices are known; more become a Loop."""
 
 _KEPT = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
 """Integers that are reduced in their own type; others as int64, whose low bits are theirs."""
@@ -26,7 +26,7 @@ _END = int(np.iinfo(np.int64).max)
 
 
 def reduced_in_rounds(op: Op, data: Value, indices: Value, updates: Value, kind: str) -> Value:
-    """Return what a ScatterElements or ScatterND does: in round r, the updates that are r-th for their element are reduced."""
+    """Return the result of a ScatterElements or ScatterND: round r reduces the r-th update of each element."""
     dtype = data.need_dtype()
     number = _numbers(op, data, indices, updates).reshape(-1)
     whole = op.shape_of(data)
@@ -101,7 +101,7 @@ def _turns_at_run_time(op: Op, number: Value, updates: Value) -> tuple[Value, Va
     """Return the elements and the updates, sorted by element, in which round each update is, and how many rounds there are."""
     size = op.Shape(number)
     if op.target < 10 and size.constant is None:
-        # TopK takes no computed number of elements there: each update has a round of its own.
+        # Below opset 10, K of TopK is an attribute and cannot be computed: each update has a round of its own.
         op.note("each update has a round of its own, which takes long if there are many")
         return number, updates, op.iota(size), op.Squeeze(size, [0])
     # As double, which TopK takes in all versions, and which holds all numbers of elements.
@@ -111,7 +111,7 @@ def _turns_at_run_time(op: Op, number: Value, updates: Value) -> tuple[Value, Va
     updates = op.Gather(updates, order, axis=0)
     padded = op.Concat([-1], number, axis=0)
     first = ~(number == op.Slice(padded, [0], [-1], [0]))
-    # With an element in front, as the Scan that CumSum becomes takes no empty sequence.
+    # The element in front is needed because CumSum becomes a Scan, which fails on an empty sequence.
     counted = op.Concat([-1], first.cast(TensorProto.INT64), axis=0)
     group = op.Slice(op.CumSum(counted, op.constant(0)), [1], [_END], [0])
     starts = op.Squeeze(op.NonZero(first), [0])

@@ -1,4 +1,4 @@
-"""Sequences: below opset 11 they are dissolved into the tensors they hold; SequenceMap below 17 is a Loop."""
+"""Sequences: below opset 11 their tensors replace them; SequenceMap below 17 becomes a Loop."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _HINT = "let the model pass on tensors, or make positions and the number of elem
 
 @lowering("SequenceConstruct", leaves=11, types=LostTypes.OWN)
 def sequence_construct_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors.
+    """There are no sequences: the nodes that read this one read its tensors.
 
-    Why equal: a sequence is the list of the tensors put into it, which is known where it is built.
+    Why equal: a sequence is the list of the tensors put into it, which is known in the body that builds it.
 
-    Limits: refused is a sequence that is an output, or is read by If, Loop or a function.
+    Limits: onnx-migrate refuses a sequence that is an output, or that If, Loop or a function reads.
     """
     _dissolve(rw, list(node.input))
 
 
 @lowering("SequenceEmpty", leaves=11, types=LostTypes.OWN)
 def sequence_empty_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors, none.
+    """There are no sequences: the nodes that read this one get no tensors.
 
-    Limits: refused is a sequence that is an output, or is read by If, Loop or a function.
+    Limits: onnx-migrate refuses a sequence that is an output, or that If, Loop or a function reads.
     """
     _dissolve(rw, [])
 
 
 @lowering("SequenceInsert", leaves=11, types=LostTypes.OWN)
 def sequence_insert_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors.
+    """There are no sequences: the nodes that read this one read its tensors.
 
     Limits: the sequence must be built in the same body, the position a constant.
     """
@@ -59,7 +59,7 @@ def sequence_insert_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("SequenceErase", leaves=11, types=LostTypes.OWN)
 def sequence_erase_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the nodes that read this one take its tensors.
+    """There are no sequences: the nodes that read this one read its tensors.
 
     Limits: the sequence must be built in the same body, the position a constant.
     """
@@ -70,7 +70,7 @@ def sequence_erase_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("SequenceAt", leaves=11, types=LostTypes.OWN)
 def sequence_at_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: the tensor at the position is taken as it is.
+    """There are no sequences: the node's readers get the tensor at the position.
 
     Limits: the sequence must be built in the same body, the position a constant.
     """
@@ -94,9 +94,9 @@ def sequence_length_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 @lowering("SplitToSequence", leaves=11, types=LostTypes.OWN)
 def split_to_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There are no sequences: Split writes the parts, and the nodes that read the sequence take them.
+    """There are no sequences: Split writes the parts, and the nodes that read the sequence read them.
 
-    Limits: the lengths must be constants, and where they are left out or are one number, the size of the axis must be known.
+    Limits: the lengths must be constants. If they are omitted or one number, the size of the axis must be known.
     """
     source, axis = rw.input(0), int(rw.get("axis", 0))
     if axis < 0:
@@ -137,7 +137,7 @@ def concat_from_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> 
 
 @lowering("SequenceMap", leaves=17, types=LostTypes.OWN)
 def sequence_map_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """There is no SequenceMap: a Loop takes the elements, and inserts the results into sequences.
+    """There is no SequenceMap: a Loop reads the elements, and inserts the results into sequences.
 
     Why equal: the standard defines SequenceMap by this Loop (onnx/defs/sequence/defs.cc).
 
@@ -192,7 +192,7 @@ def identity_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: all that reads a copy of a sequence reads the sequence itself.
 
-    Limits: refused is a copy of a sequence that is an output.
+    Limits: onnx-migrate refuses a copy of a sequence that is an output.
     """
     if rw.scope.value_type(rw.input(0)).container.startswith("seq"):
         pass_on(rw, "a sequence")
@@ -234,7 +234,7 @@ def _position(rw: LoweringRewriter, index: int, default: int, end: int) -> int:
     if not rw.input(index):
         return default
     place = int(rw.need_number(index, "position"))
-    if place < 0:  # counted from the end of the sequence, behind which an insertion has a place more
+    if place < 0:  # counted from the end; an insertion may also be after the last element
         place += end - 1 if rw.node.op_type == "SequenceInsert" else end
     if not 0 <= place < end:
         rw.refuse(f"its position is not in the sequence, which has {end} places", code="invalid-node")

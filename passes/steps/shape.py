@@ -1,4 +1,4 @@
-"""Shape, Size, Flatten, Squeeze, Split and Gather: what is known of lengths, and where that helps, Reshapes and Slices."""
+"""Steps of Shape, Size, Flatten, Squeeze, Split and Gather; known lengths allow constants, Reshapes and Slices instead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END = int(np.iinfo(np.int64).max)
 def shape_15_down(op: Op, x: Value, *, start: int, end: int | None) -> Value:
     """`start` and `end` become a Slice of all lengths.
 
-    What changes: where they leave lengths out, a Slice with the same bounds is written after the node.
+    What changes: if they leave lengths out, a Slice with the same bounds is written after the node.
 
     Why equal: both clamp their bounds to the number of axes, and both count negative ones from the end.
     """
@@ -31,7 +31,7 @@ def shape_15_down(op: Op, x: Value, *, start: int, end: int | None) -> Value:
 
 @formula("Shape", since=1)
 def shape(op: Op, x: Value) -> Value:
-    """It is a constant where all lengths are fixed.
+    """It is a constant if all lengths are fixed.
 
     Why equal: the text. Bit for bit.
 
@@ -79,7 +79,7 @@ def flatten(op: Op, x: Value, *, axis: int) -> Value:
 
 
 def _product(lengths: Sequence[int | None]) -> int:
-    """Return the number of elements for Reshape: -1 where a length is open, or 0, which Reshape takes for another."""
+    """Return the number of elements for Reshape: -1 if a length is open, or 0, which Reshape would read as another length."""
     sizes = [size for size in lengths if size]
     return math.prod(sizes) if len(sizes) == len(lengths) else -1
 
@@ -88,11 +88,11 @@ def _product(lengths: Sequence[int | None]) -> int:
 def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
     """It is a Reshape to the shape that results.
 
-    What changes: Reshape; at most one length is left to it, others are written.
+    What changes: Reshape. It infers at most one length; the others are written.
 
     Why equal: the text. Bit for bit.
 
-    Limits: at most one length of the result may be open, unless it stands where it stood before.
+    Limits: at most one length of the result may be open, unless it stays at the same place.
     """
     output = op.rw.output(0)
     lengths, given = op.output_shape(), x.shape
@@ -117,7 +117,7 @@ def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
 
 
 def _reshape_to(same: int, wanted: Sequence[int | None]) -> list[int] | None:
-    """Return the numbers by which Reshape makes a shape whose first `same` axes stay: 0 for these, -1 for one open one."""
+    """Return the shape input of a Reshape that keeps the first `same` axes: 0 for these, -1 for one open one."""
     if 0 in wanted:  # which Reshape takes for a length that stays
         return None
     numbers = [0 if size is None and index < same else size for index, size in enumerate(wanted)]
@@ -187,7 +187,7 @@ _MOST_RUNS = 16
 
 
 def _runs(indices: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the bounds of slices that have elements at these places, one behind the other."""
+    """Return the bounds of slices that have elements at these places, one after the other."""
     runs: list[tuple[int, int]] = []
     for index in indices:
         if runs and runs[-1][1] == index != 0:

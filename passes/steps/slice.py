@@ -44,8 +44,8 @@ def slice_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Why equal: version 11 adds negative axes, and forbids steps of 0.
 
-    Limits: where the rank is unknown or the axes are computed at run time, they stay, and the report says so; ONNX Runtime
-    takes negative ones at opset 10.
+    Limits: if the rank is unknown or the axes are computed at run time, they stay, and the report says so. ONNX Runtime
+    supports negative axes at opset 10.
     """
     if not rw.input(3):
         return
@@ -65,13 +65,13 @@ def slice_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 def gather_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """Indices and `axis` are counted from the front.
 
-    What changes: a negative axis, and negative ones among constant indices, are replaced by the same ones counted from
-    the front.
+    What changes: a negative axis, and negative ones among constant indices, are replaced by the same ones counted from the
+    front.
 
     Why equal: version 11 adds negative indices, and nothing else.
 
-    Limits: what is not known, a length, a rank or indices that are computed at run time, stays, and the report says so;
-    ONNX Runtime takes negative indices and axes at opset 10 and below.
+    Limits: a negative axis stays if the rank is unknown, and negative indices stay if the length is unknown. Indices that are
+    computed at run time always stay. The report says so. ONNX Runtime supports negative indices and axes at opset 10 and below.
     """
     source, axis = rw.input(0), int(rw.get("axis", 0))
     shape = rw.shape(source)
@@ -98,12 +98,12 @@ def slice_10_down(
 ) -> Value:
     """`starts`, `ends` and `axes` move from inputs to attributes.
 
-    What changes: constant bounds become attributes. An axis with a step other than 1, or with bounds that are computed at
-    run time, is written as a Gather of the indices that the Slice takes: constant ones where bounds and length are known,
-    else those that a comparison of all indices with the bounds selects.
+    What changes: constant bounds become attributes. An axis with a step other than 1, or with bounds computed at run time,
+    becomes a Gather of the indices that the Slice reads. The indices are constants if bounds and length are known. Otherwise a
+    comparison of all indices with the bounds selects them.
 
     Why equal: the changelog of version 10 moves the bounds, and adds the steps. Bounds are clamped as the text of Slice-13
-    has it.
+    says.
 
     Limits: axes and steps must be constants. Indices that are selected at run time need opset 9.
     """
@@ -147,7 +147,7 @@ def slice_10_down(
 
 
 def _count(x: Value, starts: Value) -> int:
-    """Return how many axes are cut where they are not given: as many as there are starts."""
+    """Return how many axes are cut if `axes` is not given: as many as there are starts."""
     shape = starts.shape
     if shape is not None and len(shape) == 1 and shape[0] is not None:
         return shape[0]
@@ -157,7 +157,7 @@ def _count(x: Value, starts: Value) -> int:
 def _constant_indices(
     op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
 ) -> Value | None:
-    """Return constant indices, None where a bound or the length of the axis is not known."""
+    """Return constant indices, None if a bound or the length of the axis is not known."""
     starts, ends = (op.rw.partly_known(bound.name) for bound in bounds)
     shape = x.shape
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
@@ -177,7 +177,7 @@ def _constant_indices(
 def _selected_indices(
     op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
 ) -> Value:
-    """Return the indices that a Slice takes of an axis."""
+    """Return the indices that a Slice reads along an axis."""
     zero, one, stride = (op.constant([number]) for number in (0, 1, abs(step)))
     length = op.Gather(op.Shape(x), [axis], axis=0)
     ones = op.ConstantOfShape(length, value=onnx.helper.make_tensor("", TensorProto.INT64, [1], [1]))

@@ -1,4 +1,4 @@
-"""Operators with one step of their own: Concat, Tile, Erf, Where, NonZero, Compress, and what many lost with opset 6."""
+"""Operators with one step of their own: Concat, Tile, Erf, Where, NonZero, Compress, and those with consumed_inputs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def concat_4(node: onnx.NodeProto, rw: Rewriter) -> None:
 def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
     """`tiles` and `axis`, scalars of the data's type, become `repeats`, one number per axis.
 
-    What changes: where the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
+    What changes: if the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
     """
     data, tiles, axis = node.input
     rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
@@ -92,14 +92,14 @@ _INTEGERS = frozenset(
 
 @adapter("Erf", to=13)
 def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """Integer data is cast to float32 and the result back, since from opset 13 on Erf takes floats only.
+    """Integer data is cast to float32 and the result back, since from opset 13 on Erf supports only floats.
 
-    What changes: nothing for float16, float and double. The function of an integer is computed in float32 and truncated
-    to an integer, so it is 1, 0 or -1.
+    What changes: nothing for float16, float and double. The function of an integer is computed in float32 and truncated to an
+    integer, so it is 1, 0 or -1.
 
     Why equal: onnx.reference computes Erf-9 in this way. ONNX Runtime never supported integers.
 
-    Limits: an unknown element type is assumed to be a float. Another runtime may have computed the function of an
+    Limits: onnx-migrate assumes that an unknown element type is a float. Another runtime may have computed the function of an
     integer in another precision and rounded it otherwise: equivalent, not exact.
     """
     dtype = rw.dtype(node.input[0])
@@ -116,14 +116,14 @@ def erf_13(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @formula("Where", since=9)
 def where(op: Op, condition: Value, then: Value, other: Value) -> Value:
-    """Where begins with opset 9.
+    """The operator Where begins with opset 9.
 
-    What changes: of bool, And and Or; of integers, condition * X + (1 - condition) * Y. Of floats and strings, X and Y are
-    broadcast and laid one behind the other, and a Gather takes each element from the one that the condition chooses.
+    What changes: for bool, And and Or; for integers, condition * X + (1 - condition) * Y. For floats and strings, X and Y are
+    broadcast and joined. A Gather then selects each element from the one that the condition chooses.
 
-    Why equal: elements are moved, or multiplied by 1 and 0 as integers, which wrap around. A sum of products of floats would not
-    do, since 0 times infinity is NaN. Equal bit for bit to the standard's text; ONNX Runtime's Where gives +0 for a -0
-    of X, and this gives -0.
+    Why equal: elements are moved, or multiplied by 1 and 0 as integers, which wrap around. A sum of products of floats would be
+    wrong, since 0 times infinity is NaN. The result equals the standard's text bit for bit. For a -0 of X, ONNX Runtime's Where
+    gives +0, and this gives -0.
 
     Limits: the shapes of strings must be known. A tensor of floats whose shape is only known at run time must not be empty.
     """
@@ -142,9 +142,9 @@ def non_zero(op: Op, x: Value) -> Value:
 
 @formula("Compress", since=9)
 def compress(op: Op, x: Value, condition: Value, *, axis: int | None) -> Value:
-    """There is no Compress: Gather takes the elements that a constant condition selects.
+    """There is no Compress: Gather returns the elements that a constant condition selects.
 
-    Why equal: elements are selected in their order, and those behind the end of the condition are not.
+    Why equal: elements are selected in their order, and those after the end of the condition are not.
 
     Limits: no operator below opset 9 has an output whose size only the data say, so the condition must be a constant.
     """

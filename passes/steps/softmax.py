@@ -14,18 +14,18 @@ compatible("Softmax LogSoftmax Hardmax", 11, reason="negative axes are allowed")
 
 @adapter("Softmax", "LogSoftmax", "Hardmax", to=13)
 def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """`axis` is the one axis that is normalised, in place of the first of those that are normalised together.
+    """`axis` is the one axis that is normalised; before, it was the first of those that were normalised together.
 
-    What changes: the default of `axis` was 1 and became -1, so it is set. Where more than one axis was normalised
-    together, the input is flattened at `axis`, normalised along its second axis and reshaped back; no shape needs to be
-    known before run time.
+    What changes: the default of `axis` was 1 and became -1, so it is set. If more than one axis was normalised together, the
+    input is flattened at `axis`, normalised along its second axis and reshaped back. No shape needs to be known before run
+    time.
 
     Why equal: all axes after `axis` have length 1, or Flatten produces the matrix whose rows version 11 normalises
     (onnx/defs/math/old.cc).
 
     An empty tensor has nothing to normalise, and keeps the axis.
 
-    Limits: a tensor that is empty at run time alone may fail at target 13, whose Reshape has no allowzero to restore dims of 0.
+    Limits: a tensor that is empty only at run time may fail at target 13, whose Reshape has no allowzero to restore dims of 0.
     """
     source = node.input[0]
     given = rw.attribute("axis")
@@ -70,10 +70,11 @@ def _alone(shape: tuple[int | None, ...] | None, axis: int) -> int | None:
 def softmax_13_down(op: Op, x: Value, *, axis: int) -> Value:
     """`axis` is the first of the axes that are normalised together, so the normalised axis has to be the last.
 
-    What changes: the default of `axis` was -1 and became 1, so it is set. Where another axis than the last is
-    normalised, Transposes before and after the node exchange it with the last.
+    What changes: the default of `axis` was -1 and became 1, so it is set. If another axis than the last is normalised,
+    Transposes before and after the node exchange it with the last.
 
-    Why equal: of one last axis, version 11 normalises the same rows (onnx/defs/math/old.cc). Bit for bit in ONNX Runtime.
+    Why equal: for a single last axis, version 11 normalises the same rows (onnx/defs/math/old.cc). ONNX Runtime's results are
+    equal bit for bit.
     """
     rank = 0 if axis == -1 else x.need_rank()
     axis %= max(rank, 1)
@@ -87,9 +88,9 @@ def softmax_13_down(op: Op, x: Value, *, axis: int) -> Value:
 
 @formula("Softmax", since=1, exactness=EQUIVALENT)
 def softmax(op: Op, x: Value, *, axis: int) -> Value:
-    """The exponentials, with the maximum taken out, are divided by their sum.
+    """The exponentials, after the maximum is subtracted, are divided by their sum.
 
-    Why equal: the text; ONNX Runtime takes the maximum out too. 1.2e-7 seen.
+    Why equal: the text; ONNX Runtime subtracts the maximum too. The largest difference measured is 1.2e-7.
     """
     axes = _axes(op, x, axis)
     powers = op.Exp(x - op.ReduceMax(x, axes))
@@ -127,7 +128,7 @@ def hardmax(op: Op, x: Value, *, axis: int) -> Value:
 
 
 def _axes(op: Op, x: Value, axis: int) -> list[int]:
-    """Return the axes that are normalised together, counted from the front where the rank is known."""
+    """Return the axes that are normalised together, counted from the front if the rank is known."""
     if op.version >= 13:
         return [axis if x.rank is None else axis % max(x.rank, 1)]
     rank = x.need_rank()
@@ -140,10 +141,11 @@ def negative_log_likelihood_loss(
 ) -> Value:
     """The numbers of the classes are gathered, negated, weighted and reduced.
 
-    What changes: the node becomes GatherElements, Neg, Squeeze, Mul, ReduceSum and Div; classes that are ignored become zeros by
-    Where.
+    What changes: the node becomes GatherElements, Neg, Squeeze, Mul, ReduceSum and Div; Where replaces ignored classes by
+    zeros.
 
-    Why equal: the function body of the standard, which runtimes without a kernel compute. Bit for bit in ONNX Runtime.
+    Why equal: the function body of the standard, which runtimes without a kernel compute. ONNX Runtime's results are equal bit
+    for bit.
     """
     return _loss(op, logs, logs, target, weight, ignore_index, reduction)
 
@@ -152,12 +154,13 @@ def negative_log_likelihood_loss(
 def softmax_cross_entropy_loss(
     op: Op, scores: Value, target: Value, weight: Value | None, *, ignore_index: int | None, reduction: str
 ) -> tuple[Value, Value]:
-    """LogSoftmax over the classes, of which the loss is taken as in NegativeLogLikelihoodLoss.
+    """LogSoftmax over the classes gives the numbers for the loss of NegativeLogLikelihoodLoss.
 
-    What changes: the scores are reshaped to three axes, with the classes last for LogSoftmax, and back; then the node becomes
-    what `negativeloglikelihoodloss-12-down` says.
+    What changes: the scores are reshaped to three axes, with the classes last for LogSoftmax, and back. The same nodes follow
+    as for `negativeloglikelihoodloss-12-down`.
 
-    Why equal: the function body of the standard, which runtimes without a kernel compute. Bit for bit in ONNX Runtime.
+    Why equal: the function body of the standard, which runtimes without a kernel compute. ONNX Runtime's results are equal bit
+    for bit.
     """
     last = op.Transpose(scores.reshape(0, 0, -1), perm=[0, 2, 1])
     logs = op.Transpose(op.LogSoftmax(last, axis=2), perm=[0, 2, 1])

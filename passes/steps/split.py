@@ -70,12 +70,12 @@ def split_18(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @lowering("Split", leaves=18)
 def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """`num_outputs` is dropped, or the lengths of the parts are written out.
+    """`num_outputs` is dropped, or an input with the lengths of the parts replaces it.
 
-    What changes: where the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else
-    the lengths become an input: of a length n and k parts, all are ceil(n / k) long but the last, which has the rest. They
-    are computed from the input's shape where n is not known. Where n is known and too small, the last parts are empty;
-    ONNX Runtime fails on such a node of version 18.
+    What changes: if the length of the axis is known and all parts have the same one, `num_outputs` is dropped. Else the lengths
+    become an input. For a length n and k parts, all parts but the last are ceil(n / k) long, and the last part has the rest. If
+    n is not known, they are computed from the input's shape. If n is known and too small, the last parts are empty; ONNX
+    Runtime fails on such a node of version 18.
 
     Why equal: the text of Split-18; below, parts without lengths are equal.
     """

@@ -36,16 +36,16 @@ def topk_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @lowering("TopK", leaves=11, types=LostTypes.OWN)
 def topk_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
-    """The largest elements are taken, of floats, in order.
+    """TopK-10 returns the largest elements, only of floats, and always sorted.
 
-    What changes: `sorted` is dropped, since the older version always sorts. For `largest`=0 the node gets the negated
-    elements, and its values are negated back. Integers of up to 32 bits are cast to double.
+    What changes: `sorted` is dropped, since the older version always sorts. For `largest`=0 the node gets the negated elements,
+    and its values are negated back. Integers of up to 32 bits are cast to double.
 
-    Why equal: the negated order is the reverse one, and of equal elements the one with the lower index comes first in both.
-    Bit for bit in ONNX Runtime, signs of zero included.
+    Why equal: the negated order is the reverse one. Of equal elements, the one with the lower index comes first in both. Bit
+    for bit in ONNX Runtime, signs of zero included.
 
-    Limits: 64-bit integers are refused, since no float holds all of them. With sorted=0 the order of the results was left
-    open. Where there are NaNs, the standard does not say which elements are taken.
+    Limits: onnx-migrate refuses 64-bit integers, since no float type holds all of them. With sorted=0 the standard allowed any
+    order of the results. For data with NaNs, the standard does not say which elements TopK returns.
     """
     dtype = rw.dtype(rw.input(0))
     if dtype is not None and dtype not in (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE):

@@ -25,14 +25,14 @@ compatible(
 
 @adapter("TreeEnsembleRegressor", to=5, domain=ML)
 def tree_ensemble_regressor_5(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """TreeEnsembleRegressor was deprecated: it is written as TreeEnsemble, followed by nodes for what that lacks.
+    """TreeEnsembleRegressor was deprecated: it becomes TreeEnsemble, and nodes after it add the parts that TreeEnsemble lacks.
 
-    What changes: inner nodes and leaves are listed separately. A leaf of TreeEnsemble has one target, so a tree whose
-    leaves add to several targets is copied for each. Base values and the post-transform become nodes after it. Inputs
-    of integers, and outputs of ensembles in double, are cast, since TreeEnsemble has one type for all.
+    What changes: inner nodes and leaves are listed separately. A leaf of TreeEnsemble has one target, so a tree whose leaves
+    add to several targets is copied for each. Base values and the post-transform become nodes after it. Inputs of integers, and
+    outputs of ensembles in double, are cast, since TreeEnsemble has one type for all.
 
-    Limits: refused are the post-transforms SOFTMAX_ZERO and PROBIT, and every post-transform of a single target, which
-    ONNX Runtime does not apply.
+    Limits: onnx-migrate refuses the post-transforms SOFTMAX_ZERO and PROBIT. It also refuses every post-transform of a single
+    target, since ONNX Runtime does not apply it.
     """
     aggregate, post = rw.pop("aggregate_function", "SUM"), rw.pop("post_transform", "NONE")
     targets = rw.pop("n_targets", 0)
@@ -53,18 +53,21 @@ def tree_ensemble_regressor_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 @adapter("TreeEnsembleClassifier", to=5, domain=ML)
 def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
-    """TreeEnsembleClassifier was deprecated: it is written as TreeEnsemble, for the scores, and nodes that choose the class.
+    """TreeEnsembleClassifier was deprecated: it becomes TreeEnsemble, for the scores, and nodes that choose the class.
 
-    What changes: the trees, as for TreeEnsembleRegressor. Of three or more classes ArgMax chooses. Of two classes, for
-    one of which the leaves have scores, the score is compared with 0, or with 0.5 if no weight is negative.
-    LabelEncoder produces the labels.
+    What changes: the trees, as for TreeEnsembleRegressor. ArgMax chooses among three or more classes. If the leaves score only
+    one of two classes, the score is compared with 0, or with 0.5 if no weight is negative. LabelEncoder produces the labels.
 
     Why equal: onnxruntime/core/providers/cpu/ml/tree_ensemble_aggregator.h.
 
-    Limits: refused is what the standard leaves open or ONNX Runtime computes otherwise: two classes that both have
-    scores, scores of the second class alone, negative weights with a class that has no score for some inputs, and the
-    post-transforms SOFTMAX_ZERO and PROBIT. For two classes and no negative weight ONNX Runtime 1.21 does not apply
-    LOGISTIC; 1.31 does, as the standard says.
+    Limits: onnx-migrate refuses cases that the standard leaves open or ONNX Runtime computes otherwise:
+
+    - two classes that both have scores
+    - scores of the second class alone
+    - negative weights with a class that has no score for some inputs
+    - the post-transforms SOFTMAX_ZERO and PROBIT
+
+    For two classes and no negative weight ONNX Runtime 1.21 does not apply LOGISTIC; 1.31 does, as the standard says.
     """
     post, labels = rw.pop("post_transform", "NONE"), rw.pop("classlabels_int64s", [])
     values = "values_int64s" if labels else "values_strings"
@@ -93,7 +96,7 @@ def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _one_score(rw: Rewriter, ensemble: _Ensemble, post: str) -> tuple[str, list[str]]:
-    """Return the index of the chosen class and both columns of scores, for two classes of which leaves have one score."""
+    """Return the index of the chosen class and both columns of scores, for two classes if leaves score only one of them."""
     score, positive = ensemble.score, bool((ensemble.weights >= 0).all())
     limit = ensemble.constant(0.5 if positive else 0.0, "limit")
     above = _after(rw, "Cast", [_after(rw, "Greater", [score, limit])], to=int(TensorProto.INT64))

@@ -22,14 +22,14 @@ _MOST_NODES = 1_000_000
 def tree_ensemble_5_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """There is no TreeEnsemble: TreeEnsembleRegressor has the same trees, with leaves among the nodes.
 
-    What changes: each tree is written with its leaves as nodes of their own. A node that asks for one of several values becomes
-    a chain of nodes, one for each value, and what follows where it is found is written for each.
+    What changes: the leaves of each tree become nodes of their own. A node that tests for one of several values becomes a chain
+    of nodes, one for each value. The branch for a value that matches is repeated for each node of the chain.
 
     Why equal: ONNX Runtime computes both operators by one kernel, which expands the chain itself
     (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h). Bit for bit.
 
-    Limits: refused are ensembles of double and float16, as the result of TreeEnsembleRegressor is a float, and the
-    post-transforms SOFTMAX and LOGISTIC, which ONNX Runtime confuses in TreeEnsemble.
+    Limits: onnx-migrate refuses ensembles of double and float16, since TreeEnsembleRegressor returns a float. It also refuses
+    the post-transforms SOFTMAX and LOGISTIC, which ONNX Runtime confuses in TreeEnsemble.
     """
     splits, weights = _tensor(rw, "nodes_splits"), _tensor(rw, "leaf_weights")
     dtype = rw.dtype(rw.input(0))
@@ -65,7 +65,7 @@ def tree_ensemble_3_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     What changes: the attributes whose names end in _as_tensor become lists.
 
-    Limits: refused are parameters of double that float does not hold.
+    Limits: onnx-migrate refuses double parameters that float does not represent exactly.
     """
     for attribute in [item.name for item in node.attribute if item.name.endswith("_as_tensor")]:
         array = _tensor(rw, attribute)
@@ -125,7 +125,7 @@ class _Trees:
         tree, first = self._count, len(self.attributes["nodes_treeids"])
         self._count += 1
         true, true_leaf, false, false_leaf = (self._given[name][root] for name in _LINKS)
-        # What remains to be written: the node or leaf, the value of a set to ask for, and the link to fill in.
+        # Still to be written: whether it is a leaf, its place, the value of a set to test for, and the link to fill in.
         alone = true_leaf == false_leaf == 1 and true == false
         pending: list[tuple[bool, int, int, tuple[str, int] | None]] = [
             (True, true, 0, None) if alone else (False, root, 0, None)

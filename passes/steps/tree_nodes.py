@@ -18,7 +18,7 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 Array = np.ndarray[Any, Any]
 Slot = tuple[int, int]
-"""A target, and the index of a leaf's weight among its weights for that target; each slot takes one copy of a tree."""
+"""A target, and the index of a leaf's weight among its weights for that target; each slot needs one copy of a tree."""
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Ensemble:
 class Forest:
     """An ensemble in the form of TreeEnsembleRegressor and TreeEnsembleClassifier.
 
-    `nodes` are the attributes with the prefix "nodes_", by the rest of their names; `votes` are the tree ids, node ids,
-    target ids and weights of the leaves. Raises ValueError, with the reason, if the nodes do not form trees.
+    `nodes` are the attributes with the prefix "nodes_"; the keys are the rest of their names. `votes` are the tree ids, node
+    ids, target ids and weights of the leaves. Raises ValueError, with the reason, if the nodes do not form trees.
     """
 
     def __init__(self, nodes: Mapping[str, Sequence[Any]], votes: Sequence[Sequence[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Steps that leave a node as it is: versions that differ in their types alone, and what else the standard changed in words.
+"""Steps that leave a node unchanged: the versions differ in their types alone, or only in the words of the standard.
 
 Tests run every claim. Other claims stand in the files of their families, beside the steps that rewrite.
 """
@@ -46,8 +46,8 @@ types_only(
 )  # fmt: skip
 types_only("Einsum", 28, lost=LostTypes.ROUNDED)
 
-# A Cast around them does not serve: an attribute names the type, a sub-graph or a sequence has it, or a wider type would not
-# hold the results.
+# A Cast around these operators does not help. An attribute names the type, or a sub-graph or a sequence has it, or a wider
+# type would not hold the results.
 types_only("Gemm MatMul PRelu", 9, lost=LostTypes.REFUSED)
 types_only("If Loop", 13, 16, 19, 21, 23, 24, 25, lost=LostTypes.REFUSED)
 types_only("Constant", 13, 19, 21, 23, 24, 25, lost=LostTypes.REFUSED)

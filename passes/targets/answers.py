@@ -21,7 +21,7 @@ def all_of(*answers: bool | None) -> bool | None:
 
 
 def any_of(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether an answer is yes, asking for no more behind that one; None if one that is not known decides."""
+    """Return whether an answer is yes, and stop at the first yes; None if an unknown answer decides."""
     is_open = False
     for answer in answers:
         if answer:

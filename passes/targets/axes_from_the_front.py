@@ -1,4 +1,4 @@
-"""Axes that are counted from the front, for importers that read a negative number as one where it stands."""
+"""Writes axes as counted from the front, for importers that do not count negative axes from the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AXES = (
 )  # fmt: skip
 
 _ATTRIBUTE = {**dict.fromkeys(_AXIS, "axis"), **dict.fromkeys(_AXES, "axes")}
-"""The attribute that holds an axis or axes, at some opset; one that a node does not have is left alone."""
+"""The attribute that holds an axis or axes, at some opset. If a node does not have it, the node is not changed."""
 
 _INPUT = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1, "CumSum": 1, **dict.fromkeys(_REDUCTIONS, 1)}
 """The input that holds an axis or axes, at some opset."""
@@ -33,16 +33,16 @@ _NEGATIVE_DEFAULTS = {
     ("Softmax", 13), ("LogSoftmax", 13), ("Hardmax", 13), ("LayerNormalization", 1), ("LpNormalization", 1), ("OneHot", 1),
     ("RMSNormalization", 1), ("TopK", 1),
 }  # fmt: skip
-"""Operators whose axis is -1 where it is left out, and the opset since which."""
+"""Operators with -1 as the default of their axis, and the first opset with that default."""
 
 OPERATORS_WITH_AXES = frozenset(_ATTRIBUTE) | frozenset(_INPUT)
 
 
 def count_axes_from_the_front(rw: LoweringRewriter) -> str | None:
-    """Write negative axes as the axes that they mean; return what prevents it, None where none is negative now.
+    """Write negative axes as the axes that they mean; return the obstacle, or None if none is negative now.
 
-    Importers that want this read a negative number as one where it stands, or fail. Most of them know the rank by then,
-    so that a node whose rank is not known is warned of, not refused.
+    Importers that want this form do not count negative axes from the end, or fail on them. Most of them know the rank by then.
+    A node of unknown rank is therefore a warning, not an error.
     """
     return _attribute(rw) or _input(rw)
 
@@ -77,7 +77,7 @@ def _input(rw: LoweringRewriter) -> str | None:
         return None
     known = rw.known(value)
     if known is None:
-        return None  # what is computed is not written
+        return None  # computed axes stay
     axes = list(map(int, known.reshape(-1)))
     counted = _counted(rw, axes)
     if counted is None:

@@ -19,11 +19,11 @@ _KEEPING = frozenset((
     "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "MaxPool", "Mish", "Neg", "PRelu", "Pad", "Relu", "Resize", "Round",
     "Selu", "Sigmoid", "Sin", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu", "Upsample",
 ))  # fmt: skip
-"""The operators whose result is in blocks where their first input is."""
+"""Operators whose result is in blocks if their first input is."""
 
 _FOLLOWED = 64
-"""How many values before one are looked at for a convolution. One that is farther away is taken for granted: an Identity that is
-not needed changes nothing."""
+"""The search for a convolution before a value visits at most this many values. Beyond that, it assumes that there is one: an
+unnecessary Identity changes nothing."""
 
 
 def narrow_inputs(
@@ -33,8 +33,9 @@ def narrow_inputs(
 ) -> list[int]:
     """Return the places of inputs of one channel that meet one of several, where both may be in blocks of channels.
 
-    OpenCV 5.0 computes the node block by block then, as if all inputs had as many channels: what comes out has the shape of
-    the blocks, or the next node fails. Measured with its wheel, for values of 3, 4 and 5 axes, and right behind an Identity.
+    OpenCV 5.0 then computes the node block by block, as if all inputs had as many channels. The result has the shape of the
+    blocks, or the next node fails. Measured with its wheel, for values of 3, 4 and 5 axes. The result is right after an
+    Identity.
     """
     shapes = [shape_of(name) for name in node.input]
     if any(shape is None or len(shape) < 3 for shape in shapes):
@@ -67,7 +68,7 @@ def _in_blocks(name: str, maker_of: Callable[[str], onnx.NodeProto | None]) -> b
 
 
 def write_channels_apart(rw: LoweringRewriter) -> str | None:
-    """Write an Identity behind an input of one channel that meets one of several in blocks of channels; return None."""
+    """Write an Identity after an input of one channel that meets one of several in blocks of channels; return None."""
     for at in narrow_inputs(rw.node, rw.shape, rw.producer):
         rw.set_input(at, rw.before("Identity", [rw.input(at)], hint="channel"))
         rw.note("an Identity stands behind the input of one channel, which is in no block of channels then")

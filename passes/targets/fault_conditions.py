@@ -1,4 +1,4 @@
-"""What `when` of a fault may ask of a node, where the values of attributes do not say it."""
+"""Conditions on a node that `when` of a fault may use, apart from the values of attributes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _has_a_batch(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None
 
 
 def _tiles_after_others(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
-    """Return whether an axis is tiled behind one of several entries that is not."""
+    """Return whether an axis is tiled that comes after an axis of several entries without tiling."""
     repeats, shape = scope.constant(node.input[1]), scope.value_type(node.input[0]).shape
     if repeats is None:
         return None
@@ -132,7 +132,7 @@ def _pads_no_image(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | No
 
 
 def _has_computed_k(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
-    """Return None where the number that a TopK takes is computed at run time, else False."""
+    """Return None if the K of a TopK is computed at run time, else False."""
     computed = len(node.input) > 1 and scope.constant(node.input[1]) is None
     return None if computed else False
 

@@ -1,4 +1,4 @@
-"""Writes nodes in the forms that the importers of targets want, and lists initializers as inputs where they want that."""
+"""Writes nodes in the forms that the importers of targets want, and lists initializers as inputs for targets that need it."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ Write = Callable[[LoweringRewriter], "str | None"]
 
 @dataclass(frozen=True)
 class _Form:
-    """How a form is written, for which operators (None is all), and whether a node without it is refused."""
+    """The function that writes a form, the operators it is for (None is all), and whether a node without it is an error."""
 
     write: Write
     operators: frozenset[str] | None
     refused: bool = False
     hint: Hint = FIX_DIMS
-    """What helps where it is refused."""
+    """Advice for the user if a node without the form is an error."""
 
     def concerns(self, node: onnx.NodeProto) -> bool:
         """Return whether a node is to have the form."""
@@ -113,7 +113,7 @@ _FORMS: Mapping[str, _Form] = {
     "default_axes": _Form(write_default_axis, frozenset(("Softmax", "LogSoftmax"))),
     "default_attributes": _Form(write_default_attributes, None),
 }
-"""In the order in which they are written: the defaults after what has a value of its own."""
+"""The forms in the order in which the pass writes them: the defaults come last."""
 
 
 @register_pass
@@ -121,8 +121,8 @@ _FORMS: Mapping[str, _Form] = {
 class FitForms(Pass):
     """Write what the importers of the targets want spelled out: kernel_shape, axes from the front, defaults, and others.
 
-    A second run changes nothing. A node that an importer would fail on is refused, code `target-form`; where it need not
-    fail, a warning says what was not written, code `form-kept`.
+    A second run changes nothing. onnx-migrate refuses a node on which an importer would fail, code `target-form`. If the
+    importer need not fail, a warning names the missing form, code `form-kept`.
     """
 
     name: ClassVar[str] = "fit_forms"
@@ -165,9 +165,10 @@ class FitForms(Pass):
         return model
 
     def _drop_symbols(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Drop the declared shapes of inner values that have open dims: an importer that is told the sizes finds them itself.
+        """Drop the declared shapes of inner values that have open dims: an importer that gets the sizes infers them itself.
 
-        Where an input has open dims, those without go too: they may follow from outputs whose sizes are those of one run.
+        If an input has open dims, all declared shapes of inner values are dropped. Those without open dims may come from
+        outputs whose sizes are those of one run.
         """
         dropped, open_inputs = 0, any(map(_is_open, proto.graph.input))
         for located in bodies(proto):
@@ -187,7 +188,7 @@ class FitForms(Pass):
 
     def _list_initializers(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         if proto.graph.sparse_initializer:
-            return  # an IR version that wants the listing has none, and another one leaves them as they are
+            return  # IR versions that need the listing have no sparse initializers; other versions leave these unchanged
         listed, moved = list_all_initializers(proto)
         if listed or moved:
             log.note(
@@ -232,7 +233,7 @@ class _Visitor(StepVisitor):
         return rw
 
     def _read_constants(self, rw: LoweringRewriter, where: Where, wanted: Mapping[str, Target]) -> None:
-        """Let a node read from constants what a target wants so. Raises CannotMigrate, code `target-lacks`."""
+        """Make constants of the inputs that must be constant for a target. Raises CannotMigrate, code `target-lacks`."""
         names = [item.name for item in defs.get_schema(rw.node.op_type, rw.version, rw.node.domain).inputs]
         for name, target in wanted.items():
             obstacle = read_from_constant(rw, names.index(name), name) if name in names else None

@@ -33,7 +33,7 @@ from .model_limits import check_model_limits, check_versions, model_misfits, nod
 __all__ = ["FitOperators"]
 
 _BESIDE = 17
-"""The opset of ai.onnx for a body that imports none, where no target bounds it."""
+"""The opset of ai.onnx for a body that imports none, if no target limits it."""
 
 
 @register_pass
@@ -41,8 +41,10 @@ _BESIDE = 17
 class FitOperators(Pass):
     """Decompose the nodes that the targets do not take: operators that they lack, values of attributes, element types.
 
-    The opset stays: what the steps down write for an older opset is lifted again. Raises CannotMigrate for a node that
-    cannot be written with other operators, code `target-lacks` or what its decomposition needs to know.
+    The opset stays: steps down write nodes for an older opset, and steps up convert these to the opset of the model.
+
+    Raises CannotMigrate for a node that other operators cannot replace, code `target-lacks`. The code is another one if the
+    decomposition needs an unknown fact, for example `needs-shape`.
     """
 
     name: ClassVar[str] = "fit_operators"
@@ -53,7 +55,7 @@ class FitOperators(Pass):
     for_targets: ClassVar[bool] = True
     targets: Targets
     best_effort: bool = False
-    """Whether what cannot be written otherwise stays, with a warning of code `not-fitted`."""
+    """Whether a node that other operators cannot replace stays, with a warning of code `not-fitted`."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
@@ -72,7 +74,7 @@ class FitOperators(Pass):
         return model
 
     def _import_onnx(self, model: Model) -> None:
-        """Let bodies that import other domains alone import ai.onnx, if a target lacks operators of theirs."""
+        """Let bodies that import only other domains import ai.onnx, if a target lacks operators of theirs."""
         targets = self.targets
         lacking = frozenset(
             domain
@@ -83,14 +85,14 @@ class FitOperators(Pass):
             import_onnx(model.proto, lacking, min(self.targets.opset or _BESIDE, newest_opset()))
 
     def _check(self, model: Model, log: ChangeLog) -> None:
-        """Refuse, or warn of, what the targets do not take of the model as a whole, and versions that are too old."""
+        """Refuse, or warn of, limits of the targets on the model as a whole, and versions that are too old."""
         for check in (check_model_limits, check_versions):
             refusal = check(model, self.targets)
             if refusal is not None:
                 leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
 
     def _decomposed(self, model: Model, log: ChangeLog) -> Model:
-        """Return the model without the nodes that do not fit. In a best effort those that are refused stay."""
+        """Return the model without the nodes that do not fit. In a best effort, nodes stay that no decomposition can replace."""
         unsure: set[Where] = set()
         misfits, doubts = misfits_of(self.targets), self._doubts(model)
 
@@ -118,7 +120,7 @@ class FitOperators(Pass):
         return fitted.model
 
     def _doubts(self, model: Model) -> dict[tuple[str, str], str]:
-        """Return the operators of other domains that can be written and a target is not known to have, each with the reason."""
+        """Return each operator of other domains that a target may lack and that onnx-migrate can replace, with the reason."""
         found = {}
         for domain, operator in sorted(_foreign_operators(model)):
             form = decomposition_of(domain, operator)
@@ -130,7 +132,7 @@ class FitOperators(Pass):
         return found
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return why the targets do not take nodes as they are, the versions of their operators included."""
+        """Return the reasons why the targets do not support nodes of this model, including the versions of their operators."""
         targets, proto = self.targets, model.proto
         functions = {function_key(function) for function in proto.functions}
         unfit, newer, found = misfits_of(targets), newer_forms(targets), []
@@ -156,7 +158,7 @@ class FitOperators(Pass):
         return counted(found)
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
-        """Replace all calls of local functions by their bodies if a target takes none."""
+        """Replace all calls of local functions by their bodies if a target supports none."""
         without = self.targets.without_functions
         if not (without and model.proto.functions):
             return

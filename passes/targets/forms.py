@@ -1,6 +1,6 @@
-"""The forms of nodes that importers want: one function per form, which edits a node and says what it could not write.
+"""The forms of nodes that importers want: one function per form, which edits a node and returns what it could not write.
 
-Importers want attributes and lengths that may be left out, constant scales, and the ranks of the standard.
+Importers want optional attributes and lengths, constant scales, and the ranks of the standard.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 _WINDOWS = frozenset(
     ("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "AveragePool", "MaxPool", "LpPool", "MaxUnpool")
 )
-"""Operators whose strides, dilations and pads are 1, 1 and 0 on each axis where they are left out."""
+"""Operators whose strides, dilations and pads have the defaults 1, 1 and 0 on each axis."""
 
 
 def write_default_attributes(rw: LoweringRewriter) -> str | None:
@@ -72,7 +72,7 @@ def _defaults(operator: str, opset: int) -> tuple[AttributeProto, ...]:
 
 
 def _write_window(rw: LoweringRewriter, given: set[str]) -> list[str]:
-    """Write strides, dilations and pads where the kernel is known; return the names of those that were written."""
+    """Write strides, dilations and pads if the kernel is known; return the names of the new attributes."""
     kernel = rw.get("kernel_shape")
     if kernel is None:
         return []
@@ -94,9 +94,9 @@ OPERATORS_WITH_KERNELS = {"Conv": 1, "ConvTranspose": 1, "ConvInteger": 1, "Defo
 
 
 def write_kernel_shape(rw: LoweringRewriter) -> str | None:
-    """Write `kernel_shape`; return what prevents it, None where it is there now.
+    """Write `kernel_shape`; return the obstacle, or None if the attribute is there now.
 
-    An importer that reads it without asking fails, so what cannot be written must be refused.
+    An importer that reads the attribute without checking for it fails. A node that cannot get it must therefore be an error.
     """
     if rw.attribute("kernel_shape") is not None:
         return None
@@ -110,9 +110,10 @@ def write_kernel_shape(rw: LoweringRewriter) -> str | None:
 
 
 def write_pads(rw: LoweringRewriter) -> str | None:
-    """Write the padding of a Conv or a pool with auto_pad SAME out; return what prevents it, None where nothing is left to do.
+    """Replace auto_pad SAME of a Conv or a pool by `pads`; return the obstacle, or None if there is none.
 
-    With a stride of 1 it follows from the kernel alone. What cannot be written need not fail, and is warned of.
+    With a stride of 1 the padding follows from the kernel alone. An importer need not fail on a node that keeps auto_pad, so
+    that is a warning.
     """
     auto = str(rw.get("auto_pad", "NOTSET"))
     if not auto.startswith("SAME"):
@@ -138,10 +139,10 @@ def write_pads(rw: LoweringRewriter) -> str | None:
 
 
 def write_split_lengths(rw: LoweringRewriter) -> str | None:
-    """Write the lengths of a Split; return what prevents it, None where they are there now.
+    """Write the lengths of a Split; return the obstacle, or None if they are there now.
 
-    Importers that want this divide the axis evenly otherwise, as the operator does, so that what cannot be written is
-    warned of, not refused.
+    Importers that want this form divide the axis evenly without lengths, as the operator does. Lengths that cannot be written
+    are therefore a warning, not an error.
     """
     if rw.attribute("split") is not None or (rw.version >= 13 and rw.input(1)):
         return None
@@ -165,10 +166,10 @@ OPERATORS_WITH_SCALES = frozenset(("Resize", "Upsample"))
 
 
 def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
-    """Let the node read its scales and sizes from initializers; return what prevents it, None where it does now.
+    """Let the node read its scales and sizes from initializers; return the obstacle, or None if it now does.
 
-    An importer that wants this fails where they are computed, so what is not known must be refused. In a function, which
-    has no initializers, they are Constant nodes.
+    An importer that wants this form fails if scales are computed, so unknown scales must be an error. In a function, which has
+    no initializers, they are Constant nodes.
     """
     with_sizes = rw.node.op_type == "Resize" and rw.version >= 11
     for index, what in ((2, "scales"), (3, "sizes")) if with_sizes else ((1, "scales"),):
@@ -179,7 +180,7 @@ def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
 
 
 def read_from_constant(rw: LoweringRewriter, index: int, what: str) -> str | None:
-    """Let the node read an input from an initializer; return what prevents it, None where it does now, or has no such input."""
+    """Let the node read an input from an initializer; return the obstacle, or None if it now does or has no such input."""
     value = rw.input(index)
     if not value:
         return None
@@ -213,7 +214,7 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
 
 
 def write_zero_point(rw: LoweringRewriter) -> str | None:
-    """Write the zero point of a QuantizeLinear or DequantizeLinear that leaves it out, 0; return what prevents it.
+    """Write the zero point 0 of a QuantizeLinear or DequantizeLinear that omits it; return the obstacle, or None.
 
     ONNX Runtime up to 1.10 does not load a QuantizeLinear without one, and 1.3 crashes on such a DequantizeLinear.
     """
@@ -229,7 +230,7 @@ def write_zero_point(rw: LoweringRewriter) -> str | None:
 
 
 def write_dequantizers_apart(rw: LoweringRewriter) -> str | None:
-    """Let a node read its own DequantizeLinear, where one with several scales has other readers, too; return None.
+    """Let a node read its own DequantizeLinear if one with several scales has other readers too; return None.
 
     ONNX Runtime 1.15 and 1.16 make such copies for nodes that they quantise, and forget the axis of the scales.
     """
@@ -251,11 +252,12 @@ STANDARD_RANKS = {
     "CumSum": {1: 0},
     "Clip": {1: 0, 2: 0},
 }
-"""The numbers of axes that inputs have by the standard, by their places; ONNX Runtime takes one number as scalar or vector."""
+"""The numbers of axes that the standard requires of inputs, by their index; ONNX Runtime accepts a scalar or a vector of one
+number."""
 
 
 def write_standard_ranks(rw: LoweringRewriter) -> str | None:
-    """Let inputs of one number have as many axes as the standard says; return None, as others are taken as they are."""
+    """Give inputs of one number as many axes as the standard says. Return None, since other inputs are no obstacle."""
     for index, rank in STANDARD_RANKS[rw.node.op_type].items():
         value = rw.input(index)
         if not value or rw.rank(value) != 1 - rank:
@@ -274,9 +276,9 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
 
 
 def write_squeezed_axes(rw: LoweringRewriter) -> str | None:
-    """Write the axes of a Squeeze that names none, those of length 1; return what prevents it.
+    """Write the axes of a Squeeze that names none, those of length 1; return the obstacle, or None.
 
-    TensorRT cannot find them where dims are open ("Cannot infer squeeze dimensions from a dynamic shape").
+    TensorRT cannot find them if dims are open ("Cannot infer squeeze dimensions from a dynamic shape").
     """
     if rw.attribute("axes") is not None or rw.input(1):
         return None
@@ -308,7 +310,7 @@ def write_default_axis(rw: LoweringRewriter) -> str | None:
 def write_bias_last(rw: LoweringRewriter) -> str | None:
     """Write a vector that is added to a value of more axes as the second input of the Add; return None.
 
-    ONNX Runtime 1.3 fuses the GELU of such a sum to a BiasGelu, of which it takes the second input for the vector.
+    ONNX Runtime 1.3 fuses the GELU of such a sum to a BiasGelu, and assumes that the second input is the vector.
     """
     first, second = rw.input(0), rw.input(1)
     if rw.rank(first) == 1 and rw.rank(second) != 1:
@@ -319,10 +321,10 @@ def write_bias_last(rw: LoweringRewriter) -> str | None:
 
 
 def write_summed_shape(rw: LoweringRewriter) -> str | None:
-    """Add 0 to the computed shape of a Reshape in a branch, where its data is of a body around; return None.
+    """Add 0 to the computed shape of a Reshape in a branch if the data comes from outside the branch; return None.
 
-    ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, of which it looks for the data in the branch. It takes a
-    Cast to the same type, or an Identity, out before.
+    ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, because it looks for the data inside the branch. A Cast to
+    the same type or an Identity would not help, since ONNX Runtime removes them before.
     """
     made = rw.producer(rw.input(1))
     outer = rw.scope.parent is not None and not rw.is_made_here(rw.input(0))
@@ -334,9 +336,10 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
 
 
 def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
-    """Write the labels of an Einsum that are upper case letters as lower case ones; return what prevents it.
+    """Replace upper case labels of an Einsum by lower case ones; return the obstacle, or None.
 
-    ONNX Runtime 1.3 to 1.5 takes no others. Without "->" the result's axes have the order of their labels, which would change.
+    ONNX Runtime 1.3 to 1.5 supports only lower case labels. Without "->" the result's axes have the order of their labels,
+    which would change.
     """
     equation = str(rw.get("equation", ""))
     labels = sorted({letter for letter in equation if letter.isalpha()})
@@ -354,8 +357,9 @@ def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
 def write_vectors_apart(rw: LoweringRewriter) -> str | None:
     """Let a node that changes vectors of the model read its own copy of one that others read, too; return None.
 
-    Where OpenCV 4.7 to 4.14 read a constant vector for a PRelu, from 4.8 on for a LayerNormalization, from 4.10 on as the bias of
-    a MatMul, it has two axes for all nodes, and those that take it for a row fail. So has a shared index of a Gather in 4.8.
+    If a PRelu reads a constant vector, OpenCV 4.7 to 4.14 give it two axes for all nodes. A LayerNormalization has the same
+    effect from 4.8 on, and a MatMul with the vector as bias from 4.10 on. Nodes that read the vector as a row then fail. OpenCV
+    4.8 changes a shared index of a Gather in the same way.
     """
     node = rw.node
     if node.op_type == "Add" and not any(

@@ -15,11 +15,16 @@ _SIXTH, _NEAR = 1 / 6, 1e-4
 
 
 def write_gates_apart(rw: LoweringRewriter) -> str | None:
-    """Write an Identity behind a factor that OpenCV fuses, where the other factor is not what it is computed of; return None.
+    """Write an Identity after a gate if the other factor is not the value that the gate is computed from; return None.
 
-    OpenCV 4.5 to 5.0 take x * HardSigmoid(s) for a HardSwish of s, x * Tanh(Softplus(s)) for Mish, x * (1 + Erf(s / d)) for GELU,
-    and x / ReduceL2(s) for s of length 1, and do not ask whether x is s. The first is the gate of MobileNetV3. Measured with
-    their wheels, which compute all of them right with an Identity between.
+    OpenCV 4.5 to 5.0 fuse these products and a quotient, and do not check whether x is s:
+
+    - x * HardSigmoid(s) as HardSwish of s (the gate of MobileNetV3)
+    - x * Tanh(Softplus(s)) as Mish
+    - x * (1 + Erf(s / d)) as GELU
+    - x / ReduceL2(s) as s of length 1
+
+    Measured with their wheels, which compute all of them right with an Identity between.
     """
     quotient = rw.node.op_type == "Div"
     for place in (1,) if quotient else (0, 1):
@@ -38,7 +43,7 @@ def _reduced(node: onnx.NodeProto) -> str:
 
 
 def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
-    """Return what a gate is computed of, "" for another node."""
+    """Return the value that a gate is computed from, "" if the node is no gate."""
     if node.op_type == "HardSigmoid":
         slope = next((item.f for item in node.attribute if item.name == "alpha"), 0.2)
         return node.input[0] if abs(slope - _SIXTH) < _NEAR else ""
@@ -48,7 +53,7 @@ def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
 
 
 def _softened(rw: LoweringRewriter, value: str) -> str:
-    """Return of what a value is the softplus, which may be written as Log(Exp(x) + 1)."""
+    """Return the value x if a value is the softplus of x, which may also be written as Log(Exp(x) + 1)."""
     node = rw.producer(value)
     if node is not None and node.op_type == "Log":
         added = rw.producer(node.input[0])

@@ -1,4 +1,4 @@
-"""The order of the products and factors in a GELU that is written with Erf."""
+"""The order of the products and factors in a GELU that is computed with Erf."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ __all__ = ["halve_gelu_first", "halve_gelu_last", "source_of_erf"]
 def halve_gelu_last(rw: LoweringRewriter) -> str | None:
     """Write x * (0.5 * (1 + erf(x / s))) of float32 as (x * (1 + erf(x / s))) * 0.5; the node is the outer Mul. Return None.
 
-    PyTorch's exporter with torch.export writes the first, that with TorchScript the second. OpenCV fuses the second as GELU;
-    4.9 to 5.0 take the first for it and crash, and so does 4.8 where x is the second factor. Measured with their wheels, which
-    run the second. Products with 0.5 are exact but below the least normal number; an x beyond half of the largest overflows.
+    PyTorch's exporter with torch.export writes the first form, the exporter with TorchScript the second. OpenCV recognises the
+    second form as a GELU. OpenCV 4.9 to 5.0 treat the first form as the second and crash. OpenCV 4.8 also crashes if x is the
+    second factor. Measured with their wheels, which run the second form. Products with 0.5 are exact, except below the least
+    normal number; an x beyond half of the largest overflows.
     """
     for place, name in enumerate(rw.node.input):
         x = rw.input(1 - place)

@@ -16,9 +16,9 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
 
 
 def write_global_pool(rw: LoweringRewriter) -> str | None:
-    """Write a ReduceMean or ReduceMax over all axes from the third on as a global pool, with Flatten where it drops them.
+    """Write a ReduceMean or ReduceMax over all axes from the third on as a global pool, with Flatten if it drops them.
 
-    Returns None: other nodes stay. The order in which a mean is summed is the runtime's, so it may round otherwise.
+    Returns None: other nodes stay. The runtime chooses the order in which it sums a mean, so the result may round otherwise.
     """
     source = rw.input(0)
     shape, given = rw.shape(source), rw.input(1)

@@ -1,4 +1,4 @@
-"""What of a node a target does not take: its operator, the values of its attributes, or its element type."""
+"""Reasons why a target does not support a node: its operator, the values of its attributes, or its element type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNUSED = {
 
 
 def misfits_of(targets: Targets) -> Unfit:
-    """Return the function that says why the targets do not take a node, in one clause; it returns None if they do."""
+    """Return a function that returns the reason why the targets do not support a node, in one clause, or None if they do."""
 
     @cache
     def lacking(domain: str, operator: str) -> str | None:
@@ -59,7 +59,7 @@ def misfits_of(targets: Targets) -> Unfit:
 
 
 def newer_forms(targets: Targets) -> Newer | None:
-    """Return the function that says why the targets do not take an operator at an opset; None if no version is bound."""
+    """Return a function for the reason why the targets do not support an operator at an opset; None if they limit no versions."""
     if not targets.bounds_versions:
         return None
 
@@ -79,9 +79,9 @@ def newer_forms(targets: Targets) -> Newer | None:
 
 
 def types_taken(targets: Targets) -> Types:
-    """Return the function that says which element types of a node's first input all targets take, if not the node's.
+    """Return a function for the element types that all targets support, if they do not support that of a node's first input.
 
-    They take a Cast of these, too, which is written around the node.
+    The targets support a Cast of these types too, since a Cast is written before and after the node.
     """
     limits = cache(targets.limits)
 
@@ -99,7 +99,7 @@ def types_taken(targets: Targets) -> Types:
 
 
 def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
-    """Return the source of the row by which an operator is missing or limited, and the first release that has it."""
+    """Return the source of the table row that says an operator is missing or limited, and the first release that has it."""
     parts: list[str] = []
     for target in targets:
         rows = target.rows_of(node_domain, operator)
@@ -120,7 +120,7 @@ def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
 def values_of(node: onnx.NodeProto) -> dict[str, Any]:
     """Return the attributes of a node as the values of a table: texts, numbers, and tuples of them.
 
-    One that each call of a function sets is `None`; sub-graphs and tensors are left out.
+    The value is `None` for an attribute that each call of a function sets. Sub-graphs and tensors are not included.
     """
     found: dict[str, Any] = {}
     for attribute in node.attribute:
@@ -193,7 +193,7 @@ def _rank_misfit(node: onnx.NodeProto, scope: Scope, target: Target, row: Operat
 
 
 def _list_of(target: Target) -> OperatorSupport | None:
-    """Return the row with the most operators that a target has, by which others are missing."""
+    """Return the row with the most operators that a target has: the list in which other operators are missing."""
     rows = [row for row in target.table.operators if not row.lacking] if target.table.listed else []
     return max(rows, key=lambda row: len(row.names), default=None)
 
@@ -208,7 +208,7 @@ def _first_release(target: Target, domain: str, operator: str) -> str:
 
 
 def lack_of(targets: tuple[Target, ...], operator: str) -> str:
-    """Return that these targets, of which there is one at least, do not have an operator."""
+    """Return the message that these targets, at least one, do not have an operator."""
     return f"{listed(map(str, targets))} {'have' if len(targets) > 1 else 'has'} no {operator}"
 
 

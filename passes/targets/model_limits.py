@@ -1,4 +1,4 @@
-"""What of a model as a whole a target does not take: element types, open dims, ranks."""
+"""Limits of a target on a model as a whole: element types, open dims, ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["check_model_limits", "check_versions", "model_misfits", "nodes_in_sc
 
 
 def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
-    """Return the refusal of a model that the targets do not take as a whole, code `target-lacks`; None if they do."""
+    """Return the error for a model that the targets do not support as a whole, code `target-lacks`; None if they do."""
     found = counted(model_misfits(model, targets))
     if not found:
         return None
@@ -45,7 +45,7 @@ def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
 
 
 def check_versions(model: Model, targets: Targets) -> CannotMigrate | None:
-    """Return the refusal of a node of an older version than the targets take, if their opset has no newer one."""
+    """Return the error for a node of an older version than the targets support, if their opset has no newer one."""
     proto = model.proto
     used = operators_of(all_nodes(proto))
     first = {key: found for key in used if (found := targets.oldest_version(*key))}
@@ -75,7 +75,7 @@ def nodes_in_scopes(model: Model) -> Iterator[tuple[onnx.NodeProto, Scope, int]]
 
 
 def model_misfits(model: Model, targets: Targets) -> Iterator[Incompatibility]:
-    """Yield what the targets do not take of inputs, outputs and values, in time linear in the nodes."""
+    """Yield the reasons why the targets do not support inputs, outputs and values, in time linear in the nodes."""
     for target in targets:
         yield from _of_interface(model.proto, target)
     limited = [target for target in targets if target.row.types or target.row.rank is not None]
@@ -150,7 +150,7 @@ def _of_node(node: onnx.NodeProto, scope: Scope, targets: Iterable[Target]) -> I
 
 
 def _checked_type(name: str, scope: Scope) -> str:
-    """Return the element type of a value, "" where it is not known, and for a constant that is no float."""
+    """Return the element type of a value, "" if it is not known, and for a constant that is no float."""
     dtype = scope.value_type(name).dtype
     text = "" if dtype is None else type_name(dtype)
     is_float = "float" in text or text == "double"

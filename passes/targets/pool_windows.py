@@ -1,4 +1,4 @@
-"""The pools whose last windows, with ceil_mode, reach or begin beyond the input: releases differ in what they compute of them."""
+"""The pools whose last windows, with ceil_mode, reach or begin beyond the input: releases compute different results for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reductions of which OpenCV takes elements of wrong rows, by their shapes and axes."""
+"""The reductions for which OpenCV reads elements of wrong rows; shapes and axes identify them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["divides_among_threads", "keeps_many_axes", "reduces_many_axes", "red
 _Dims = tuple["int | None", ...]
 
 _DIVIDED = 1536
-"""The work from which on OpenCV divides a loop: it asks for work / 1,024 stripes, and rounds halves to even."""
+"""OpenCV divides a loop among threads from this much work on: it computes work / 1,024 stripes, and rounds halves to even."""
 
 _ROWS = 3
-"""Rows along the axes before the last two from which on it takes wrong ones: the first two are right."""
+"""OpenCV reads wrong rows if the axes before the last two have this many rows or more: the first two rows are right."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def reduces_many_axes_before_others(node: onnx.NodeProto, place: int, scope: Sco
 
 
 def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
-    """Return what a node reduces, nothing where it names no axes; None if its axes or its rank are not known."""
+    """Return the dims that a node reduces, none if it names no axes; None if its axes or its rank are not known."""
     shape = scope.value_type(node.input[0]).shape
     named = node.input[1] if len(node.input) > 1 else ""
     given = scope.constant(named) if named else values_of(node).get("axes", ())

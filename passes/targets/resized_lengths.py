@@ -24,7 +24,7 @@ from .misfits import value_of, values_of
 __all__ = ["picks_otherwise", "rounds_lengths", "samples_by_lengths"]
 
 _ANY_LENGTH = 64
-"""The length that stands for all where the scale is a whole number: the indices recur."""
+"""The length that represents all lengths if the scale is a whole number: the indices recur."""
 
 
 def rounds_lengths(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:

@@ -33,7 +33,7 @@ class FaultyNode(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is wrong; it follows the name of the target."""
+        """The description of the fault; it follows the name of the target."""
         decided = self.is_certain or self.fault.by_values
         return self.fault.text if decided else f"{self.fault.text}: its open dims decide"
 
@@ -91,9 +91,10 @@ class OpsetBound:
 
 
 def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
-    """Return the newest opset up to `opset` at which the targets take every ai.onnx operator of a model.
+    """Return the newest opset up to `opset` at which the targets support every ai.onnx operator of a model.
 
-    A note says which operator keeps it below `opset`, once. An operator that has no version that a target takes does not count.
+    If an operator keeps it below `opset`, a note says so, once. An operator without any version that a target supports does not
+    count.
     """
     bound, why = opset, None
     for operator in _operators(proto):
@@ -116,9 +117,9 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
 
 
 def needed_opset(proto: onnx.ModelProto, targets: Targets, opset: int) -> int:
-    """Return the opset from `opset` on at which no ai.onnx operator of a model is of an older version than the targets take.
+    """Return the lowest opset from `opset` on at which no ai.onnx operator of a model has a version too old for the targets.
 
-    It is at most the newest that they take, and that the installed onnx knows.
+    It is at most the newest opset that the targets support and the installed onnx knows.
     """
     newest = min(targets.opset or newest_opset(), newest_opset())
     for operator in _operators(proto):
@@ -131,7 +132,7 @@ def needed_opset(proto: onnx.ModelProto, targets: Targets, opset: int) -> int:
 def fault_bound(model: Model, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
     """Return the newest opset up to `opset` at which no target computes a node wrongly; `opset` if there is none.
 
-    A note says which node keeps it below `opset`, once.
+    If a node keeps it below `opset`, a note says so, once.
     """
     bound, oldest, why = opset, max(targets.oldest or OLDEST, OLDEST), None
     for target in targets:

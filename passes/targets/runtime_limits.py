@@ -38,9 +38,9 @@ __all__ = ["RuntimeLimits"]
 class RuntimeLimits(Pass):
     """Lower the IR version to one that the runtimes load, and refuse a newer opset, or warn where they try it.
 
-    A model that holds what such an IR version does not have is refused. If one does not support the attribute `axes` of
-    Resize, scales and sizes are written for all axes instead. Notes warn of each node that one computes wrongly, and of
-    releases newer than what is known of them.
+    onnx-migrate refuses a model that holds something which such an IR version does not have. If a runtime does not support the
+    attribute `axes` of Resize, scales and sizes are written for all axes instead. Notes warn of each node that a runtime
+    computes wrongly. They also warn of releases that are newer than our tables.
     """
 
     name: ClassVar[str] = "runtime_limits"
@@ -49,7 +49,7 @@ class RuntimeLimits(Pass):
     for_targets: ClassVar[bool] = True
     targets: Targets
     best_effort: bool = False
-    """Whether an opset or an IR version that cannot be reached is warned of, not refused."""
+    """Whether an opset or an IR version that the pass cannot reach is a warning, not an error."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model` in place. Raises CannotMigrate, codes `runtime-ir` and `runtime-opset`."""
@@ -74,7 +74,7 @@ class RuntimeLimits(Pass):
         return model
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return what the targets do not take of the header, the nodes that they compute wrongly, and Resizes with `axes`."""
+        """Return limits on the header that the model exceeds, nodes that a target computes wrongly, and Resizes with `axes`."""
         found: list[Incompatibility] = []
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         for target in self.targets:
@@ -188,7 +188,7 @@ class RuntimeLimits(Pass):
 
 
 def _of_header(target: Target, proto: onnx.ModelProto, opset: int) -> Iterator[str]:
-    """Yield what a target does not take of the opsets and the IR version of a model."""
+    """Yield the reasons why a target does not support the opsets and the IR version of a model."""
     if target.opset is not None and opset > target.opset:
         takes = "takes models" if target.lower is True else "is known to run models"
         yield f"opset {opset}: {target} {takes} only up to opset {target.opset}"

@@ -1,9 +1,9 @@
-"""Quantised numbers in int8 with a zero point of 0, for runtimes that take no others.
+"""Quantised numbers in int8 with a zero point of 0, for runtimes that support no others.
 
     q = QuantizeLinear (x, s, 128 of uint8)  y = DequantizeLinear (q, s, 128)
     → q = QuantizeLinear (x, s, 0 of int8)  y = DequantizeLinear (q, s, 0)
 
-The numbers are those before less 128, so that y has the same bits. Another zero point has no such form.
+Each number becomes 128 less, so that y has the same bits. Another zero point has no such form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BYTES = (TensorProto.UINT8, TensorProto.INT8)
 
 
 def write_int8_zero_point(rw: LoweringRewriter) -> str | None:
-    """Let a QuantizeLinear or DequantizeLinear have int8 and a zero point of 0; return what prevents it."""
+    """Give a QuantizeLinear or DequantizeLinear int8 and a zero point of 0; return the obstacle, or None."""
     quantizes = rw.node.op_type == "QuantizeLinear"
     dtype = _quantized_type(rw, quantizes=quantizes)
     if dtype not in _BYTES or not any(map(rw.scope.is_read, rw.node.output)):
@@ -62,7 +62,7 @@ def _first(zero: np.ndarray[Any, Any]) -> int:
 
 
 def _write_quantized(rw: LoweringRewriter) -> str | None:
-    """Let the output be int8; return why its readers would not take that."""
+    """Make the output int8; return the reason why its readers would not support that, or None."""
     (name,) = rw.node.output
     if name in output_names(rw.scope.body):
         return f"it gives {name!r}, an output of the model"
@@ -81,7 +81,7 @@ def _reads_the_same(rw: LoweringRewriter, reader: onnx.NodeProto) -> bool:
 
 
 def _write_data(rw: LoweringRewriter) -> str | None:
-    """Let the node read a constant, or what a QuantizeLinear gives, as int8."""
+    """Let the node read its constant data as int8; return the reason if the data is not constant."""
     source = rw.producer(rw.input(0))
     if source is not None and source.op_type == "QuantizeLinear":
         return f"QuantizeLinear {source.name or source.output[0]!r} gives it uint8"

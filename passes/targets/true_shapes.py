@@ -20,11 +20,11 @@ __all__ = ["declare_true_shapes"]
 
 
 def declare_true_shapes(model: Model, *, inner: bool) -> list[str]:
-    """Declare outputs that have another number of axes than they are declared with as they are; return their names.
+    """Declare outputs with the number of axes that they have, if the declaration has another number; return their names.
 
-    ONNX Runtime up to 1.11 fails on such an output of a branch in a loop, and 1.4 on one of the model. Up to 1.16 it fails on an
-    output of a Scan's body of which it cannot tell how many axes it has. With `inner`, values in between are declared so too:
-    up to 1.5 it does not load a model with a wrong one.
+    ONNX Runtime up to 1.11 fails on such an output of a branch in a loop, and 1.4 on one of the model. Up to 1.16 it fails on
+    an output of a Scan's body if it cannot infer the number of axes. With `inner`, the function also corrects values in
+    between: up to 1.5 ONNX Runtime does not load a model with a wrong one.
     """
     written = []
     for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True):

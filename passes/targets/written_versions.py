@@ -1,4 +1,4 @@
-"""The opset at which runtimes take what is written for operators that they lack: of these, too, they take versions up to one."""
+"""The newest opset at which runtimes support the replacements of operators that they lack, in the versions they support."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ __all__ = ["written_bound"]
 
 
 def written_bound(model: Model, targets: Targets, opset: int, log: ChangeLog, pass_name: str) -> int:
-    """Return the newest opset up to `opset` at which the targets take what stands for the operators that they lack.
+    """Return the newest opset up to `opset` at which the targets support the replacements of operators that they lack.
 
-    It is `opset` where they lack none, or one that cannot be written, which the pass `fit_operators` refuses.
+    It is `opset` if they lack no operator. It is also `opset` if an operator has no replacement: the pass `fit_operators` then
+    refuses the model.
     """
     lacking = {node.op_type for node in all_nodes(model.proto) if is_onnx(node.domain)}
     if not any(targets.lacks("", operator) for operator in lacking):

@@ -21,8 +21,8 @@ def skip_layer_normalization(
     """It is LayerNormalization of the sum of its inputs, along the last axis.
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/bert_defs.cc. Half floats compute in float32, as the kernel does.
-    The kernel takes the variance for the mean of the squares less the square of the mean, which cancels where the mean is
-    large; LayerNormalization does not.
+    The kernel computes the variance as the mean of the squares less the square of the mean. That difference cancels if the mean
+    is large; LayerNormalization does not cancel.
     """
     return _skipped(op, "LayerNormalization", x, skip, bias, gamma, beta, epsilon)
 
@@ -148,7 +148,7 @@ def group_norm(
     activation: int,
     channels_last: int = 1,
 ) -> Value:
-    """It is GroupNormalization with channels in the second axis, times its Sigmoid where an activation is asked for.
+    """It is GroupNormalization with channels in the second axis, times its Sigmoid if `activation` is 1.
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/diffusion_defs.cc. ONNX Runtime has no kernel of it for a
     processor, so that the result was compared with NumPy.

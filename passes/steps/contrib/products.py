@@ -10,9 +10,9 @@ from typing import Any
 from onnx_migrate.engine.steps.formula import EQUIVALENT, Op, TensorProto, Value, formula
 
 WINDOWS = "auto_pad kernel_shape strides"
-"""What convolutions and pools hand on."""
+"""The attributes that convolutions and pools pass on unchanged."""
 _ACTIVATION = "activation_alpha activation_beta activation_gamma"
-"""What an operator hands on to the activation behind it, without the prefix."""
+"""The attributes that an operator passes on to the activation after it, without their prefix."""
 
 
 @formula("com.microsoft::FusedMatMul com.microsoft::TransposeMatMul", since=1)
@@ -155,7 +155,7 @@ def nhwc_max_pool(op: Op, x: Value, *, ceil_mode: int = 0, **windows: Any) -> Va
 
 
 def by_channels(op: Op, value: Value, write: Callable[[Value], Value], *, channels_last: int) -> Value:
-    """Return what `write` makes of a value with the channels in the second axis, where it has them, or in its last one."""
+    """Return `write(value)` with the channels in the second axis; with `channels_last` they move there and back."""
     if not channels_last:
         return write(value)
     rank = value.need_rank()
@@ -177,7 +177,7 @@ def cdist(op: Op, a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
     """The distance of each row of A and each row of B, or its square: the sum of the squared differences.
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. The kernel computes the squares from a product of
-    the matrices, which cancels where rows are close to each other.
+    the matrices, which cancels if rows are close to each other.
     """
     if metric not in ("euclidean", "sqeuclidean"):
         op.refuse(f"its metric {metric!r} is neither euclidean nor sqeuclidean", code="no-equal")
@@ -224,7 +224,7 @@ def causal_conv_with_state(
     ndim: int = 1,
     state_window: int = 0,
 ) -> tuple[Value, Value]:
-    """The data behind its past, or behind zeros, goes through a Conv of single channels; the end of both is the new past.
+    """A Conv of single channels computes the data after its past, or after zeros; the end of both is the new past.
 
     Why equal: onnxruntime/contrib_ops/cpu/bert/causal_conv_with_state.cc.
 
@@ -262,7 +262,7 @@ def mixture_of_experts(
 ) -> Value:
     """Each row goes through all experts, and the results of the `k` most probable ones are added by their probabilities.
 
-    What changes: ONNX Runtime computes the experts that a row chooses; the MatMuls that are written compute all of them.
+    What changes: ONNX Runtime computes the experts that a row chooses; the new MatMuls compute all of them.
 
     Why equal: onnxruntime/contrib_ops/cpu/moe/moe_cpu.cc.
     """

@@ -15,7 +15,7 @@ _T = TensorProto
 
 
 def scalar(op: Op, value: Value) -> Value:
-    """Return a value of one element without axes, one of more elements or of unknown shape as it is."""
+    """Return a value of one element as a scalar. Any other value, or one of unknown shape, is returned unchanged."""
     if value.shape != (1,) and (value.static is None or value.static == () or np.prod(value.static) != 1):
         return value
     array = value.constant
@@ -23,7 +23,7 @@ def scalar(op: Op, value: Value) -> Value:
 
 
 def scalars(op: Op, *values: Value | None) -> list[Value | None]:
-    """Return each value as `scalar` does, None where it is left out."""
+    """Return each value as `scalar` does, and None for an input that the node omits."""
     return [None if value is None else scalar(op, value) for value in values]
 
 
@@ -34,7 +34,7 @@ def dequantized(op: Op, x: Value, scale: Value, zero_point: Value | None) -> Val
 
 
 def quantized(op: Op, y: Value, scale: Value, zero_point: Value | None, like: Value) -> Value:
-    """Return floats as integers, of the type of the zero point, or of `like` where there is none."""
+    """Return floats as integers, of the type of the zero point, or of `like` if there is none."""
     zero = op.constant(0, like) if zero_point is None else scalar(op, zero_point)
     return op.QuantizeLinear(y, scalar(op, scale), zero)
 
@@ -94,11 +94,12 @@ def qlinear_softmax(
 ) -> Value:
     """The data is dequantised, given to Softmax as the attribute `opset` has it, and quantised.
 
-    What changes: for an `opset` below 13 the data is flattened before `axis`, and all behind that is normalised. The scale of the
-    result becomes 1 divided by a whole number, to which the kernel cuts its reciprocal.
+    What changes: for an `opset` below 13 the data is flattened before `axis`, and Softmax normalises all axes from there on.
+    The scale of the result becomes 1 divided by a whole number, to which the kernel cuts its reciprocal.
 
-    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_softmax.cc. Bit for bit. The attribute holds, and not the opset of
-    the model: ONNX Runtime's optimiser takes that, so that it changes the numbers of the original where the two differ.
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_softmax.cc. Bit for bit. The result follows the attribute
+    `opset`, not the opset of the model. ONNX Runtime's optimiser follows the opset of the model. Its optimisation therefore
+    changes the numbers of the original if the two differ.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
     if opset < 13:
@@ -183,12 +184,12 @@ def qlinear_average_pool(
 ) -> Value:
     """The data is dequantised, given to AveragePool, divided by the scale, and rounded with the zero point.
 
-    What changes: the result is quantised by Div, Add, Round, Clip and Cast. QuantizeLinear adds the zero point after it has
-    rounded, and so gives another number for a mean between two, which of two or four numbers is often one.
+    What changes: Div, Add, Round, Clip and Cast quantise the result. QuantizeLinear adds the zero point after it has rounded.
+    It therefore rounds a mean half-way between two numbers differently, and means of two or four numbers often are.
 
-    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_pool.cc adds the zero point first. Bit for bit where AveragePool
-    adds the rows of a window in order, as ONNX Runtime does from opset 19 on, or with optimisation; else single numbers may
-    differ by one step.
+    Why equal: onnxruntime/contrib_ops/cpu/quantization/qlinear_pool.cc adds the zero point first. Bit for bit if AveragePool
+    adds the rows of a window in order. ONNX Runtime does so from opset 19 on, or with optimisation. Otherwise single numbers
+    may differ by one step.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
     found = by_channels(op, data, partial(op.AveragePool, **windows), channels_last=channels_last)
@@ -235,7 +236,7 @@ def qlinear_conv(
     channels_last: int = 0,
     **windows: Any,
 ) -> Value:
-    """It is QLinearConv of the standard, between Transposes where the last axis has the channels.
+    """It is QLinearConv of the standard, between Transposes if the last axis has the channels.
 
     Why equal: one kernel computes both. Bit for bit.
     """
@@ -316,7 +317,7 @@ def matmul_integer_to_float(
 def quantize_linear(
     op: Op, x: Value, y_scale: Value, y_zero_point: Value | None, *, axis: int | None = None
 ) -> Value:
-    """It is QuantizeLinear of the standard, of the whole tensor where no axis is given.
+    """It is QuantizeLinear of the standard, of the whole tensor if no axis is given.
 
     Why equal: one kernel computes both. Bit for bit.
     """
@@ -329,7 +330,7 @@ def quantize_linear(
 def dequantize_linear(
     op: Op, x: Value, x_scale: Value, x_zero_point: Value | None, *, axis: int | None = None
 ) -> Value:
-    """It is DequantizeLinear of the standard, of the whole tensor where no axis is given.
+    """It is DequantizeLinear of the standard, of the whole tensor if no axis is given.
 
     Why equal: one kernel computes both. Bit for bit.
     """
@@ -344,7 +345,7 @@ def q_embed_layer_normalization(
 ) -> tuple[Value | None, ...]:
     """It is EmbedLayerNormalization of tables that are dequantised, each by its scale and zero point.
 
-    What changes: scale and zero point of the five tables follow behind the inputs of EmbedLayerNormalization.
+    What changes: scale and zero point of the five tables come after the inputs of EmbedLayerNormalization.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/qembed_layer_norm.cc.
     """

@@ -1,4 +1,4 @@
-"""Operators of other domains that are not written with standard ones, each with the way out."""
+"""Operators of other domains that onnx-migrate cannot replace by standard ones, each with advice on what to do."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from onnx_migrate.rewrite.bounded_arrays import bounded, bounded_dims
 _T = TensorProto
 
 _BLOCKED = 21
-"""The opset from which on DequantizeLinear takes blocks, and integers of 4 bits."""
+"""DequantizeLinear supports blocks and integers of 4 bits from this opset on."""
 
 
 def _unpacked(packed: Array, bits: int) -> Array:
@@ -22,7 +22,7 @@ def _unpacked(packed: Array, bits: int) -> Array:
 
 
 def _packed(numbers: Array, bits: int) -> bytes:
-    """Return numbers of 4 bits as the bytes of a tensor, two in each, or of 8 bits as they are."""
+    """Return numbers as the bytes of a tensor: two numbers of 4 bits in each byte, or one number of 8 bits."""
     if bits == 8:
         return numbers.astype(np.uint8).tobytes()
     flat = np.append(numbers.reshape(-1), np.zeros(numbers.size % 2, np.uint8)).astype(np.uint8)
@@ -64,14 +64,14 @@ def matmul_n_bits(
 ) -> Value:
     """A is multiplied by the dequantised weights, whose rows have a scale and a zero point for each block.
 
-    What changes: from opset 21 on the bytes of B become a tensor of uint4 or uint8, dequantised in blocks and transposed; where a
-    block is not whole, or B is computed, and below, its numbers are unpacked into uint8, a row for each block. `accuracy_level` 4
-    lets ONNX Runtime quantise A too; the result multiplies floats.
+    What changes: from opset 21 on the bytes of B become a tensor of uint4 or uint8, dequantised in blocks and transposed. Below
+    opset 21 the numbers of B are unpacked into uint8, with a row for each block. Incomplete blocks and a computed B are
+    unpacked at all opsets. `accuracy_level` 4 lets ONNX Runtime quantise A too; the result multiplies floats.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/matmul_nbits.cc and dequantize_blockwise.h. The numbers of
     `accuracy_level` 0, bit for bit but for the order of sums.
 
-    Limits: rows that `g_idx` sorts, and prepacked weights, are refused.
+    Limits: onnx-migrate refuses rows that `g_idx` sorts, and prepacked weights.
     """
     if g_idx is not None or weight_prepacked:
         op.refuse("its weights are sorted by g_idx, or prepacked for a processor", code="no-equal")
@@ -80,7 +80,7 @@ def matmul_n_bits(
     blocks = math.ceil(K / block_size)
     zero = _zero_points(op, zero_points, (N, blocks), bits)
     packed = bits in (4, 8) and zero.need_dtype() == _T.UINT8 and b.is_constant
-    whole = blocks * block_size == K  # OpenVINO takes no others
+    whole = blocks * block_size == K  # OpenVINO supports only whole blocks
     form = _in_blocks if op.version >= _BLOCKED and packed and whole else _by_rows
     weights = form(op, b, scales, zero, (N, K, blocks), bits, block_size)
     result = a @ op.Transpose(weights.cast(a.need_dtype()), perm=[1, 0])
@@ -92,7 +92,7 @@ _Sizes = tuple[int, int, int]
 
 
 def _in_blocks(op: Op, b: Value, scales: Value, zero: Value, sizes: _Sizes, bits: int, block: int) -> Value:
-    """Return the weights (N, K) by DequantizeLinear with a block size, from the bytes of B as they are."""
+    """Return the weights (N, K) by DequantizeLinear with a block size, which reads the bytes of B unchanged."""
     rows, columns, blocks = sizes
     kind, scope = _T.UINT8 if bits == 8 else _T.UINT4, op.rw.scope
     name = scope.add_view(b.name, kind, (rows, columns), f"{b.name}_weights")
@@ -202,8 +202,8 @@ def gather_block_quantized(
 ) -> Value:
     """Data, scales and zero points are gathered, and the difference of data and zero point is multiplied by the scale.
 
-    What changes: numbers of a few bits are gathered as the bytes that hold them, and unpacked behind. A scale and a zero point
-    are repeated for each number of their block by a Gather.
+    What changes: numbers of a few bits are gathered as the bytes that hold them, and unpacked afterwards. A Gather repeats a
+    scale and a zero point for each number of their block.
 
     Why equal: onnxruntime/contrib_ops/cpu/quantization/gather_block_quantized.cc. Bit for bit.
 
@@ -223,7 +223,7 @@ def gather_block_quantized(
 
 
 def _gathered(op: Op, value: Value, indices: Value, axis: int, bits: int) -> Value:
-    """Return what a Gather takes of a value; of numbers of a few bits it takes the bytes, as those have no kernel of it."""
+    """Return the Gather of a value; for numbers of a few bits, which have no kernel, it gathers and unpacks the bytes."""
     dtype = value.need_dtype()
     if dtype == _T.UINT8:
         return _unpacked_value(op, op.Gather(value, indices, axis=axis), bits)
