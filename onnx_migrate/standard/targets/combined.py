@@ -1,4 +1,4 @@
-"""Several targets at once: what all of them take."""
+"""Several targets at once, and the support that they have in common."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Targets"]
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a migration, of which there is at least one; what is said of them holds for all.
+    """The targets of a migration, at least one; each attribute describes the support that all of them share.
 
-    Raises UsageError if nothing can suit them all, naming two that contradict each other.
+    Raises UsageError if no model can suit them all; the error names two targets that contradict each other.
     """
 
     members: tuple[Target, ...]
@@ -53,12 +53,12 @@ class Targets:
 
     @property
     def requests(self) -> tuple[str, ...]:
-        """What the user wrote."""
+        """The texts in which the user asked for the targets."""
         return tuple(member.request for member in self.members)
 
     @property
     def newest_taker(self) -> Target | None:
-        """The target that takes the least of new opsets; None if no cap is known of any."""
+        """The target whose newest supported opset is the oldest; None if no target has a known limit."""
         capped = [member for member in self.members if member.opset is not None]
         return min(capped, key=lambda member: member.opset or 0, default=None)
 
@@ -90,7 +90,7 @@ class Targets:
 
     @property
     def lower(self) -> Lower:
-        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        """Whether a newer model must be converted to the opset (True), or as near to it as possible ("nearest")."""
         strict = self.refusing if self.opset is not None else next((m for m in self if m.lower is True), None)
         return True if strict is not None and strict.opset == self.opset else "nearest"
 
@@ -122,7 +122,7 @@ class Targets:
 
     @property
     def without_functions(self) -> tuple[Target, ...]:
-        """The targets that take no local functions."""
+        """The targets that do not support local functions."""
         return tuple(member for member in self.members if not member.row.functions)
 
     def lacks(self, domain: str, operator: str) -> tuple[Target, ...]:
@@ -130,7 +130,7 @@ class Targets:
         return tuple(member for member in self.members if not member.has(domain, operator))
 
     def unsure_of(self, domain: str, operator: str) -> tuple[Target, ...]:
-        """Return the targets of which it is not known whether they have an operator of a domain that is not the standard's."""
+        """Return the targets that may or may not support an operator of a domain outside the standard."""
         return tuple(
             member
             for member in self.members
@@ -172,11 +172,11 @@ class Targets:
 
     @cached_property
     def wants_constants(self) -> frozenset[str]:
-        """The operators of which an input must be a constant."""
+        """The operators with an input that must be a constant."""
         rows = (row for member in self.members for row in member.table.operators if row.constant_inputs)
         return frozenset(name for row in rows for name in row.names)
 
     @property
     def faults(self) -> tuple[tuple[Target, FaultRow], ...]:
-        """What one of them computes wrongly."""
+        """The operators that one of the targets computes wrongly."""
         return tuple((member, fault) for member in self.members for fault in member.faults)

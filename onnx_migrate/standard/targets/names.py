@@ -28,7 +28,7 @@ _KINDS: Mapping[int, tuple[str, tuple[type, ...]]] = {
     int(AttributeProto.FLOATS): ("lists", (tuple,)),
     int(AttributeProto.STRINGS): ("lists", (tuple,)),
 }
-"""What the values of an attribute of a type are called, and what they are in a table."""
+"""By attribute type: the word for its values in messages, and the Python types of these values in a table."""
 
 
 def check_names(table: Table, others: Iterable[Table]) -> None:

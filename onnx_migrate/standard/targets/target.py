@@ -28,22 +28,22 @@ _DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.tra
 
 @dataclass(frozen=True)
 class Target:
-    """What a release of a runtime takes."""
+    """One release of a runtime, with the table that describes its support."""
 
     table: Table
     row: ReleaseRow
     release: str = ""
-    """The release as it was asked for, or the installed one; "" for a runtime without releases."""
+    """The release that the user asked for, or the installed one; "" for a runtime without releases."""
     number: str = ""
-    """The release by which rows are chosen."""
+    """The release number that selects the rows of the table."""
     request: str = ""
     """What the user wrote."""
     later: bool = False
-    """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
+    """Whether the release is newer than the newest one we checked, so that the last row of the table describes it."""
     assumed: bool = False
-    """Whether no release was named, and none is installed, so that the table's default stands for it."""
+    """Whether the user named no release and none is installed, so that the table's default applies."""
     installed: bool = False
-    """Whether no release was named, so that the installed one stands for it."""
+    """Whether the user named no release, so that the installed one applies."""
 
     @property
     def name(self) -> str:
@@ -72,9 +72,9 @@ class Target:
 
     @cached_property
     def boxes(self) -> Mapping[str, Sequence[Box]] | None:
-        """The boxes of the forms that it computed right, by operator; None where forms were not measured.
+        """The boxes of the forms that the release computed right, by operator; None if we did not measure forms.
 
-        Where they were, nothing else says that a node runs: of a row that was read, not every form may.
+        If we did, only these boxes prove that a node runs. A row that we only read does not cover every form.
         """
         found = shipped_forms(self._forms_of)
         return found.of(self.number) if found else None
@@ -99,12 +99,12 @@ class Target:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What its users should know, with that of the release last."""
+        """Notes for the users of the runtime; the note of the release comes last."""
         return (*self.table.notes, *([self.row.note] if self.row.note else []))
 
     @property
     def lower(self) -> Lower:
-        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        """Whether a newer model must be converted to the supported opset (True), or as near to it as possible ("nearest")."""
         return True if self.table.newer == "refused" else "nearest"
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class Target:
 
     @property
     def qualified(self) -> str:
-        """The title and the release, and that what is said of it was only read, if so."""
+        """The title and the release; a remark follows if we only read about its support and did not test it."""
         return str(self) if self.measured else f"{self} (by its documentation, not tested by us)"
 
     def has(self, domain: str, operator: str) -> bool:
@@ -131,10 +131,10 @@ class Target:
         return self.table.custom_operators and domain not in _DEFINED
 
     def knowledge(self, domain: str, operator: str) -> Knowledge:
-        """Return how it is known that it has an operator, if it is not known to lack it.
+        """Return how well we know that the release supports an operator that no row calls missing.
 
-        A table with operators = "any" says so of the operators of the standard alone; that its opset was measured does not say
-        that all operators were.
+        A table with operators = "any" covers only the operators of the standard. A measured opset does not mean that
+        all its operators are measured.
         """
         rows = self.rows_of(domain, operator)
         if rows:
@@ -171,7 +171,7 @@ class Target:
 
     @cached_property
     def faults(self) -> tuple[FaultRow, ...]:
-        """What this release computes wrongly."""
+        """The faults of this release: operators that it computes wrongly."""
         return tuple(fault for fault in self.table.faults if self._holds(fault.since, fault.until))
 
     def kernels(self, domain: str, operator: str) -> tuple[KernelRow, ...]:
@@ -203,7 +203,7 @@ class Target:
 def milestones(table: Table) -> tuple[Target, ...]:
     """Return a target for each release at which a row of the table begins or ends, oldest first, and for the newest known.
 
-    What is said of one holds for all releases before the next. A runtime without releases is one target.
+    Each target describes all releases before the next one. A runtime without releases is one target.
     """
     rows = table.releases
     if not rows[0].since:

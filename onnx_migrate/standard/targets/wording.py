@@ -22,13 +22,13 @@ _GLUE = re.compile(
 
 @dataclass(frozen=True)
 class Meant:
-    """What a request names: a table, the product if it is one, and the release, "" if none is named."""
+    """The meaning of a request: a table, the product if the user named one, and the release, "" if the user named none."""
 
     table: Table
     product: Bundle | None
     release: str = ""
     among_words: bool = False
-    """Whether there were other words, so that what was understood must not be completed by a guess."""
+    """Whether the request had other words too. If so, onnx-migrate must not add a guess to its reading of the request."""
 
 
 def understand(text: str) -> Meant:
