@@ -30,7 +30,7 @@ _FLOAT, _INT64, _STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRI
 
 @dataclass(frozen=True)
 class Foreign:
-    """A node of another domain, with its attributes and what is known of its inputs."""
+    """A node of another domain, with its attributes and the known types of its inputs."""
 
     node: onnx.NodeProto
     attributes: dict[str, Any]
@@ -62,7 +62,7 @@ class Foreign:
 
 
 def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
-    """Return what is known of the outputs of a node of another domain, None for each of which nothing is."""
+    """Return the types of the outputs of a node of another domain; None for each output without a known type."""
     rule = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
     if rule is None or not inputs or any(attribute.ref_attr_name for attribute in node.attribute):
         return [None] * len(node.output)
@@ -74,7 +74,7 @@ def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
 
 
 def _classifier(of: Foreign) -> Types:
-    """A label, and a score for each class, of each row."""
+    """A classifier returns a label for each row, and a score for each row and class."""
     count, dtype = of.labels()
     return [ValueType(dtype, (of.rows(),)), ValueType(_FLOAT, (of.rows(), count if count > 1 else None))]
 
@@ -231,7 +231,7 @@ def _fused_matmul(of: Foreign) -> Types:
 
 
 def _attention(of: Foreign) -> Types:
-    """The input with the features of the value projection, the last of three in one matrix."""
+    """The output has the dims of the input, but the feature size of the value projection, the last of three in one matrix."""
     weights, sizes = of.dims(1), of.attributes.get("qkv_hidden_sizes")
     if sizes:
         return _sized(of, sizes[2], of.inputs[3].dtype if of.node.op_type == "QAttention" else None)
@@ -241,7 +241,10 @@ def _attention(of: Foreign) -> Types:
 
 
 def _heads(of: Foreign) -> Types:
-    """The query with the features of the values; with all three in one tensor, without those of two."""
+    """The output has the dims of the query, but the feature size of the values.
+
+    If one tensor holds all three, its features without those of keys and values remain.
+    """
     query, value = of.dims(0), of.dims(2)
     if query is None or len(query) != 3 or query[2] is None:
         return []

@@ -1,7 +1,7 @@
 """Dims of outputs that follow though onnx's inference gives up: an axis that a node does not name keeps its size.
 
-onnx infers no dim of a Slice whose ends are computed, though they cut one axis, as in `Slice (x, [0], n, [1])` of x: [4, 8]
-→ [4, ?]. Each rule has the shapes of the inputs, and what is known of their elements.
+onnx infers no dim of a Slice whose ends are computed, though they cut one axis, as in `Slice (x, [0], n, [1])` of x:
+[4, 8] → [4, ?]. Each rule gets the shapes of the inputs, and their known elements.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _replaced(dims: Dims, axis: int | None, size: Any) -> Dims:
 
 
 def _split(asked: Asked, dims: Dims) -> Dims | None:
-    """Return the dims of a part, of which the axis that is split is only known where all parts are alike."""
+    """Return the dims of a part; the size of the split axis is known only if all parts are equal."""
     axis = asked.axis(len(dims), 0)
     if axis is None:
         return (None,) * len(dims)

@@ -1,8 +1,8 @@
-"""The form of a node: what of its types, shapes, constants and attributes decides whether a runtime computes it right.
+"""The form of a node: the types, shapes, constants and attributes that decide whether a runtime computes it right.
 
-A form has no number that differs from model to model without changing how an importer reads the node: lengths of dims are told
-apart as 1 and more, pads as none, equal and other, axes by their places. The same form of a node in another model is therefore
-taken as measured.
+A form leaves out numbers that vary between models without changing how an importer reads the node. A length of a dim
+counts as 1 or more, and pads count as none, equal or other. An axis counts by its place. If a measured model and
+another model have a node of the same form, the node counts as measured in both.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _PLACES = ("axis", "axes")
 """Attributes and inputs that name axes."""
 
 _WITHOUT = {"epsilon", "momentum", "seed", "spatial_scale", "hidden_size"}
-"""Attributes of which every value is read alike."""
+"""Attributes whose values do not matter, as importers read all of them alike."""
 
 _MANY = 3
-"""The place from which on the inputs of a node are read alike."""
+"""The first place at which the place of an input does not matter: importers read this and all later inputs alike."""
 
 _SMALL = 16
 """Elements of a constant up to which its values count."""
@@ -56,7 +56,7 @@ _SMALL = 16
 def node_forms(model: Model) -> Iterator[NodeForm]:
     """Yield the form of each node of all bodies of a model, in their order, without Constants and calls of local functions.
 
-    What is not known, such as the rank of a value, is "?" in a form.
+    "?" in a form stands for a fact that is not known, such as the rank of a value.
     """
     proto = model.proto
     functions = {function_key(function) for function in proto.functions}

@@ -1,7 +1,6 @@
-"""Scales that do not fit the axis of a QuantizeLinear or DequantizeLinear: no runtime runs such a node, and each says so late.
-
-Source: the texts of QuantizeLinear-21 and DequantizeLinear-21. A vector of scales has one for each entry along the axis; with
-a block_size, scales have the shape of the data, with one for each block along the axis.
+"""Finds scales that do not fit the axis of a QuantizeLinear or DequantizeLinear. No runtime runs such a node; errors come late.
+Source: the texts of QuantizeLinear-21 and DequantizeLinear-21. A vector of scales has one scale for each entry along
+the axis. With a block_size, scales have the rank of the data, and one scale for each block along the axis.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["axis_faults"]
 _OPERATORS = ("QuantizeLinear", "DequantizeLinear")
 
 _AXIS_SINCE = 13
-"""The version from which on the operators have an axis."""
+"""The first version of the operators that has an axis."""
 
 Shape = tuple[int | None, ...]
 

@@ -76,11 +76,11 @@ def forget_symbols(proto: onnx.ModelProto) -> int:
 def drop_value_info(proto: onnx.ModelProto) -> int:
     """Remove the declared shapes of inner values and of sub-graphs' inputs and outputs; return how many there were.
 
-    Those of local functions too: ONNX Runtime takes them for the shapes that a call computes.
+    This includes the values of local functions: ONNX Runtime takes their shapes for the shapes that a call computes.
 
-    Two kinds of shapes stay, which no size of a model's inputs changes: those of scalars, and those of a Loop's
-    iteration number and condition. Without the former ONNX Runtime 1.31 fails: "Loop subgraph input 0 has unknown
-    shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
+    Two kinds of shapes stay: those of scalars, and those of a Loop's iteration number and condition. No size of a model's
+    inputs changes them. Without the shapes of scalars ONNX Runtime 1.31 fails: "Loop subgraph input 0 has
+    unknown shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
     """
     whole: list[Body] = [proto.graph, *proto.functions]
     return sum(map(_drop_value_info, whole))

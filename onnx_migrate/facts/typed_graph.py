@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(eq=False)
 class Step:
-    """A node in its body, with the values that it reads and makes (None where one is left out), and its sub-graphs."""
+    """A node in its body, with its sub-graphs and the values that it reads and makes; None stands for an omitted value."""
 
     node: onnx.NodeProto
     frame: Frame = field(repr=False)
@@ -53,7 +53,7 @@ class Step:
 
     @cached_property
     def domain(self) -> str:
-        """The node's domain, "" for ai.onnx."""
+        """The domain of the node; "" means ai.onnx."""
         return "" if is_onnx(self.node.domain) else self.node.domain
 
     @property

@@ -47,7 +47,7 @@ class ValueType:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, None if unknown."""
+        """The number of axes; None means unknown."""
         return None if self.shape is None else len(self.shape)
 
     @property
@@ -73,14 +73,14 @@ UNKNOWN = ValueType()
 _NOTHING: dict[str, ValueType] = {}
 
 MOST_AXES = 256
-"""Axes above which a shape is not kept, as no runtime has such a tensor: ONNX Runtime and NumPy take 64."""
+"""The most axes of a shape in the table. No runtime has tensors with more: ONNX Runtime and NumPy support 64."""
 
 
 class TypeTable:
     """The types of a model's values at the time when the table was created.
 
-    Inference runs once, at the first lookup. Bodies of local functions are inferred for the types of each call; where
-    two calls disagree, what they have in common is known.
+    Inference runs once, at the first lookup. It runs in the body of a local function for the types of each call. If two
+    calls disagree, the table keeps the part that they have in common.
     """
 
     def __init__(self, proto: onnx.ModelProto) -> None:
@@ -109,7 +109,7 @@ class TypeTable:
             body = body[:-3]
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
-        """Enter the type of a value that a rewrite has added to a body; an output that is left out has none."""
+        """Enter the type of a value that a rewrite has added to a body; ignore the empty name of an omitted output."""
         if not name:
             return
         self.lookup(function, body, name)  # what inference finds must not overwrite the entry

@@ -1,4 +1,4 @@
-"""How the state of a loop goes on: what grew by a sum or a factor in the last rounds does so in all later ones."""
+"""Extrapolates the state of a loop: growth by a sum or a factor in the last rounds continues in all later ones."""
 
 from __future__ import annotations
 

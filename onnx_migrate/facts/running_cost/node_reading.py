@@ -1,4 +1,4 @@
-"""One node with what is known of its inputs: what the rules of operators read."""
+"""One node with the estimates of its inputs, as the rules of operators read it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bound_attributes(node: onnx.NodeProto, bindings: Mapping[str, Any]) -> dict[
 
 @dataclass(frozen=True)
 class Node:
-    """A node of ai.onnx. An input that is left out is None."""
+    """A node of ai.onnx. An omitted input is None."""
 
     operator: str
     inputs: Sequence[ValueEstimate | None]

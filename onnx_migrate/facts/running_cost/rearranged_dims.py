@@ -89,7 +89,7 @@ def pad(node: Node) -> Dims | None:
 
 
 def reshape(node: Node) -> Dims | None:
-    """Return the sizes that a shape asks for, with 0 for the input's and -1 for what is left."""
+    """Return the sizes that a shape gives; 0 stands for the input's size, and -1 for the remaining elements."""
     dims, shape = node.dims(), node.numbers(1, "shape")
     if shape is None:
         return None
@@ -153,7 +153,7 @@ def gather(node: Node) -> Dims | None:
 
 
 def gather_nd(node: Node) -> Dims | None:
-    """Return the sizes of the indices, and of what each of them chooses."""
+    """Return the sizes of the indices, followed by the sizes of the part that each index selects."""
     dims, places = node.dims(0), node.dims(1)
     if not dims or not places:
         return None

@@ -1,4 +1,4 @@
-"""The rounds of a Loop or Scan: the first ones are walked, and what they change steadily is continued up to the last one."""
+"""The rounds of a Loop or Scan: the walk visits the first ones, and steady changes are extrapolated to the last one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _WALKED = 40
 """Rounds that are walked one by one; a value that doubles in each is too large by then."""
 
 _NO_END = 1 << 62
-"""The round of a Loop without a trip count in which a condition that is true then is taken to stay true."""
+"""The last round of the search in a Loop without a trip count; a condition that is true there counts as true for ever."""
 
 _NAMED = 10**5
-"""Runs of nodes above which a loop, and not the dearest node in it, is named as the cause of the time that it takes."""
+"""The most runs of nodes in a loop for which an error blames the costliest node; with more, it blames the loop."""
 
 
 class Round(NamedTuple):
-    """What one round takes, and the outputs of the body."""
+    """The cost of one round, and the outputs of the body."""
 
     tally: Tally
     outputs: list[ValueEstimate]
@@ -126,7 +126,7 @@ class Rounds:
         return sum(sizes) + (rounds - len(sizes)) * (sizes[-1] + last) // 2
 
     def _all(self, inside: Tally) -> tuple[list[ValueEstimate], int]:
-        """Walk the rounds; return the outputs of the loop, as far as they are known, and the number of rounds."""
+        """Walk the rounds; return the known outputs of the loop and the number of rounds."""
         state, done, settled = self.state, 0, False
         outputs: list[ValueEstimate] = []
         previous: Tally | None = None
@@ -207,12 +207,12 @@ class Rounds:
         return low if going is None else low + 1
 
     def _unknown(self, state: State, outputs: list[ValueEstimate]) -> list[ValueEstimate]:
-        """Return the outputs of a loop whose number of rounds is not known: a state that no round changes stays as it is."""
+        """Return the outputs of a loop with an unknown number of rounds: only a state that no round changes is known."""
         same = [new if new == old else ValueEstimate() for new, old in zip(state, self.state, strict=False)]
         return [*same, *[ValueEstimate()] * max(0, len(outputs) - len(same))]
 
     def _results(self, outputs: list[ValueEstimate], state: State, rounds: int) -> list[ValueEstimate]:
-        """Return the outputs of the loop: the state, and what the rounds give one behind the other."""
+        """Return the outputs of the loop: the state, and the outputs of all rounds joined along their axis."""
         first = len(self.state) + (not self.is_scan)
         return [*state, *(self._stacked(value, place, rounds) for place, value in enumerate(outputs[first:]))]
 

@@ -19,7 +19,7 @@ _BYTES_PER_SECOND = 1e11
 
 @dataclass(slots=True)
 class Work:
-    """How often nodes run, what they multiply, and the bytes of all values that they write, over all rounds of loops."""
+    """The number of node runs, of multiplications, and of bytes that nodes write, over all rounds of loops."""
 
     runs: int = 0
     operations: int = 0
@@ -57,10 +57,10 @@ class Largest(NamedTuple):
 
 @dataclass
 class Tally:
-    """What a part of a run takes. `of_constants` is the work that no input of the model changes.
+    """The cost of a part of a run. `of_constants` is the work that no input of the model changes.
 
-    `value` is the largest value; `node` is what takes the most at once, as a node with what it reads and writes.
-    `costliest` is the node that takes the most time, with its least seconds; `endless` names a loop that no condition ends.
+    `value` is the largest value; `node` is the node with the most bytes of inputs and outputs together. `costliest` is
+    the node that takes the most time, with its least seconds; `endless` names a loop that no condition ends.
     """
 
     work: Work = field(default_factory=Work)

@@ -1,4 +1,4 @@
-"""What is known of a value before a run: its sizes, its element type, and the numbers of a small one."""
+"""An estimate of a value before a run: its sizes, its element type, and the numbers of a small one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 
 LARGEST_DIM = 1 << 80
-"""Elements of an axis above which the estimate counts no further: no machine holds them, and powers of it stay small."""
+"""The most elements of an axis that the estimate counts. No machine holds so many, and their powers stay computable."""
 
 _TEXT_BYTES = 8
 """The least bytes of a text in memory: its pointer."""
@@ -25,10 +25,10 @@ _TEXT_BYTES = 8
 
 @dataclass(frozen=True)
 class ValueEstimate:
-    """A value. `dims` are its sizes, each symbol of the model's inputs counted as 1; None where they are not known.
+    """A value. `dims` are its sizes, with 1 for each symbol of the model's inputs; None if they are not known.
 
-    `constant` says that no input of the model changes it. `text_bytes` is the length of the longest known text. A sequence has
-    `items`, the number of its tensors, and `item_bytes`, what all of them take together.
+    `constant` says that no input of the model changes it. `text_bytes` is the length of the longest known text. For a
+    sequence, `items` is the number of its tensors, and `item_bytes` is the size of all of them together.
     """
 
     dims: Dims | None = None
@@ -43,7 +43,7 @@ class ValueEstimate:
 
     @classmethod
     def of_array(cls, array: Array, *, constant: bool) -> ValueEstimate:
-        """Return the estimate of a small array of which the numbers are known."""
+        """Return the estimate of a small array with known numbers."""
         texts = array.dtype.kind in "OSU"
         dtype = TensorProto.STRING if texts else int(helper.np_dtype_to_tensor_dtype(array.dtype))
         longest = max((len(text) for text in array.reshape(-1).tolist()), default=0) if texts else 0
