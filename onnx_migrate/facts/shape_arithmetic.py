@@ -286,7 +286,7 @@ def propagate(
     """
     if operator in ELEMENTWISE:
         parts = [part for part in given if part is not None]
-        # An element that is not known counts as 1, by which everything can be divided.
+        # An element that is not known counts as 1, because a division by 1 never fails.
         operands = [np.where(part.known, part.values, np.ones((), part.values.dtype)) for part in parts]
         values = compute(operator, attributes, operands)
         if values is None:

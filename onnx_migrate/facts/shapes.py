@@ -149,7 +149,7 @@ def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
         if dim.HasField("dim_value"):
             found.append(dim.dim_value)
         else:
-            # onnx names dims that it cannot infer unk__0, unk__1 and so on (SymbolTable in onnx/defs/shape_inference.h).
+            # onnx names dims that it cannot infer unk__0, unk__1, … (SymbolTable in onnx/defs/shape_inference.h).
             known = dim.dim_param and not dim.dim_param.startswith("unk__")
             found.append(dim.dim_param if known else None)
     return tuple(found)

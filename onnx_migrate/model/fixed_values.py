@@ -1,4 +1,4 @@
-"""What users write to fix the values of inputs, read against the inputs of a model."""
+"""Reads the requests of users to fix the values of inputs, and checks them against the inputs of a model."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Traversal of a model: its bodies, their nodes, the names they read and produce, initializers and inputs.
 
-A *body* is a list of nodes with inputs and outputs: the main graph, a sub-graph (an attribute of an If, Loop, Scan or
-of a custom operator), or a local function. Every other module asks here, so that none forgets sub-graphs, functions
-or sparse initializers.
+A *body* is a list of nodes with inputs and outputs: the main graph, a sub-graph, or a local function. A sub-graph is an
+attribute of an If, Loop, Scan or of a custom operator. All other modules use this one, so that no module forgets
+sub-graphs, functions or sparse initializers.
 """
 
 from __future__ import annotations
@@ -61,8 +61,11 @@ __all__ = [
 Body = onnx.GraphProto | onnx.FunctionProto
 
 BodyKey = tuple[int | str, ...]
-"""Position of a body in a main graph or function: () is that itself; each sub-graph appends the index of its node,
-the attribute's name, and its place among the attribute's graphs (0 for a single graph)."""
+"""The position of a body in a main graph or function; () is the main graph or function itself.
+
+Each sub-graph appends the index of its node, the attribute's name, and its place among the attribute's graphs (0 for a
+single graph).
+"""
 
 _NO_NODE = -1
 """Stands in a BodyKey for the index of a node where a graph is the default value of a function's attribute."""
@@ -270,8 +273,8 @@ def nested_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def names_read(node: onnx.NodeProto) -> list[str]:
     """Return the names a node reads, once for each read: its inputs, and the free names of its sub-graphs.
 
-    A name is free in a sub-graph that reads it, or returns it as an output, without an input, an initializer or a
-    node of its own that defines it.
+    A name is free in a sub-graph that reads it or returns it as an output, and does not define it. An input, an
+    initializer or a node of the sub-graph defines a name.
     """
     names = list(filter(None, node.input[:]))
     if not may_hold_graphs(node.domain, node.op_type):
@@ -286,22 +289,23 @@ def names_read(node: onnx.NodeProto) -> list[str]:
 
 
 def inputs_of_each(nodes: Iterable[onnx.NodeProto]) -> Iterator[list[str]]:
-    """Yield the inputs of each node, "" where one is left out.
+    """Yield the inputs of each node; "" stands for an omitted one.
 
-    A slice of a protobuf field is a list. A loop over the field itself ends with an exception, which takes longer than the rest.
+    A slice of a protobuf field is a list. A loop over the field itself ends with an exception, which takes longer than
+    the rest.
     """
     return map(_whole, map(_inputs, nodes))
 
 
 def outputs_of_each(nodes: Iterable[onnx.NodeProto]) -> Iterator[list[str]]:
-    """Yield the outputs of each node, "" where one is left out, as `inputs_of_each` does."""
+    """Yield the outputs of each node; "" stands for an omitted one. The speed is that of `inputs_of_each`."""
     return map(_whole, map(_outputs, nodes))
 
 
 def names_read_by_each(
     nodes: Sequence[onnx.NodeProto], operators: Iterable[tuple[str, str]]
 ) -> Iterator[list[str]]:
-    """Yield for each node what `names_read` returns, and maybe "" for an input that is left out; quicker for many nodes.
+    """Yield for each node the names that `names_read` returns, and maybe "" for an omitted input; quicker for many nodes.
 
     `operators` has the domain and operator of each node, and maybe others.
     """

@@ -1,4 +1,4 @@
-"""A model's interface to its callers: the names, types and order of its inputs and outputs, and what users name of them."""
+"""A model's interface to its callers: the names, types and order of its inputs and outputs, and references of users to them."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def port_named(name: str, ports: Mapping[str, Port], *, inputs: bool = False) -> Port:
-    """Return the input or output of this name, where `ports` are `inputs` alone the input.
+    """Return the input or output of this name; with `inputs`, `ports` has only inputs, and the error says so.
 
-    Raises UsageError, which names the one that may be meant.
+    Raises UsageError, which suggests a similar name.
     """
     if name not in ports:
         raise UsageError(

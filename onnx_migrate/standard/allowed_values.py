@@ -102,7 +102,7 @@ _READINGS: dict[tuple[str, str], Callable[[str], str]] = {
         for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
     },
     **{(operator, "reduction"): lambda text: "none" for operator in ("ScatterElements", "ScatterND")},
-    ("Resize", "nearest_mode"): lambda text: text or "floor",  # or "ceil", by the scales: mending decides
+    ("Resize", "nearest_mode"): lambda text: text or "floor",  # or "ceil": model.mending.attributes decides by the scales
     ("RoiAlign", "coordinate_transformation_mode"): lambda text: "output_half_pixel",
     ("RoiAlign", "mode"): str.lower,
 }

@@ -269,7 +269,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     count = len(inputs)
     while count and not inputs[count - 1]:
         count -= 1
-    if len(inputs) > form.max_inputs:  # those that are left out at the end count
+    if len(inputs) > form.max_inputs:  # in this case omitted inputs at the end count too
         count = len(inputs)
     if not form.min_inputs <= count <= form.max_inputs:
         taken = _span(form.min_inputs, form.max_inputs)

@@ -1,4 +1,4 @@
-"""What users write to make dims dynamic, parsed against the inputs and outputs of a model."""
+"""Parses the requests of users to make dims dynamic, and checks them against the inputs and outputs of a model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ __all__ = ["DynamicAxes", "named_axes"]
 _ByName = Mapping[str, Mapping[int, Any] | Sequence[int] | Sequence[int | str | None] | str]
 
 DynamicAxes = _ByName | str | Iterable[str] | Iterable[_ByName]
-"""torch.onnx's `dynamic_axes`: {"x": {0: "N"}}, {"x": [0, 2]} for axes that get generated names, or both mixed; in place of a
-name also a torch.export.Dim, or None for an axis that stays. The whole shape: {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W", or
-several such texts."""
+"""A request to make dims dynamic, in one of these forms, or several as texts or dicts:
+
+- torch.onnx's `dynamic_axes` with names: {"x": {0: "N"}}
+- axes that get generated names: {"x": [0, 2]}; one dict may mix both forms
+- a torch.export.Dim in place of a name, or None for an axis that stays
+- the whole shape: {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W"
+"""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NUMBER = re.compile(r"-?\d{1,9}")
@@ -30,10 +34,12 @@ _FORMS = 'give {"x": {0: "N"}}, "x:N,3,H,W", or a list of such; dynamic_batch=Tr
 
 
 def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int, str]]:
-    """Return the symbol that is asked for each axis of an input or output, by name and axis.
+    """Return the requested symbol of each axis of an input or output, by name and axis.
 
-    Axes given without a name get one: "NAME_dim_AXIS". Axes may be counted from the end. Raises UsageError for an
-    input, output or axis that is not there, for two names on one axis, and for a number that is not the axis's.
+    Axes without a name get the name "NAME_dim_AXIS". Axes may be counted from the end.
+
+    Raises UsageError for an input, output or axis that does not exist, and for two names on one axis. It also does so for
+    a number that is not the axis's length.
     """
     ports = {port.name: port for port in (*interface.inputs, *interface.outputs)}
     pairs = [pair for item in _requests(request) for pair in _named_axes(item, ports)]
@@ -226,7 +232,7 @@ def _from_tokens(text: str, name: str, tokens: Sequence[str | None], port: Port)
 
 
 def _set_name(axes: dict[int, str], name: str, axis: int, symbol: str) -> None:
-    """Note the symbol of an axis of the input or output `name`. Raises UsageError where it has another one."""
+    """Record the symbol of an axis of the input or output `name`. Raises UsageError if the axis has another one."""
     if axes.setdefault(axis, symbol) != symbol:
         raise UsageError(
             f"axis {axis} of {name!r} was given two names, {axes[axis]!r} and {symbol!r}", code="two-names"

@@ -1,4 +1,4 @@
-"""Mends Constants: ONNX Runtime makes an initializer of each when it reads a graph, by its first attribute."""
+"""Repairs Constants. When ONNX Runtime reads a graph, it makes an initializer of each Constant, from its first attribute."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["Place", "mend_constants"]
 
 Place = Literal["graph", "sub-graph", "function"]
-"""Where a body stands: ONNX Runtime reads the main graph with the fewest checks."""
+"""The position of a body in a model: ONNX Runtime reads the main graph with the fewest checks."""
 
 _NAMES = {kind: name for name, kind in CONSTANT_KINDS.items()}
 
 
 def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
-    """Mend the Constants of a body, in place."""
+    """Repair the Constants of a body, in place."""
     constants = [node for node in body.node if node.op_type == "Constant" and is_onnx(node.domain)]
     if not constants:
         return
@@ -54,7 +54,7 @@ def _is_broken(node: NodeProto) -> bool:
 
 
 def _mend(node: NodeProto, place: Place, array: Array) -> str:
-    """Leave a Constant the one attribute that is read; return what was wrong, "" if nothing was."""
+    """Remove all attributes of a Constant except the one that ONNX Runtime reads; return the defect, "" if there was none."""
     before = node.SerializeToString()
     if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
         return ""

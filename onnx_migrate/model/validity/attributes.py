@@ -45,12 +45,12 @@ CONSTANT_KINDS: dict[str, int] = {
     "value_string": AttributeProto.STRING,
     "value_strings": AttributeProto.STRINGS,
 }
-"""The attributes that a Constant may have, of which it has one, and their types."""
+"""The attributes of a Constant and their types; each Constant has one of them."""
 
 _VALUES = frozenset(FIELD.values())
 _SHORT = frozenset((AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING))
 _MESSAGES = frozenset(("t", "g", "sparse_tensor", "tp"))
-"""Fields that must be there: one of a number or a string is left out by proto3 writers where it is 0 or empty."""
+"""Fields that must be present. proto3 writers omit a number of 0 and an empty string, so those need not be."""
 
 
 def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem | None:
@@ -168,7 +168,7 @@ def _bodies(node: onnx.NodeProto) -> list[tuple[str, onnx.GraphProto]]:
 
 
 def _number(node: onnx.NodeProto, name: str, default: int) -> int:
-    """Return an attribute that is a number; `default` where it is left out, or stands for one of a function's."""
+    """Return the number of an attribute; return `default` if the node omits it or it refers to a function's attribute."""
     found = (item.i for item in node.attribute if item.name == name and not item.ref_attr_name)
     return next(found, default)
 

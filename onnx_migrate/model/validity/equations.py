@@ -106,7 +106,7 @@ def _is_einsum(node: onnx.NodeProto) -> bool:
 
 
 def _ranks(located: LocatedBody) -> dict[str, int]:
-    """Return the ranks of a body's inputs and initializers; what is declared of other values may be wrong."""
+    """Return the ranks of a body's inputs and initializers; the declared ranks of other values may be wrong."""
     body = located.body
     if not isinstance(body, onnx.GraphProto) or located.key:
         return {}

@@ -28,7 +28,7 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["callees_first", "defaults_inside_first", "function_faults", "import_faults"]
 
 _FIRST_WITH_IMPORTS = 3
-"""The IR version from which on a model has opset imports (onnx/docs/Versioning.md)."""
+"""The first IR version whose models have opset imports (onnx/docs/Versioning.md)."""
 
 
 def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
@@ -105,9 +105,9 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
 
 
 def callees_first(calls: Mapping[FunctionKey, Collection[FunctionKey]]) -> list[FunctionKey]:
-    """Return the functions in an order in which each follows those that it calls, by the calls of each.
+    """Return the functions in an order in which each follows its callees; `calls` has the callees of each function.
 
-    Those that call themselves, or call one that does, are left out.
+    Skips functions that call themselves, and functions that call a skipped one.
     """
     return _after_those(calls)
 
@@ -135,7 +135,7 @@ def _after_those(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
 def defaults_inside_first(function: onnx.FunctionProto) -> list[str]:
     """Return the attributes whose defaults are graphs, each after those that its graph refers to.
 
-    Those that contain themselves are left out.
+    Skips attributes whose graphs contain themselves.
     """
     inside: dict[str, set[str]] = {}
     for name, _, graph in default_graphs(function):

@@ -1,8 +1,8 @@
-"""Whether the types of values agree with the operators that read and produce them, as far as they are known.
+"""Checks that the known types of values agree with the operators that read and produce them.
 
-Element types follow the nodes from declared inputs and initializers by the schemas alone, so neither shapes nor onnx's
-inference are needed, and the cost is linear with a small factor: nodes of one operator and the same types share one
-judgement. What is not known contradicts nothing.
+Element types follow the nodes from declared inputs and initializers by the schemas alone. So the check needs neither
+shapes nor onnx's inference, and its cost is linear with a small factor. It judges nodes with the same operator and the
+same types once. A type that is not known contradicts nothing.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _Typing:
                     )
                 )
             types[name] = own
-        types[""] = None  # inputs that a node leaves out have no type, whatever is declared of this name
+        types[""] = None  # omitted inputs have no type, even if the model declares one for the empty name
 
     def _inner(
         self, graph: onnx.GraphProto, path: str, types: Types, given: Sequence[str | None]
@@ -235,7 +235,7 @@ class _Typing:
 
 
 def stated_type(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
-    """Return the type of the first output that attributes of a node say, or the default in their place; None for none."""
+    """Return the type of the first output that attributes of a node, or their defaults, say; None if they say none."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None

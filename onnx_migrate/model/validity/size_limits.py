@@ -1,4 +1,4 @@
-"""How many nodes, inputs and so on a model may have, as it is and with the calls of its local functions written out."""
+"""Limits for the number of nodes, inputs and other parts of a model, before and after inlining its local functions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from onnx_migrate.model.validity.functions import callees_first
 __all__ = ["MOST_LEVELS", "MOST_NODES", "WHERE_FROM", "check_growth", "require_size"]
 
 WHERE_FROM = "no exporter writes such a model: look at where the file is from"
-"""What helps where a file is made so that it is too much."""
+"""The hint for a file with so many parts that somebody must have made it on purpose."""
 
 _MOST_OF_MODEL = {"functions": 50_000, "opset_import": 1_000, "metadata_props": 500_000}
 _MOST_OF_GRAPH = {"node": 2_000_000, "initializer": 2_000_000, "input": 100_000, "output": 100_000}
-"""How many there may be of each; every pass and runtime visits all of them, which takes minutes at these numbers."""
+"""The most entries of each kind; every pass and runtime visits all of them, which takes minutes at these numbers."""
 
 _MOST_OF_NODE = 100_000
 """How many inputs, or outputs, one node may have."""
@@ -89,7 +89,7 @@ MOST_LEVELS = 100
 """Levels of functions that call functions: onnx's own limit ("Function call chain depth exceeds limit", onnx 1.22)."""
 
 _BEYOND = 10**12
-"""Where counting stops, as the numbers would have as many digits as there are functions."""
+"""The count at which counting stops; without a limit, the numbers could have as many digits as there are functions."""
 
 
 def check_growth(proto: onnx.ModelProto) -> None:

@@ -56,7 +56,7 @@ def structure_faults(
 
 
 def name_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
-    """Yield what is not valid in the names of values, functions and domains: what an edit of the graph can break."""
+    """Yield the faults in the names of values, functions and domains; an edit of the graph can cause such faults."""
     yield from _faults(proto, _Check(contents=False))
 
 

@@ -40,7 +40,7 @@ _LARGEST = 2**63 - 1
 """The most elements, or bytes, of a tensor: runtimes count them in 64 bits with a sign."""
 
 _MOST_AXES = 64
-"""The most axes of a tensor that has data: ONNX Runtime and NumPy take no more."""
+"""The most axes of a tensor that has data; this is the limit of ONNX Runtime and NumPy."""
 
 FIELD_OF_TYPE = dict.fromkeys(
     (6, 5, 3, 4, 2, 9, 10, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28), "int32_data"
@@ -99,10 +99,10 @@ def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | No
 def sparse_fault(
     sparse: onnx.SparseTensorProto, length: int | None = None, array: Array = array_of
 ) -> Problem | None:
-    """Return what is not valid in a sparse tensor: in its dims, values, indices, or how these fit.
+    """Return the problem of a sparse tensor: in its dims, values, indices, or their agreement; None if it is valid.
 
-    `length` is the bytes of data of values that are EXTERNAL; `array` reads the indices. Their order is not judged, as
-    ONNX Runtime takes any (see `unordered`).
+    `length` is the number of bytes of the values if they are EXTERNAL; `array` reads the indices. The order of the
+    indices does not matter, as ONNX Runtime supports any (see `unordered`).
     """
     problem = dims_fault(sparse.dims)
     if problem:

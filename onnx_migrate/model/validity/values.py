@@ -27,9 +27,10 @@ __all__ = ["Definitions", "definitions", "order_faults", "shadowing_faults", "va
 
 
 class Definitions(NamedTuple):
-    """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set.
+    """The definitions of a body: the names of its inputs, initializers and outputs of nodes, and all of them as a set.
 
-    `read` holds what its nodes read, without their sub-graphs, and `operators` the domain and operator of each.
+    `read` holds the names that its nodes read, without their sub-graphs. `operators` has the domain and operator of
+    each.
     """
 
     inputs: list[str]
