@@ -112,7 +112,7 @@ class TypeTable:
         """Enter the type of a value that a rewrite has added to a body; ignore the empty name of an omitted output."""
         if not name:
             return
-        self.lookup(function, body, name)  # infer first, so that the inferred type does not overwrite the entry later
+        self.lookup(function, body, name)  # infer first: a later inference would overwrite the entry
         self._tables.setdefault((function, body), {})[name] = known
 
     def _infer(self, proto: onnx.ModelProto) -> None:
@@ -149,7 +149,7 @@ class TypeTable:
         self.outputs = InferredOutputs.of(inferred.graph)
         unknown = {value.name for value in declared.output if not self.outputs.includes(value)}
         if unknown and not unknown.isdisjoint(chain.from_iterable(inputs_of_each(proto.graph.node))):
-            return _infer_shapes(proto)  # for nodes that read these outputs, inference needs the declared types
+            return _infer_shapes(proto)  # nodes that read these outputs need the declared types
         for value, given in zip(inferred.graph.output, declared.output, strict=True):
             _believe(value, given)
         return inferred

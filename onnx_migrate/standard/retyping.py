@@ -49,8 +49,10 @@ _ANY = {
 """Inputs whose type nothing depends on: they are read as they come."""
 
 _ALL_ALIKE = frozenset({"LinearAttention"})
-"""Operators whose outputs have one type, though their schemas have two variables: a state that begins at 0 has that of the
-rest (the function body, and ONNX Runtime's inference)."""
+"""Operators whose outputs have one type, though their schemas have two type variables.
+
+A state that begins at 0 has the type of the other values (the function body, and ONNX Runtime's inference).
+"""
 
 _OTHERS = {
     domain: {name: (inputs, outputs, bfloat) for name, inputs, outputs, bfloat in map(str.split, rows.splitlines())}
@@ -123,14 +125,16 @@ UnfoldTensor A A A
 Unique A A-- -""",
     }.items()
 }  # fmt: skip
-"""Operators without a schema in onnx, as ONNX Runtime registers them (`get_all_operator_schema()` of onnxruntime 1.32): the
-letters of their inputs and outputs are type variables that take float16 and float32, of which those of the last column take
-bfloat16; f is float32, and - no such type."""
+"""Operators without a schema in onnx, as ONNX Runtime registers them (`get_all_operator_schema()` of onnxruntime 1.32).
+
+The first two columns have a letter for each input and each output. A letter is a type variable that can be float16 and
+float32. Variables in the last column can also be bfloat16. The letter f means float32, and - means no such type.
+"""
 
 
 @dataclass(frozen=True)
 class Retyping:
-    """Of each input and output, whether it gets the new type. An input that `takes_any` says of is in neither way asked for."""
+    """Whether each input and output gets the new type. Inputs for which `takes_any` is true may have any type."""
 
     inputs: tuple[bool, ...]
     outputs: tuple[bool, ...]
@@ -150,11 +154,11 @@ def retyping(
     outputs: tuple[bool, ...],
     target: int,
 ) -> Retyping | None:
-    """Return which values of a node change their type when it computes in `target`; None if it does not take that type.
+    """Return which values of a node change their type when it computes in `target`; None if it does not support that type.
 
-    `inputs` and `outputs` say which values are of a type that is to change. The inputs of one type variable change
-    together. The type of an output follows from the inputs, or from an attribute, if any does: an output whose type the
-    schema leaves to neither, as the mean that LayerNormalization returns, stays.
+    `inputs` and `outputs` mark the values whose type is to change. The inputs of one type variable change together. The
+    type of an output follows from the inputs or from an attribute, if the schema says so. Any other output keeps its
+    type, for example the mean that LayerNormalization returns.
     """
     known = known_constraints(domain, operator, since_version)
     if known is None:

@@ -26,18 +26,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class UnlistedOperator:
-    """An operator of version 1, valid up to the opset before `removed_in` or `standard_from`, at all without these.
+    """An operator of version 1 that is valid up to the opset before `removed_in` or `standard_from`, or at all without these.
 
-    From `removed_in` on its name is unknown, or is that of a standard operator with other attributes; from `standard_from` on it
-    is that of a standard operator with the same attributes. `step_at` is an opset at which an adapter may write the node with
-    an operator of the standard; the node is valid there too.
+    From `removed_in` on its name is unknown, or is that of a standard operator with other attributes. From
+    `standard_from` on it is that of a standard operator with the same attributes. `step_at` is an opset at which an
+    adapter may replace the node by an operator of the standard; the node is valid there too.
     """
 
     name: str
     attributes: dict[str, int] = field(default_factory=dict)
     inputs: tuple[int, int] = (1, 1)
     outputs: tuple[int, int] = (1, 1)
-    """The least and the greatest number."""
+    """The least and the greatest number of outputs."""
     required: bool = False
     """Whether all attributes are required."""
     unchecked: bool = False
@@ -121,9 +121,9 @@ def is_runtime_operator(node: onnx.NodeProto, opset: int) -> bool:
 def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
     """Replace such operators by ones whose outputs have the same type and shape, in place.
 
-    The results compute other numbers and serve shape inference alone, which ends at an operator without a schema.
+    The results compute other numbers. They serve shape inference alone, which ends at an operator without a schema.
     `nodes` are those of one body, without its sub-graphs, and `opset` is the body's. Operators without such a
-    replacement are left unchanged.
+    replacement stay unchanged.
     """
     for node in nodes:
         operator = _unlisted(node, opset)

@@ -33,16 +33,17 @@ class RecognisedText:
     entry: ErrorText
     captures: tuple[dict[str, str], ...]
     start: int
-    """Where it stands first, in the text made `plain`."""
+    """The first position of the text in the user's text after `plain`."""
     said: str
-    """The words that were recognised there, as the entry writes them."""
+    """The recognised words, in the spelling of the entry."""
 
 
 def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     """Return the error texts that stand in a text: errors before warnings, in the order of the text.
 
-    Where the words around it name another tool, a text is passed over: many tools say the same.
-    Of two that stand at the same place the longer one counts, and what says little only where nothing else was found.
+    Many tools use the same words. So an error text of one tool does not count if the words around it name another tool.
+    If one error text contains another, only the outer one counts. A general entry counts only if no particular one
+    matches.
     """
     entries = tuple(entries)
     hits = _hits(text, entries)
