@@ -1,8 +1,8 @@
-"""Types and dims of what nodes of ai.onnx.ml and com.microsoft give out: they follow from attributes and input shapes.
+"""Types and dims of the outputs of nodes of ai.onnx.ml and com.microsoft, from attributes and input shapes.
 
-onnx's inference knows most of these operators by element type alone, or not at all. The dims of ai.onnx.ml are those of ONNX
-Runtime's kernels (onnxruntime/core/providers/cpu/ml). An operator of com.microsoft has the dims of a node of ai.onnx that
-stands for it here, which computes other numbers.
+For most of these operators onnx's inference knows only the element type, or nothing. The dims of ai.onnx.ml are those
+of ONNX Runtime's kernels (onnxruntime/core/providers/cpu/ml). An operator of com.microsoft gets the dims of a node of
+ai.onnx that replaces it for the inference, and that computes other numbers.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _feature_extractor(of: Foreign) -> Types:
 
 
 _LABELS = {"values_floats": _FLOAT, "values_int64s": _INT64, "values_strings": _STRING}
-"""Attributes of LabelEncoder that list what it gives out, with its element type."""
+"""Attributes of LabelEncoder that list its output values, with their element type."""
 
 
 def _label_encoder(of: Foreign) -> Types:
@@ -185,9 +185,10 @@ _ML: dict[str, Callable[[Foreign], Types]] = {
 def _as(
     operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int | None = None
 ) -> Callable[[Foreign], Types]:
-    """Return a rule by a node of ai.onnx with the inputs `picked`, and those of the attributes that it has.
+    """Return a rule that uses a node of ai.onnx with the inputs `picked`, and with those attributes that its operator has.
 
-    Outputs `like` have its dims; their elements have the type of the input `dtype_of`, by default of the first that is picked.
+    Outputs `like` have the node's dims. Their elements have the type of the input `dtype_of`, by default of the first
+    picked input.
     """
 
     def rule(of: Foreign) -> Types:

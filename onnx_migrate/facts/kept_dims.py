@@ -27,7 +27,7 @@ Elements = list[int | float | None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A node, the dims of its inputs (None where not even the rank is known), and a function for what is known of one."""
+    """A node, the dims of its inputs (None for an unknown rank), and a function that returns the known elements of an input."""
 
     node: onnx.NodeProto
     attributes: dict[str, Any]
@@ -71,7 +71,7 @@ class Asked:
 
 
 Rule = Callable[[Asked, Dims], "Dims | None"]
-"""Returns the dims of each output from those of the first input; None where not even the rank is known."""
+"""Returns the dims of each output from those of the first input; None if not even the rank is known."""
 
 
 def kept_dims(
@@ -91,7 +91,7 @@ def kept_dims(
 
 
 def merged(inferred: Dims | None, kept: Dims | None) -> Dims | None:
-    """Return what two sources know of one shape together; the first holds where they contradict each other."""
+    """Return the shape that two sources know together; the first wins if they contradict each other."""
     if inferred is None or kept is None or len(inferred) != len(kept):
         return kept if inferred is None else inferred
     return tuple(b if a is None else a for a, b in zip(inferred, kept, strict=True))

@@ -81,7 +81,7 @@ def node_forms(model: Model) -> Iterator[NodeForm]:
 
 
 def _kind(name: str, scope: Scope, fixed: set[str]) -> str:
-    """Return what an input is: "c" a constant, "i" one behind Identity, "s" of constants and shapes, "x" data, "-" absent."""
+    """Return the kind of an input: "c" a constant, "i" one behind Identity, "s" of constants and shapes, "x" data, "-" absent."""
     if not name:
         return "-"
     source = scope.constant_source(name)
@@ -158,7 +158,7 @@ def _is_small(value: ValueType) -> bool:
 
 
 def _several(texts: Sequence[str]) -> str:
-    """Return what is of any number of inputs: each of up to three, of more which there are."""
+    """Return the texts of a variable number of inputs: up to three as a list, more as the set of different texts."""
     if len(texts) <= 3:
         return ",".join(texts)
     return f"{'+'.join(sorted(set(texts)))}*n"
@@ -186,7 +186,7 @@ def _size(size: int | None) -> str:
 
 
 def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
-    """Return which of the inputs are longer than 1, for each run of dims that are alike: "a" for all, "-" for none."""
+    """Return the inputs that are longer than 1, for each run of dims with the same answer: "a" means all, "-" means none."""
     if None in shapes:
         return "?"
     known = [shape for shape in shapes if shape is not None]

@@ -105,13 +105,13 @@ def record_outputs(
 
 
 def inferred_output(scope: Scope, node: onnx.NodeProto, name: str, opset: int) -> ValueType | None:
-    """Return what onnx's inference says of an output of a node from its inputs alone, None where it says nothing."""
+    """Return the type that onnx's inference gives an output of a node from its inputs alone; None if it gives none."""
     found = _inferred(scope, node, opset)
     return None if isinstance(found, str) else found[list(node.output).index(name)]
 
 
 def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:
-    """Return what onnx's inference of a node says where it refuses the node, None where it does not.
+    """Return the message of onnx's inference if it refuses a node, else None.
 
     `opset` is the version of the node's domain whose form the node has.
     """
@@ -120,7 +120,7 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
 
 
 def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -> list[ValueType | None]:
-    """Return the types of the outputs of a node that is in no model, from those of its inputs; [] where onnx refuses it."""
+    """Return the types of the outputs of a node outside of any model, from those of its inputs; [] if onnx refuses the node."""
     question = _Question(
         node.op_type,
         node.domain,

@@ -106,7 +106,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _inferred(model: bytes) -> onnx.ModelProto:
-    """Infer in another process; without data propagation where that takes too much. Raises InferenceError."""
+    """Infer in another process, and without data propagation if that exceeds the limits. Raises InferenceError."""
     _refuse_endless_equations(model)
     seconds, memory = _SECONDS + len(model) * _SECONDS_PER_BYTE, _MEMORY + len(model) * _MEMORY_PER_BYTE
     reason = cannot_infer()
@@ -148,7 +148,7 @@ def _infer(model: bytes, propagate: bool) -> bytes:
 
 
 def _with_listed_initializers(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model whose inputs list its initializers behind the others, where its IR version requires that."""
+    """Return a model whose inputs list its initializers behind the others, if its IR version requires that."""
     if proto.ir_version >= 4 or len(listed_initializers(proto.graph)) == len(initializer_names(proto.graph)):
         return proto
     given = onnx.ModelProto()

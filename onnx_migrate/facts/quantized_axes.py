@@ -28,7 +28,7 @@ Shape = tuple[int | None, ...]
 
 
 def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
-    """Yield the nodes whose scales do not fit their axis, each with what is wrong, as far as shapes are known."""
+    """Yield the nodes whose scales do not fit their axis, each with the problem, as far as shapes are known."""
     asked = [node for node in all_nodes(model.proto) if _is_asked(node)]
     stored = _stored(model.proto) if asked else {}
     if all(_fits_as_stored(node, stored) for node in asked):

@@ -62,7 +62,7 @@ def _inputs(graph: onnx.GraphProto) -> tuple[bytes, ...]:
 def forget_symbols(proto: onnx.ModelProto) -> int:
     """Leave the symbolic dims of inner values open, as they follow from the inputs; return how many there were.
 
-    tract takes a symbol of an inner value for a length of its own, which a caller's 1 is not.
+    tract treats the symbol of an inner value as a separate length, so that the 1 that a caller gives does not fit it.
     """
     count = 0
     for located in bodies(proto):
@@ -128,9 +128,9 @@ def inferred_graph(proto: onnx.ModelProto, sizes: Mapping[str, int] | None = Non
 
 
 def forget_output_shapes(graph: onnx.GraphProto) -> None:
-    """Remove the declared shapes of a graph's outputs, in place, but for those of initializers.
+    """Remove the declared shapes of a graph's outputs, in place, except those of initializers.
 
-    Of an initializer that is an output too, inference takes the output's type: without a shape, a Slice has default axes.
+    If an initializer is an output too, inference uses the output's type: without a shape, a Slice has default axes.
     """
     stored = {tensor.name: tensor.dims for tensor in graph.initializer}
     for value in graph.output:

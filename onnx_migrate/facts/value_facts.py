@@ -32,8 +32,10 @@ _FOLLOWED = frozenset(
         "Slice", "Squeeze", "Sub", "Unsqueeze",
     }
 )  # fmt: skip
-"""The operators whose outputs are computed: those that exporters write between Shape and the scales or sizes of a
-Resize. A value behind any other one is not known, and stays computed at run time."""
+"""The operators whose outputs are computed: exporters write them between Shape and the scales or sizes of a Resize.
+
+A value behind any other operator is not known; the runtime computes it.
+"""
 
 _LARGEST_RANK, _LARGEST_DIM = 2, 64
 """Of a shape, scales or sizes. Larger values are not read."""
@@ -193,11 +195,11 @@ class ValueFacts:
                 self.scope.record_type(name, replace(known, dtype=dtype, shape=shape))
 
     def _is_given(self, name: str) -> bool:
-        """Return whether onnx's inference of a node is given a shape, so that it finds what -1 and 0 stand for."""
+        """Return whether onnx's inference of a node gets a shape, so that it finds the lengths that -1 and 0 stand for."""
         return self.all_dims and self.scope.constant_source(name) is not None
 
     def _dims(self, node: onnx.NodeProto, name: str) -> tuple[int | None, ...] | None:
-        """Return the dims that a shape gives, None for each that is not known; None where not even the rank is."""
+        """Return the dims that a shape gives, None for each unknown dim; None if not even the rank is known."""
         found = self.partial(name)
         if found is not None and found.values.ndim == 1:
             dims = [

@@ -56,7 +56,7 @@ class ValueType:
         return None if self.shape is None or None in self.shape else prod(dim or 0 for dim in self.shape)
 
     def meet(self, other: ValueType) -> ValueType:
-        """Return what is known of a value that may be of either type."""
+        """Return the facts that hold for a value that may be of either type."""
         if self.container or other.container:
             return self if self == other else UNKNOWN
         dtype = self.dtype if self.dtype == other.dtype else None
@@ -245,7 +245,7 @@ def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:
-    """Return what is known of a value's type; nothing for a sparse tensor, no shape of more than MOST_AXES axes."""
+    """Return the known facts about a value's type: none for a sparse tensor, and no shape of more than MOST_AXES axes."""
     if type_.WhichOneof("value") != "tensor_type":
         return ValueType(container=_text(type_))
     tensor = type_.tensor_type
@@ -260,7 +260,7 @@ def value_type_of(type_: onnx.TypeProto) -> ValueType:
 
 
 def _named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of dims, nothing where none has one."""
+    """Return the names of dims; an empty result if no dim has one."""
     given = tuple(names)
     return given if any(given) else ()
 

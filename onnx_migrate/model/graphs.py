@@ -87,7 +87,7 @@ class LocatedBody:
 
     @cached_property
     def operators(self) -> Counter[tuple[str, str]]:
-        """How many nodes are of a domain and operator, when first asked, which is before nodes with sub-graphs are added."""
+        """The number of nodes of each domain and operator at the first access, before nodes with sub-graphs are added."""
         return Counter(map(operator_of, self.body.node))
 
 
@@ -101,7 +101,7 @@ _NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()
 
 
 def function_key(function: onnx.FunctionProto) -> FunctionKey:
-    """Return what a node must name to call `function`."""
+    """Return the domain, operator and overload of a node that calls `function`."""
     return function.domain, function.name, getattr(function, "overload", "")
 
 
@@ -132,7 +132,7 @@ def default_path(function: onnx.FunctionProto, attribute: str, place: int) -> st
 
 
 def node_label(node: onnx.NodeProto) -> str:
-    """Return what messages call a node: its name, or else that of its first output, which migrations keep."""
+    """Return the label of a node in messages: its name, or else that of its first output, which migrations keep."""
     return node.name or next((name for name in node.output if name), node.op_type)
 
 
@@ -345,9 +345,9 @@ def initializer_types(graph: onnx.GraphProto) -> Iterator[tuple[str, int, tuple[
 
 
 def stored_weights(found: Iterable[LocatedBody]) -> Iterator[tuple[onnx.TensorProto, ...]]:
-    """Yield what these bodies store as constants: initializers and the values of Constants.
+    """Yield the constants that these bodies store: initializers and the values of Constants.
 
-    A sparse one is its values and its indices.
+    A sparse one counts as two tensors, its values and its indices.
     """
     for located in found:
         body = located.body

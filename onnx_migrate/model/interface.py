@@ -176,7 +176,7 @@ def _nearest(name: str, ports: Mapping[str, Port], what: str) -> str:
 
 
 def axis_of(axis: object, port: Port) -> int:
-    """Return the number of an axis, counted from 0. Raises UsageError for what is no axis of the port."""
+    """Return the number of an axis, counted from 0. Raises UsageError if the port has no such axis."""
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise UsageError(f"{axis!r} is not an axis of {port.name!r}", hint="axes are integers")
     rank = len(port.shape) if port.shape is not None else None
@@ -191,7 +191,7 @@ def axis_of(axis: object, port: Port) -> int:
 
 
 def tokens_of(dims: str) -> list[str]:
-    """Return what is written for each axis; brackets around all of it, as of a list, have no meaning."""
+    """Return the text of each axis; brackets around all of it, as of a list, have no meaning."""
     dims = dims.strip()
     if (dims[:1], dims[-1:]) in (("[", "]"), ("(", ")")):
         dims = dims[1:-1]

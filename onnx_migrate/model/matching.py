@@ -165,7 +165,7 @@ _CONSTANT = "\0"
 
 
 def attribute_key(attribute: AttributeProto) -> bytes:
-    """Return what tells the value of an attribute from another: of tensors all but their names, of graphs nothing."""
+    """Return bytes that are equal for equal values of an attribute; names of tensors, and graphs, do not count."""
     copy = AttributeProto()
     copy.CopyFrom(attribute)
     copy.ClearField("doc_string")

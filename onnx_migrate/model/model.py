@@ -100,13 +100,13 @@ class Segment(Generic[M]):
     full_range: bool = True
 
     def models(self) -> Iterator[M]:
-        """Yield the models of the segment, each as often as it stands in it."""
+        """Yield the models of the segment; a model with two roles comes twice."""
         for model in (self.original, self.result, self.unsimplified, self.other):
             if model is not None:
                 yield model
 
     def map(self, change: Callable[[M], N]) -> Segment[N]:
-        """Return the segment with each of its models changed, one that stands in several places once."""
+        """Return the segment with each of its models changed; a model with several roles is changed once."""
         made: dict[int, N] = {}
 
         def changed(model: M | None) -> N | None:

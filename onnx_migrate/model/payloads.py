@@ -86,7 +86,7 @@ class FilePayload:
     stamp: FileStamp | None = None
 
     def open(self) -> io.FileIO:
-        """Open the file at its start. Raises LoadError when it is gone or has changed since the load."""
+        """Open the file at its start. Raises LoadError if it no longer exists or has changed since the load."""
         try:
             fd = open_regular(self.path)
         except NotRegularError as error:
@@ -218,7 +218,7 @@ class ObjectPayload:
     extra_fields: bytes = b""
 
     def read(self) -> bytes:
-        """Return the bytes as `raw_data` would hold them. Raises LoadError where the object does not give so many."""
+        """Return the bytes in the form of `raw_data`. Raises LoadError if the object gives another number of bytes."""
         data = bytes(self.tensor.tobytes())
         if len(data) != self.length:
             raise LoadError(

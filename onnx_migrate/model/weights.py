@@ -192,7 +192,7 @@ class Weights:
             ) from error
 
     def require_unchanged(self) -> None:
-        """Raise LoadError if a file with weights that were looked up is not what it was then."""
+        """Raise LoadError if a file with weights has changed since onnx-migrate first looked it up."""
         for payload in list(self.inside.values())[:1]:
             payload.open().close()
         for location, stamp in self._stamps.items():

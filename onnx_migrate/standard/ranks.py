@@ -54,7 +54,7 @@ _ONE_OR_MORE = frozenset(
         "strides",
     )
 )
-"""Attributes that are axes of input 0, and those whose numbers are 1 or more."""
+"""Attributes that are axes of input 0, and attributes whose numbers are 1 or more."""
 
 _LARGEST = 2**31
 """A number beyond which nothing is an axis, a size or a count."""

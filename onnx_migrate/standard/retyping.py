@@ -39,14 +39,16 @@ TYPE_BY_ATTRIBUTE = {
     "RandomUniform": "dtype",
     "RandomUniformLike": "dtype",
 }
-"""Operators of ai.onnx whose output has the type that an attribute says (of ConstantOfShape: that of its tensor), with that
-attribute. Without it the type is that of an input, else float32."""
+"""Operators of ai.onnx with an attribute that sets the type of the output; for ConstantOfShape it is a tensor of that type.
+
+Without the attribute the type is that of an input, or else float32.
+"""
 
 _ANY = {
     "Cast": (0,), "CastLike": (0,), "EyeLike": (0,), "RandomNormalLike": (0,),
     "RandomUniformLike": (0,), "Shape": (0,), "Size": (0,),
 }  # fmt: skip
-"""Inputs whose type nothing depends on: they are read as they come."""
+"""Inputs whose type has no influence: they keep the type that they have."""
 
 _ALL_ALIKE = frozenset({"LinearAttention"})
 """Operators whose outputs have one type, though their schemas have two type variables.
@@ -194,7 +196,7 @@ def _formals(
 
 @schema_cache
 def known_constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
-    """Return the types that an operator takes, by onnx or else by ONNX Runtime; None where neither says."""
+    """Return the types that an operator supports, by onnx or else by ONNX Runtime; None if neither says."""
     known = constraints(domain, operator, since_version)
     row = None if known is not None else _OTHERS.get(domain, {}).get(operator)
     if row is None:
@@ -214,7 +216,7 @@ def known_constraints(domain: str, operator: str, since_version: int) -> Constra
 def derived_types(
     domain: str, operator: str, since_version: int, inputs: tuple[int, ...], outputs: int
 ) -> tuple[int, ...]:
-    """Return the element types of a node's outputs as far as they follow from those of its inputs; 0 for all others."""
+    """Return the element types of a node's outputs that follow from those of its inputs; 0 for all others."""
     known = known_constraints(domain, operator, since_version)
     if known is None:
         return (0,) * outputs

@@ -1,7 +1,8 @@
 """Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
 
-The experimental operators that onnx has removed, and those that ONNX Runtime has in ai.onnx beside the standard (see
-`unlisted_operators`), are included."""
+They include the experimental operators that onnx has removed, and operators that ONNX Runtime adds to ai.onnx (see
+`unlisted_operators`).
+"""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ def operators() -> tuple[tuple[str, str], ...]:
 
 
 def _schemas(domain: str, name: str) -> Iterator[defs.OpSchema]:
-    """Yield the schemas of an operator, the newest first: a list of those of all operators takes 25 ms."""
+    """Yield the schemas of an operator, the newest first; a list of the schemas of all operators takes 25 ms."""
     version = _MAX_VERSION
     while version > 0 and defs.has(name, version, domain):
         schema = defs.get_schema(name, version, domain)

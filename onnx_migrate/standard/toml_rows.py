@@ -77,7 +77,7 @@ def keys_of(kind: type) -> dict[str, Field[Any]]:
 
 
 def parsed(data: bytes, file: str) -> dict[str, Any]:
-    """Return what the bytes of a TOML file hold. Raises WrongRow for what is not TOML."""
+    """Return the content of the bytes of a TOML file. Raises WrongRow if they are not TOML."""
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -154,7 +154,7 @@ def _is_required(item: Field[Any]) -> bool:
 
 
 def _label(kind: type, row: Any) -> str:
-    """Return what a message says of a row beside its number: the value, or the first value, of the key that is its label."""
+    """Return the label of a row, for messages with its number: the first value of the key that serves as the label."""
     for name, item in keys_of(kind).items():
         words, value = item.metadata.get("label"), row.get(name) if isinstance(row, dict) else None
         if words is not None and value:

@@ -16,8 +16,7 @@ Types = tuple[str | None, ...]
 """Types as onnx.defs writes them, such as "tensor(float)"; None where a type is not known."""
 
 _ANY_TYPE = {("", "Constant", 1)}
-"""Versions whose type constraints were never applied: Constant-1 takes floats by its schema, and exporters and runtimes
-have used it for every type."""
+"""Versions whose type constraints nobody applies. The schema of Constant-1 wants floats; exporters and runtimes use any type."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def _conflict(
     *,
     output: bool,
 ) -> str | None:
-    """Return what contradicts in the inputs or outputs; enter the types of type variables in `bound`."""
+    """Return the contradiction in the types of inputs or outputs; enter the types of type variables in `bound`."""
     what = "output" if output else "input"
     for index, type_ in enumerate(types):
         formal = known.formal(index, output=output) if type_ else None

@@ -1,9 +1,10 @@
-"""Operators of ai.onnx that the installed onnx has no schema of: experiments that were removed, and those of ONNX Runtime.
+"""Operators of ai.onnx without a schema in the installed onnx: removed experiments, and operators of ONNX Runtime.
 
-The attributes and arities of the experiments are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of version 1.
-Those that ONNX Runtime registers beside the standard are the whole list, and how each is treated. Source:
-`get_all_operator_schema()` of onnxruntime 1.31, less the schemas of onnx.defs; they are registered in
-onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime registers the experiments too.
+The attributes and arities of the experiments are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of
+version 1. The list of operators that ONNX Runtime adds is complete, and says how onnx-migrate treats each.
+
+Source: `get_all_operator_schema()` of onnxruntime 1.31, less the schemas of onnx.defs. ONNX Runtime registers these
+operators in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. It registers the experiments too.
 """
 
 from __future__ import annotations

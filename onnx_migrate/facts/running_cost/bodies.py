@@ -61,7 +61,7 @@ class Frame:
     bindings: Mapping[str, Any] = field(default_factory=dict)
 
     def inputs(self, node: onnx.NodeProto) -> _Inputs:
-        """Return what is known of the inputs of a node."""
+        """Return the estimates of the inputs of a node."""
         return [self.env.get(name, _UNKNOWN) if name else None for name in node.input]
 
     def inner(self, values: Mapping[str, ValueEstimate] | None = None) -> Frame:
@@ -124,7 +124,7 @@ class Bodies:
                 raise Exhausted
 
     def _outputs(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
-        """Return what is known of a node's outputs, after it was added to the tally."""
+        """Add a node to the tally, and return the estimates of its outputs."""
         function = self.functions.get(called(node))
         if function is not None:
             return self._call(function, node, inputs, frame)
@@ -153,7 +153,7 @@ class Bodies:
         return outputs
 
     def _with_inferred(self, name: str, value: ValueEstimate) -> ValueEstimate:
-        """Return a value with what onnx's inference found, where no rule says more."""
+        """Return a value with the facts that onnx's inference found, for those that no rule gives."""
         found = self._inferred.get(name) if value.dims is None and value.items is None else None
         return value if found is None else replace(found, constant=value.constant)
 
@@ -212,7 +212,7 @@ class Bodies:
 
 
 def _count(node: onnx.NodeProto, inputs: _Inputs, outputs: _Values, taken: int, tally: Tally) -> None:
-    """Add a node to the tally that takes so many operations."""
+    """Add a node with this number of operations to the tally."""
     sizes = [value.bytes for value in outputs]
     written = sum(sizes)
     tally.work.add_node(taken, written)

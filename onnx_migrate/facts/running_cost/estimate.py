@@ -32,7 +32,7 @@ _MOST_BYTES = 1 << 50
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one run takes. `file` is the bytes of the model with its weights, `inputs` and `outputs` those of these."""
+    """The cost of one run. `file` is the bytes of the model with its weights; `inputs` and `outputs` are the bytes of these."""
 
     tally: Tally
     file: int
@@ -43,9 +43,9 @@ class Estimate:
 def estimate(
     proto: onnx.ModelProto, sizes: Mapping[str, Dims] | None = None, memory: int | None = None
 ) -> Estimate:
-    """Return what one run of a model takes at the least; `sizes` are those of inputs that a caller feeds.
+    """Return the least cost of one run of a model; `sizes` are those of inputs that a caller feeds.
 
-    Nothing is counted behind a value of more than `memory` bytes.
+    The estimate ends at a value of more than `memory` bytes.
     """
     sizes = sizes or {}
     graph = proto.graph
@@ -62,7 +62,7 @@ def estimate(
 
 
 def _of_input(value: onnx.ValueInfoProto, sizes: Mapping[str, Dims]) -> ValueEstimate:
-    """Return what is known of an input of the model; a symbol and a dim that is not declared count as 1."""
+    """Return the estimate of an input of the model; a symbol and an undeclared dim count as 1."""
     tensor = value.type.tensor_type
     dtype, text = tensor.elem_type, int(tensor.elem_type == TensorProto.STRING)
     if value.name in sizes:

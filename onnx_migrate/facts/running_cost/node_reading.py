@@ -38,7 +38,7 @@ class Node:
     attributes: Mapping[str, Any]
 
     def value(self, place: int) -> ValueEstimate | None:
-        """Return what is known of an input."""
+        """Return the estimate of an input."""
         return self.inputs[place] if place < len(self.inputs) else None
 
     def dims(self, place: int = 0) -> Dims | None:

@@ -1,6 +1,6 @@
 """The sizes of a node's outputs, for operators whose inputs or attributes choose them.
 
-A rule returns the sizes of each output, or None where they are not known. Sizes that depend on data are never guessed.
+A rule returns the sizes of each output, or None if they are not known. It never guesses sizes that depend on data.
 """
 
 from __future__ import annotations

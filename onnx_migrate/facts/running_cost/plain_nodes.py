@@ -42,7 +42,7 @@ _SAME_IN_OTHERS = frozenset(("MaxPool", "Split", "TopK"))
 
 
 def plain_outputs(node: Node, *, constant: bool) -> list[ValueEstimate]:
-    """Return what is known of the outputs of a node of ai.onnx without sub-graphs; `constant` says that all inputs are."""
+    """Return the estimates of the outputs of a node of ai.onnx without sub-graphs; `constant` says that all inputs are so."""
     if node.operator in _SEQUENCES:
         return [_SEQUENCES[node.operator](node, constant)] * node.outputs
     array = _numbers(node)
@@ -55,7 +55,7 @@ def plain_outputs(node: Node, *, constant: bool) -> list[ValueEstimate]:
 
 
 def constant_of(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> ValueEstimate:
-    """Return what a Constant holds."""
+    """Return the estimate of the value of a Constant."""
     for name, value in attributes.items():
         if name == "value":
             return of_tensor(value)
@@ -68,7 +68,7 @@ def constant_of(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> ValueEst
 
 
 def of_tensor(tensor: TensorProto) -> ValueEstimate:
-    """Return what is known of a stored tensor; the numbers of a small one that is not elsewhere."""
+    """Return the estimate of a stored tensor, with the numbers of a small one whose data is in the model."""
     dims = tuple(tensor.dims)
     elements = int(np.prod(dims, dtype=object)) if dims else 1
     if elements > LARGEST or tensor.data_location == TensorProto.EXTERNAL:
@@ -204,7 +204,7 @@ def _length(node: Node, constant: bool) -> ValueEstimate:
 
 
 _TENSOR = 64
-"""The least bytes that ONNX Runtime takes for a tensor beside its elements."""
+"""The least bytes that ONNX Runtime uses for a tensor in addition to its elements."""
 
 _SEQUENCES: dict[str, Callable[[Node, bool], ValueEstimate]] = {
     "ConcatFromSequence": lambda node, constant: ValueEstimate(constant=constant),

@@ -63,7 +63,7 @@ def expand(node: Node) -> Dims | None:
 
 
 def tile(node: Node) -> Dims | None:
-    """Return the sizes of an input that is repeated along each axis."""
+    """Return the sizes of an input after its repetition along each axis."""
     dims, repeats = node.dims(), node.numbers(1)
     if dims is None or repeats is None or len(dims) != len(repeats):
         return None
@@ -71,7 +71,7 @@ def tile(node: Node) -> Dims | None:
 
 
 def pad(node: Node) -> Dims | None:
-    """Return the sizes with what is added before and after each axis, which may be negative."""
+    """Return the sizes with the padding before and after each axis; padding may be negative."""
     dims = node.dims()
     pads = node.numbers(1, "pads" if "pads" in node.attributes else "paddings")
     if dims is None or pads is None:

@@ -37,10 +37,10 @@ Walk = Callable[[State], Round]
 
 @dataclass
 class Rounds:
-    """A loop. `count` is the number of its rounds at the most, None if only its condition ends it.
+    """A loop. `count` is the largest number of its rounds, None if only its condition ends it.
 
-    `counted` says that `count` is known, and `going` is whether it begins, None where data decide. `elements` are the values that
-    each round of a Scan gets beside its state.
+    `counted` says that `count` is known. `going` says whether the loop begins, and is None if that depends on data.
+    `elements` are the values that each round of a Scan gets in addition to its state.
     """
 
     walk: Walk
@@ -94,7 +94,7 @@ class Rounds:
         )
 
     def run(self, tally: Tally) -> list[ValueEstimate]:
-        """Add what all rounds take to the tally, and return the outputs of the loop."""
+        """Add the cost of all rounds to the tally, and return the outputs of the loop."""
         if (self.count is not None and self.count <= 0) or self.going is False:
             return list(self.state)
         inside = Tally()
@@ -156,7 +156,7 @@ class Rounds:
         return self._results(outputs, state, last), last
 
     def _repeats(self, tally: Tally, previous: Tally | None) -> bool:
-        """Return whether all later rounds take what this one does, as far as the state decides that."""
+        """Return whether all later rounds cost the same as this one, as far as the state decides that."""
         return not self.reads_counter or (previous is not None and tally.same_as(previous))
 
     def _given(self, number: int, state: State) -> State:
@@ -177,7 +177,7 @@ class Rounds:
         return None if number is None else bool(number), outputs[1 : 1 + len(self.state)]
 
     def _continued(self, inside: Tally, done: int, last: int, previous: Tally) -> list[ValueEstimate]:
-        """Add the rounds behind those that were walked: half of them like the one before, and half like the last one."""
+        """Add the rounds after the visited ones: half of them cost as much as the one before, and half as the last one."""
         final = self.walk(self._given(last - 1, state_after(self._states, last - done - 1)))
         between = last - done - 1
         inside.add(previous, between - between // 2)

@@ -11,10 +11,10 @@ _SECONDS_PER_NODE = 2e-7
 """The least time of one run of a node. ONNX Runtime takes 0.7 µs for a Relu of two elements in the body of a Loop."""
 
 _OPERATIONS_PER_SECOND = 2e11
-"""Multiplications a second that no two cores exceed: five times what ONNX Runtime reaches on the cores of a server."""
+"""Multiplications per second that no two cores exceed: five times the speed of ONNX Runtime on the cores of a server."""
 
 _BYTES_PER_SECOND = 1e11
-"""Bytes a second above what the memory of a server writes."""
+"""Bytes per second that the memory of a server does not reach when it writes."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Work:
     written: int = 0
 
     def add(self, other: Work, times: int = 1) -> None:
-        """Add other work that is done so many times."""
+        """Add other work `times` times."""
         self.runs += times * other.runs
         self.operations += times * other.operations
         self.written += times * other.written
@@ -44,12 +44,12 @@ class Work:
 
 
 def seconds_of(operations: int, written: int) -> float:
-    """Return the least time of so many multiplications and bytes."""
+    """Return the least time for this number of multiplications and bytes."""
     return operations / _OPERATIONS_PER_SECOND + written / _BYTES_PER_SECOND
 
 
 class Largest(NamedTuple):
-    """The most bytes of something, and its name, or the beginning of a sentence that says what takes them."""
+    """The most bytes of something, and its name, or the beginning of a sentence whose subject uses them."""
 
     bytes: int = 0
     name: str = ""
@@ -71,7 +71,7 @@ class Tally:
     endless: str = ""
 
     def add(self, other: Tally, times: int = 1) -> None:
-        """Add what another part takes that runs so many times."""
+        """Add the cost of another part that runs `times` times."""
         self.work.add(other.work, times)
         self.of_constants.add(other.of_constants, times)
         self._widen(other)

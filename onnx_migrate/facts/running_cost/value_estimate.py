@@ -39,7 +39,7 @@ class ValueEstimate:
     items: int | None = None
     item_bytes: int = 0
     numbers: tuple[object, ...] = ()
-    """The values once more, as what two estimates are compared by."""
+    """The values once more, in a form that makes two estimates comparable."""
 
     @classmethod
     def of_array(cls, array: Array, *, constant: bool) -> ValueEstimate:
@@ -63,7 +63,7 @@ class ValueEstimate:
 
     @property
     def bytes(self) -> int:
-        """The bytes that it takes in memory at the least, 0 where that is not known."""
+        """The least bytes of the value in memory; 0 if that is not known."""
         if self.items is not None:
             return self.item_bytes
         if self.dims is None:

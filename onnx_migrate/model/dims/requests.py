@@ -52,7 +52,7 @@ def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int
 
 
 def _requests(request: DynamicAxes) -> list[object]:
-    """Return the requests one by one. Raises UsageError for what holds none."""
+    """Return the requests one by one. Raises UsageError for a value without any request."""
     if isinstance(request, (str, Mapping)):
         return [request]
     if isinstance(request, Iterable):
@@ -104,7 +104,7 @@ def _from_torch(name: str, axes: object, ports: Mapping[str, Port]) -> dict[int,
 
 
 def _from_text(text: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, dict[int, str]]]:
-    """Yield what one text asks for, by input or output: one, or with JSON several."""
+    """Yield the requests of one text, by input or output: one, or with JSON several."""
     if text.lstrip().startswith("{"):
         yield from ((name, _from_torch(name, axes, ports)) for name, axes in _from_json(text).items())
         return
@@ -147,7 +147,7 @@ def _with_all_axes(text: str, tokens: list[str], port: Port) -> list[str | None]
 
 
 def _from_json(text: str) -> Mapping[str, Mapping[int, Any] | Sequence[Any]]:
-    """Return what JSON, or Python, says as torch.onnx takes `dynamic_axes`; keys of JSON are texts, so axes are too."""
+    """Return the value of JSON or Python text, as torch.onnx's `dynamic_axes`; keys of JSON are texts, so axes may be too."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -185,13 +185,13 @@ def _number(axis: Any) -> Any:
 
 
 def _from_shape(name: str, dims: Sequence[Any], port: Port) -> dict[int, str]:
-    """Return what a whole shape asks for: a number or None keeps an axis, a text or a torch.export.Dim is its symbol."""
+    """Return the request of a whole shape: a number or None keeps an axis, a text or a torch.export.Dim is its symbol."""
     tokens = [None if _symbol(dim) == "" else str(_symbol(dim) or dim) for dim in dims]
     return _from_tokens(f"{name}:{','.join(token or 'None' for token in tokens)}", name, tokens, port)
 
 
 def _symbol(given: Any) -> str | None:
-    """Return the text of a symbol, which may be a torch.export.Dim; "" for an axis that stays, None for what is no symbol."""
+    """Return the text of a symbol, which may be a torch.export.Dim; "" for an axis that stays, None if it is no symbol."""
     if given is None:
         return ""
     hint = getattr(getattr(given, "type", None), "name", None)  # of Dim.DYNAMIC, Dim.AUTO and Dim.STATIC

@@ -79,7 +79,7 @@ def _constants(body: Body) -> dict[str, TensorProto]:
 def _contradicts(node: onnx.NodeProto, opset: int, constants: Mapping[str, TensorProto]) -> bool:
     """Return whether ONNX Runtime refuses pads beside this auto_pad: onnx's inference does from version 11 on.
 
-    It comes that far where it knows the lengths of the kernel.
+    The inference gets to this check only if it knows the lengths of the kernel.
     """
     has_pads = any(attribute.name == "pads" for attribute in node.attribute)
     return opset >= 11 and has_pads and len(node.input) > 1 and node.input[1] in constants

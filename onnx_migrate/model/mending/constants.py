@@ -85,9 +85,10 @@ def _mend(node: NodeProto, place: Place, array: Array) -> str:
 
 
 def _only_first(node: NodeProto, place: Place) -> bool:
-    """Return whether the first attribute counts and the others are passed over: in the main graph they are in any case.
+    """Return whether ONNX Runtime reads the first attribute and ignores the others; in the main graph it always does.
 
-    In a sub-graph each must be one that a Constant may have, and in a function only attributes that are no value may follow.
+    In a sub-graph each of the others must be an attribute that a Constant may have. In a function, no other may be a
+    value.
     """
     first, others = node.attribute[0], node.attribute[1:]
     own = {field.name for field, _ in first.ListFields()}
@@ -114,7 +115,7 @@ def _is_whole(attribute: AttributeProto) -> bool:
 
 
 def _repeated(graph: onnx.GraphProto, constants: list[NodeProto]) -> Iterator[Mending]:
-    """Make an initializer of each Constant that writes what is an input, an initializer or another Constant's output too."""
+    """Convert to an initializer each Constant whose output is also an input, an initializer or another Constant's output."""
     others = {name for node in graph.node if node.op_type != "Constant" for name in node.output}
     defined = [*initializer_names(graph), *(value.name for value in graph.input)]
     names = [node.output[0] for node in constants if len(node.output) == 1]

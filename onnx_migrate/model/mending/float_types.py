@@ -279,7 +279,7 @@ class _Mender:
         value.type.tensor_type.elem_type = kind
 
     def _declare(self, graph: onnx.GraphProto, types: Types) -> None:
-        """Remove what is declared of inner values against their types."""
+        """Remove declarations of inner values that contradict their types."""
         wrong = [
             value
             for value in graph.value_info

@@ -69,7 +69,7 @@ def _function_outputs(function: onnx.FunctionProto, names: Names) -> Iterator[Me
 
 
 def _identity(body: Body, name: str, names: Names) -> str:
-    """Append an Identity of a value to a body, and return what it produces."""
+    """Append an Identity of a value to a body, and return its output."""
     copy = names.fresh(name)
     body.node.add(op_type="Identity", name=names.fresh(f"{name}_identity"), input=[name], output=[copy])
     return copy

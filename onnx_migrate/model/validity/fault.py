@@ -14,7 +14,7 @@ __all__ = ["Fault", "Problem", "where_of"]
 
 
 class Problem(NamedTuple):
-    """One thing that is not valid, before its place is known: its code and a reason."""
+    """One fault before its location is known: its code and a reason."""
 
     code: str
     reason: str

@@ -116,7 +116,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def _after_those(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
-    """Return the keys in an order in which each follows those that it needs, without those on a circle and behind it."""
+    """Return the keys in an order in which each follows the keys it needs, without keys on a cycle and keys that need them."""
     needed = {key: set(others) & needs.keys() for key, others in needs.items()}
     followers: dict[Key, list[Key]] = {key: [] for key in needs}
     for key, others in needed.items():

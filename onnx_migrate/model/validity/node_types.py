@@ -38,7 +38,7 @@ _DEFAULT_TYPE = {
 _LIKE_INPUT = frozenset(("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"))
 _WITH_BODIES = frozenset((*CONTROL_FLOW, "SequenceMap"))
 _TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant"))
-"""Operators of ai.onnx whose output has the type that an attribute says."""
+"""Operators of ai.onnx with an attribute that sets the type of the output."""
 
 Types = MutableMapping[str, str | None]
 
@@ -120,7 +120,7 @@ class _Typing:
     def _body(self, body: Body, path: str, types: Types, given: Sequence[str | None]) -> list[str | None]:
         """Enter the types of a body's values in `types`, and return those of its outputs.
 
-        `given` are the types of what a caller passes, for inputs without a declared type.
+        `given` are the types of the values that a caller passes, for inputs without a declared type.
         """
         if isinstance(body, onnx.GraphProto):
             self._declared(body, path, types, given)
@@ -195,7 +195,7 @@ class _Typing:
         inputs: tuple[str | None, ...],
         outputs: tuple[str | None, ...],
     ) -> tuple[str | None, ...]:
-        """Return the types of the outputs of a node with sub-graphs, from those of the sub-graphs where not declared."""
+        """Return the types of the outputs of a node with sub-graphs; undeclared types come from the sub-graphs."""
         given: Sequence[str | None] = ()
         branches: list[str | None] = []
         if node.op_type == "Loop":
@@ -225,7 +225,7 @@ class _Typing:
     def _typed(
         self, node: NodeProto, path: str, inputs: tuple[str | None, ...], outputs: tuple[str | None, ...]
     ) -> tuple[str | None, ...]:
-        """Return the types of the outputs of a node whose attribute says the type of the first."""
+        """Return the types of the outputs of a node with an attribute that sets the type of the first."""
         own = stated_type(node, inputs)
         if not outputs or own is None:
             return outputs

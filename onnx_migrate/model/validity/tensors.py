@@ -54,7 +54,7 @@ _COMPLEX = (TensorProto.COMPLEX64, TensorProto.COMPLEX128)
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 Array = Callable[[TensorProto], "IntArray | None"]
-"""Reads the indices of a sparse tensor; None where they are in a file that is not known."""
+"""Reads the indices of a sparse tensor; None if they are in an unknown file."""
 
 
 def array_of(tensor: TensorProto) -> IntArray | None:
@@ -63,9 +63,9 @@ def array_of(tensor: TensorProto) -> IntArray | None:
 
 
 def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | None:
-    """Return what is not valid in a tensor, None if nothing is.
+    """Return the problem of a tensor; None if it is valid.
 
-    `length` is the bytes of data that a tensor marked EXTERNAL refers to, None where that is not known.
+    `length` is the number of bytes that a tensor marked EXTERNAL refers to, None if that is not known.
     """
     problem = dims_fault(tensor.dims) or dtype_fault(tensor.data_type)
     if problem:
@@ -167,7 +167,7 @@ def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None
 
 
 def dims_fault(dims: object) -> Problem | None:
-    """Return what is not valid in the dims of a tensor that has data: a negative one, too many, or more elements than 2^63."""
+    """Return the problem of the dims of a tensor that has data: a negative dim, too many dims, or more elements than 2^63."""
     sizes = list(dims)  # type: ignore[call-overload]
     if len(sizes) <= _MOST_AXES and min(sizes, default=0) < 0:
         return Problem(code="bad-dims", reason=f"its dims {sizes} are not all 0 or more")
@@ -181,7 +181,7 @@ def dims_fault(dims: object) -> Problem | None:
 
 
 def dtype_fault(dtype: int) -> Problem | None:
-    """Return what is not valid in an element type, by TensorProto.DataType; None if onnx knows it."""
+    """Return the problem of an element type, by TensorProto.DataType; None if onnx knows it."""
     if dtype == TensorProto.UNDEFINED:
         return Problem(code="no-dtype", reason="its element type is not defined")
     if dtype not in ELEMENT_TYPES:

@@ -60,7 +60,7 @@ def definitions(body: Body) -> Definitions:
 def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
     """Yield the faults in the names of one body, without its sub-graphs.
 
-    `found` is what it defines, and `outer` what the bodies around it define. The order of nodes is not considered.
+    `found` has the body's definitions, and `outer` those of the bodies around it. The order of nodes does not matter.
     """
     yield from _repeated(body, path, found)
     if "" in found.produced:

@@ -1,4 +1,4 @@
-"""Recognises error texts in whatever was pasted: one sentence, a traceback, or a log of many megabytes."""
+"""Recognises error texts in any text that a user pastes: one sentence, a traceback, or a log of many megabytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AROUND = 120
 
 @dataclass(frozen=True)
 class RecognisedText:
-    """An error text that was recognised, with what its placeholders stand for at each place where they differ."""
+    """A recognised error text, with the values of its placeholders at each place where they differ."""
 
     entry: ErrorText
     captures: tuple[dict[str, str], ...]
@@ -89,7 +89,7 @@ def _is_of_another_tool(hit: _Hit, lowered: str) -> bool:
 
 
 def _outermost(hits: list[_Hit]) -> Iterator[_Hit]:
-    """Yield, in the order of the text, the hits that lie in no other; of equal ones that with most fixed words, then values."""
+    """Yield the hits that lie in no other, in the order of the text; of equal ones that with most fixed words, then values."""
     end = -1
     for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1], -len(hit[4].words), -len(hit[3]))):
         if hit[1] > end:

@@ -25,7 +25,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words with placeholders, said where the facts `needs` are known and true and none of `unless` is."""
+    """Words with placeholders, for cases in which the facts in `needs` are known and true, and no fact in `unless` is."""
 
     text: str = ""
     needs: tuple[str, ...] = toml_key(of=str, default=(), read=_words)
@@ -39,7 +39,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Mend(Sentence):
-    """What to do: a command of onnx-migrate, or words alone for what it cannot do."""
+    """A remedy: a command of onnx-migrate, or words alone if onnx-migrate cannot do it."""
 
     command: str = ""
 
@@ -102,7 +102,7 @@ class ErrorText:
     versions: str = ""
     """The releases that say it, if that is known."""
     runtime: str = ""
-    """The name of the tool's table of what it takes, as `--for` has it."""
+    """The name of the table that describes the tool's support, as in `--for`."""
     severity: Severity = "error"
     general: bool = False
     """Whether the text says so little that onnx-migrate reports it only if no particular text matches."""

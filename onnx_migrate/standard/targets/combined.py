@@ -64,7 +64,7 @@ class Targets:
 
     @property
     def oldest_taker(self) -> Target | None:
-        """The target that takes the least of old opsets; None if no bound is known of any."""
+        """The target whose oldest supported opset is the newest; None if no target has a known bound."""
         bound = [member for member in self.members if member.oldest is not None]
         return max(bound, key=lambda member: member.oldest or 0, default=None)
 
@@ -96,7 +96,7 @@ class Targets:
 
     @property
     def refusing(self) -> Target | None:
-        """The target that refuses what is newer than the least opset, None if all try newer ones."""
+        """The target that refuses models newer than the least opset; None if all targets try newer ones."""
         capped = [m for m in self.members if m.lower is True and m.opset is not None]
         return min(capped, key=lambda member: member.opset or 0, default=None)
 
@@ -112,7 +112,7 @@ class Targets:
 
     @property
     def resize_intent(self) -> tuple[Target, ...]:
-        """Those that compute for a linear Resize of PyTorch's up to opset 10 what the PyTorch model computed."""
+        """The targets that compute the result of the PyTorch model for its linear Resize up to opset 10."""
         return tuple(member for member in self.members if member.row.resize_intent)
 
     @cached_property
@@ -138,12 +138,12 @@ class Targets:
         )
 
     def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
-        """Return the newest version of an operator that all take and whose bound that is, None if none is known."""
+        """Return the newest version of an operator that all targets support, and the target that sets it; None if unknown."""
         bounds = [(own, m) for m in self.members if (own := m.newest_version(domain, operator)) is not None]
         return min(bounds, key=itemgetter(0), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
-        """Return the oldest version of an operator that all take and whose bound that is, None if none is known."""
+        """Return the oldest version of an operator that all targets support, and the target that sets it; None if unknown."""
         bounds = [(own, m) for m in self.members if (own := m.oldest_version(domain, operator)) is not None]
         return max(bounds, key=itemgetter(0), default=None)
 

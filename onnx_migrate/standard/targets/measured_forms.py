@@ -78,7 +78,7 @@ class MeasuredForms:
     """The values of `BEHIND` that were right, each in its own entry; {} if pairs do not count."""
 
     def of(self, release: str) -> Mapping[str, Sequence[Box]] | None:
-        """Return the boxes of the last release up to this one, None where it has none; {} for one that is older than all."""
+        """Return the boxes of the last release up to this one; None if it has none, and {} for a release older than all."""
         at = self._last(release)
         return {} if at is None else self.boxes[at] or None
 
@@ -119,7 +119,7 @@ def _with_initializers(facts: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_forms(text: str) -> MeasuredForms:
-    """Return what a file of boxes says."""
+    """Return the content of a file of boxes."""
     lines = map(json.loads, text.splitlines())
     releases = tuple(next(lines))
     found: list[dict[str, list[Box]]] = [defaultdict(list) for _ in releases]

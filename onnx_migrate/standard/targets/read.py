@@ -25,7 +25,7 @@ else:
 __all__ = ["find", "known_names", "parse_table", "read_table", "shipped", "spellings", "tables"]
 
 _MEASURED = ".operators.toml"
-"""How the name of a file ends whose operator rows a program measured and wrote, beside the table of the same name."""
+"""The end of the name of a file with operator rows that a program measured; it lies beside the table of the same name."""
 
 _LARGEST = 1 << 24
 """The most bytes of the file of a target."""
@@ -50,7 +50,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def parse_table(data: bytes, file: str, measured: bytes = b"") -> Table:
-    """Return the table that the bytes of a file hold, with the operator rows that a file of measurements holds beside it.
+    """Return the table in the bytes of a file, with the operator rows in the file of measurements beside it.
 
     Raises UsageError, code `bad-target-file`.
     """

@@ -1,4 +1,4 @@
-"""Turns what a user asks for, such as "tensorrt==8.6" or "./mychip.toml", into targets."""
+"""Turns the user's requests, such as "tensorrt==8.6" or "./mychip.toml", into targets."""
 
 from __future__ import annotations
 

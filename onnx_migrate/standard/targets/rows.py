@@ -193,20 +193,20 @@ class ReleaseRow:
     names: tuple[str, ...] = ()
     """Other names of the first release."""
     opset: int | None = None
-    """The newest opset that it takes; None if no cap is known."""
+    """The newest opset that the runtime supports; None if no limit is known."""
     oldest: int | None = None
-    """The oldest opset that it takes; None if no bound is known."""
+    """The oldest opset that the runtime supports; None if no limit is known."""
     ir_version: int | None = toml_key(name="ir", default=None)
     """The newest IR version that it loads; None if none is known that it does not load."""
     ml: int | None = None
-    """The newest opset of ai.onnx.ml that it takes; None if no cap is known."""
+    """The newest opset of ai.onnx.ml that the runtime supports; None if no limit is known."""
     measured: bool = False
     """Whether a test or the survey of this project ran it; else the row was only read."""
     source: str = ""
     note: str = ""
     """A note for the users of this release; `inspect` and a migration print it."""
     resize_form: Literal["auto", "scales", "sizes"] = "auto"
-    """The inputs of Resize that it takes: "scales", "sizes", or those that the pass `resize_form` chooses."""
+    """The inputs of Resize that the runtime supports: "scales", "sizes", or those that the pass `resize_form` chooses."""
     resize_axes: bool = True
     """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
     resize_intent: bool = False
@@ -272,7 +272,7 @@ class OperatorSupport:
     oldest: int | None = None
     """The oldest version of the operators that the runtime supports."""
     attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
-    """The values taken of attributes; an attribute that a node does not have counts as the schema's default."""
+    """The supported values of attributes; an attribute that a node does not have counts as the schema's default."""
     types: tuple[str, ...] = _element_types()
     """The element types of the first input that the runtime supports, as `type_name` of `standard.element_types` writes them.
 
@@ -301,7 +301,7 @@ class OperatorSupport:
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """The rows of a file that a program wrote beside the table of a runtime."""
+    """The rows of a file that a program wrote, and that lies beside the table of a runtime."""
 
     operators: tuple[OperatorSupport, ...] = toml_key(name="operator", default=())
 

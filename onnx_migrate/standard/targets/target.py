@@ -52,12 +52,12 @@ class Target:
 
     @property
     def opset(self) -> int | None:
-        """The newest opset that it takes, None if no cap is known."""
+        """The newest opset that the release supports; None if no limit is known."""
         return self.row.opset
 
     @property
     def oldest(self) -> int | None:
-        """The oldest opset that it takes, None if no bound is known."""
+        """The oldest opset that the release supports; None if no limit is known."""
         return self.row.oldest
 
     @property
@@ -87,7 +87,10 @@ class Target:
 
     @cached_property
     def pairs(self) -> Mapping[str, Set[str]]:
-        """The places of inputs with the operators before them that were right in it, by operator; {} where they do not count."""
+        """The pairs of an input's place and the operator before it that the release computed right, by operator.
+
+        {} means that pairs do not count.
+        """
         found = shipped_forms(self._forms_of)
         return found.pairs_of(self.number) if found else {}
 
@@ -143,18 +146,18 @@ class Target:
         return Knowledge.READ if self.table.extent == "any" and of_standard else Knowledge.UNKNOWN
 
     def newest_version(self, domain: str, operator: str) -> int | None:
-        """Return the newest version of an operator that it takes, None if no bound is known."""
+        """Return the newest version of an operator that the release supports; None if no limit is known."""
         versions = (row.newest for row in self.rows_of(domain, operator))
         if self.table.later_types:
             versions = (last and newest_but_for_types(domain, operator, last) for last in versions)
         return min((version for version in versions if version is not None), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> int | None:
-        """Return the oldest version of an operator that it takes, None if no bound is known.
+        """Return the oldest version of an operator that the release supports; None if no limit is known.
 
-        A version that its newest opset does not have is no bound where newer opsets are tried: models come to that opset with
-        older versions. Of an operator that it lacks and that the standard replaced, as Upsample, this is the opset that did, if
-        it takes that.
+        A runtime may try newer opsets. Then a version that its newest opset does not have is no limit, because models of
+        that opset have older versions. A release may lack an operator that the standard has removed, such as Upsample.
+        Then the result is the opset of the removal, if the release supports that opset.
         """
         newest = self.opset or newest_opset()
         oldest = (row.oldest for row in self.rows_of(domain, operator))
