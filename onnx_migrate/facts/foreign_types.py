@@ -23,7 +23,7 @@ __all__ = ["foreign_types"]
 Types = list["ValueType | None"]
 
 _STAND_INS_OPSET = 20
-"""The opset of the nodes that stand for others; it has all that are used here."""
+"""The opset of the nodes of ai.onnx that replace others; it has all operators that the rules use."""
 
 _FLOAT, _INT64, _STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 

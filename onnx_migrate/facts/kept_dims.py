@@ -80,7 +80,7 @@ def kept_dims(
     dims: Sequence[Dims | None],
     partial: Callable[[str], PartialArray | None],
 ) -> Dims | None:
-    """Return the dims of the outputs of a node of ai.onnx that follow from its inputs; None where not even the rank does."""
+    """Return the dims of the outputs of a node of ai.onnx that follow from its inputs; None if not even the rank does."""
     if node.op_type == "Concat":
         return _concat(dims, attributes_of(node))
     rule = _RULES.get(node.op_type)

@@ -200,7 +200,7 @@ def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
 
 
 def _attributes(node: onnx.NodeProto, schema: OpSchema | None) -> dict[str, Any]:
-    """Return the attributes that count, those that the node does not have as the schema's defaults."""
+    """Return the attributes that decide; an attribute that the node does not have gets the schema's default."""
     found: dict[str, Any] = {}
     if schema is not None:
         for name, own in schema.attributes.items():

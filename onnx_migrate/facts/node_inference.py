@@ -65,7 +65,7 @@ class _Question(NamedTuple):
 Computed = Callable[[str], "np.ndarray[Any, Any] | None"]
 
 _Answer = tuple[ValueType | None, ...] | str
-"""The type of each output, None where onnx infers none; or why it refuses the node."""
+"""The type of each output, with None for a type that onnx does not infer; or the reason for which it refuses the node."""
 
 
 def is_unknown(known: ValueType, *, dims: bool = False) -> bool:

@@ -77,7 +77,7 @@ def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
 
 
 def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
-    """Return how scales do not fit the axis of their data, None where they do."""
+    """Return how scales do not fit the axis of their data; None if they do."""
     attributes = {item.name: item for item in node.attribute}
     axis = attributes["axis"].i if "axis" in attributes else 1
     block = attributes["block_size"].i if "block_size" in attributes else 0

@@ -22,7 +22,7 @@ __all__ = ["Frame", "Step", "Value", "frames_of"]
 
 @dataclass(eq=False)
 class Value:
-    """A value of one body. `dtype` is its element type, None where that is not known or it is no tensor.
+    """A value of one body. `dtype` is its element type; None if that is not known or it is no tensor.
 
     `tensor` holds its numbers if it is an initializer that nobody can override, or the output of a Constant. `maker` is the
     node that computes it. `names` are its names by element type, as far as it has been written.

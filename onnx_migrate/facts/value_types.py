@@ -33,7 +33,7 @@ __all__ = ["MOST_AXES", "TypeTable", "ValueType", "value_type_of"]
 
 @dataclass(frozen=True)
 class ValueType:
-    """The known part of a tensor's type: element type (a TensorProto.DataType) and shape; None where it is unknown.
+    """The known part of a tensor's type: element type (a TensorProto.DataType) and shape; None if it is unknown.
 
     A dim is an int, or None if it is symbolic or unknown; the shape is None if the rank is unknown.
     """
@@ -43,7 +43,7 @@ class ValueType:
     container: str = ""
     """Of a sequence or an optional, the type as schemas write it, such as "seq(tensor(float))"; the rest is unknown."""
     symbols: tuple[str, ...] = ()
-    """The name of each symbolic dim, "" for all others; empty where no dim has a name."""
+    """The name of each symbolic dim, "" for all others; empty if no dim has a name."""
 
     @property
     def rank(self) -> int | None:
@@ -52,7 +52,7 @@ class ValueType:
 
     @property
     def size(self) -> int | None:
-        """The number of elements, None if that is unknown."""
+        """The number of elements; None if that is unknown."""
         return None if self.shape is None or None in self.shape else prod(dim or 0 for dim in self.shape)
 
     def meet(self, other: ValueType) -> ValueType:

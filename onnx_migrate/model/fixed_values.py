@@ -98,7 +98,7 @@ def _read(port: Port, given: Any, *, strings: bool) -> np.ndarray[Any, Any]:
 
 
 def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """Return an array in another type; None where that does not have these numbers, but for the rounding of floats."""
+    """Return an array in another type; None if that does not have these numbers, but for the rounding of floats."""
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "b") != (dtype.kind == "b"):
         return None
     with np.errstate(all="ignore"):

@@ -27,7 +27,7 @@ class Model:
     - `stamp` is the state of its own file when it was read, None for bytes and protos.
     - `load_seconds` is the time that the reading took.
     - `as_given` is the structure before repairs, if onnx-migrate repaired `proto`. A verification of `proto` runs `as_given`.
-    - `ir_model` is the onnx_ir.Model that the model came from, None for any other source.
+    - `ir_model` is the onnx_ir.Model that the model came from, if it came from one.
     """
 
     proto: onnx.ModelProto

@@ -215,7 +215,7 @@ class Weights:
 
 
 def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None:
-    """Return a non-negative integer entry of a tensor's external_data, None if it is absent or empty."""
+    """Return a non-negative integer entry of a tensor's external_data; None if it is absent or empty."""
     value = entries.get(key, "")
     if not value:
         return None

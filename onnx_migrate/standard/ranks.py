@@ -63,7 +63,7 @@ _LARGEST = 2**31
 def number_violation(name: str, numbers: Sequence[float], rank: int | None) -> str | None:
     """Return why a number of an attribute cannot be an axis, size or count; None if nothing shows that.
 
-    `rank` is the number of axes of input 0, None if it is unknown. The message has no subject. Callers use this only
+    `rank` is the number of axes of input 0; None if it is unknown. The message has no subject. Callers use this only
     after a failed rewrite, because large numbers can be valid: a Slice may end at 2^63 - 1.
     """
     for number in numbers:
@@ -77,7 +77,7 @@ def number_violation(name: str, numbers: Sequence[float], rank: int | None) -> s
 
 
 def rank_violation(operator: str, ranks: Sequence[int | None], axis: int = 0) -> str | None:
-    """Return how the ranks of a node's inputs, None if unknown, or its `axis` are not allowed; None if nothing shows that.
+    """Return why the ranks of a node's inputs or its `axis` are not allowed; None if nothing shows that. None is an unknown rank.
 
     `operator` is of ai.onnx. The message has no subject.
     """

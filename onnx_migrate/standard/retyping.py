@@ -233,5 +233,5 @@ def derived_types(
 
 
 def _only(allowed: frozenset[str]) -> int:
-    """Return the element type of the one type that is allowed, 0 where there are several, or it is no tensor's."""
+    """Return the element type of the one type that is allowed; 0 if there are several, or it is no tensor's."""
     return next((kind for kind in TensorProto.DataType.values() if kind and allowed == {type_text(kind)}), 0)

@@ -335,7 +335,7 @@ def newest_but_for_types(domain: str, operator: str, version: int) -> int:
 
 
 def _texts(schema: defs.OpSchema) -> tuple[object, ...]:
-    """Return all that a schema says but for element types."""
+    """Return all parts of a schema except element types."""
     attributes = [
         (name, own.type, own.required, str(own.default_value), " ".join(own.description.split()))
         for name, own in sorted(schema.attributes.items())

@@ -17,7 +17,7 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def bound_attributes(node: onnx.NodeProto, bindings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a node's attributes without graphs; one that stands for a function's attribute has the value of `bindings`."""
+    """Return a node's attributes without graphs; a reference to a function's attribute gets its value from `bindings`."""
     attributes = {}
     for attribute in node.attribute:
         if attribute.ref_attr_name:
@@ -52,7 +52,7 @@ class Node:
         return None if value is None else value.values
 
     def numbers(self, place: int, name: str = "") -> list[Any] | None:
-        """Return the numbers that an attribute of this name, else an input, holds; None where they are not known."""
+        """Return the numbers that an attribute of this name, else an input, holds; None if they are not known."""
         if name in self.attributes:
             return list(self.attributes[name])
         array = self.array(place)

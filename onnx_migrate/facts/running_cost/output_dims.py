@@ -62,7 +62,7 @@ _BROADCASTING = """
 
 
 def output_dims(node: Node) -> Dims | None:
-    """Return the sizes of a node's first output, None where the model does not say."""
+    """Return the sizes of a node's first output; None if the model does not say."""
     rule = _RULES.get(node.operator)
     if rule is None:
         return None

@@ -1,4 +1,4 @@
-"""The outputs of a node without sub-graphs: their sizes, element types and, where they are small, numbers."""
+"""The outputs of a node without sub-graphs: their sizes and element types, and the numbers of small ones."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _text_bytes(node: Node) -> int:
 
 
 def _numbers(node: Node) -> Array | None:
-    """Return the numbers of the first output, where it is small and follows from numbers that are known."""
+    """Return the numbers of the first output, if it is small and follows from known numbers."""
     if node.operator in ("Shape", "Size"):
         return _sizes(node)
     if node.operator not in OPERATORS and node.operator not in _MORE:
@@ -129,7 +129,7 @@ def _sizes(node: Node) -> Array | None:
 
 
 def _int64(numbers: int | list[int]) -> Array | None:
-    """Return whole numbers as an array, None where one is too large for int64."""
+    """Return whole numbers as an array; None if one is too large for int64."""
     try:
         return np.array(numbers, np.int64)
     except OverflowError:

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def broadcast(shapes: Sequence[Dims]) -> Dims | None:
-    """Return the sizes that these have after broadcasting, None where they do not fit."""
+    """Return the sizes that these have after broadcasting; None if they do not fit."""
     result: list[int] = []
     for sizes in zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
         larger = {size for size in sizes if size != 1}

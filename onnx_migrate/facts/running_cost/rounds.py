@@ -37,7 +37,7 @@ Walk = Callable[[State], Round]
 
 @dataclass
 class Rounds:
-    """A loop. `count` is the largest number of its rounds, None if only its condition ends it.
+    """A loop. `count` is the largest number of its rounds; None if only its condition ends it.
 
     `counted` says that `count` is known. `going` says whether the loop begins, and is None if that depends on data.
     `elements` are the values that each round of a Scan gets in addition to its state.
@@ -185,12 +185,12 @@ class Rounds:
         return final.outputs
 
     def _goes_on(self, done: int, number: int) -> bool | None:
-        """Return whether the condition is true after the round of this number, None where that is not known."""
+        """Return whether the condition is true after the round of this number; None if that is not known."""
         outputs = self.walk(self._given(number, state_after(self._states, number - done))).outputs
         return self._split(outputs)[0]
 
     def _last_round(self, done: int) -> int | None:
-        """Return the number of rounds: the count, or when the condition ends it before; None where nothing does."""
+        """Return the number of rounds: the count, or when the condition ends it before; None if nothing does."""
         high = self.count if self.count is not None else _NO_END
         if self.is_scan or done >= high:
             return high

@@ -39,7 +39,7 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """The least time that this takes."""
+        """The least time that this work needs, in seconds."""
         return self.runs * _SECONDS_PER_NODE + seconds_of(self.operations, self.written)
 
 
@@ -90,7 +90,7 @@ class Tally:
         self.endless = self.endless or other.endless
 
     def same_as(self, other: Tally) -> bool:
-        """Return whether another part takes exactly as much."""
+        """Return whether another part has exactly the same cost."""
         return (self.work, self.of_constants, self.value.bytes, self.node.bytes) == (
             other.work,
             other.of_constants,

@@ -58,7 +58,7 @@ class ValueEstimate:
 
     @property
     def elements(self) -> int:
-        """The number of its elements, 0 where that is not known."""
+        """The number of its elements; 0 if that is not known."""
         return prod(self.dims) if self.dims is not None else 0
 
     @property

@@ -30,7 +30,7 @@ class DynamicDim:
     axis: int
     symbol: str
     frozen: int | None
-    """The length that the axis had, None where it was open already."""
+    """The length that the axis had; None if it was open already."""
     is_batch: bool
 
 

@@ -191,7 +191,7 @@ def _from_shape(name: str, dims: Sequence[Any], port: Port) -> dict[int, str]:
 
 
 def _symbol(given: Any) -> str | None:
-    """Return the text of a symbol, which may be a torch.export.Dim; "" for an axis that stays, None if it is no symbol."""
+    """Return the text of a symbol, which may be a torch.export.Dim; "" means an axis that stays, and None no symbol."""
     if given is None:
         return ""
     hint = getattr(getattr(given, "type", None), "name", None)  # of Dim.DYNAMIC, Dim.AUTO and Dim.STATIC

@@ -54,7 +54,7 @@ def _is_broken(node: NodeProto) -> bool:
 
 
 def _mend(node: NodeProto, place: Place, array: Array) -> str:
-    """Remove all attributes of a Constant except the one that ONNX Runtime reads; return the defect, "" if there was none."""
+    """Remove all attributes of a Constant except the one that ONNX Runtime reads; return the defect, or "" for none."""
     before = node.SerializeToString()
     if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
         return ""

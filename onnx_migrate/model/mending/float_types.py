@@ -108,7 +108,7 @@ class _Mender:
     def _body(
         self, graph: onnx.GraphProto, outer: Types, given: Sequence[str | None], wanted: Sequence[str | None]
     ) -> list[str | None]:
-        """Repair a body, and return the types of its outputs: those that are `wanted`, None for any."""
+        """Repair a body, and return the types of its outputs: those that are `wanted`; None means any."""
         types: Types = ChainMap({}, *(outer.maps if isinstance(outer, ChainMap) else [outer]))
         for value, kind in zip(graph.input, (*given, *[None] * len(graph.input)), strict=False):
             types[value.name] = self._declared_type(value)

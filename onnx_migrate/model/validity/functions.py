@@ -1,4 +1,4 @@
-"""Whether functions and imports are valid: functions defined once and not recursive, domains imported where used.
+"""Checks functions and imports: each function is defined once and not recursive, and each used domain is imported.
 
 Source: onnx/docs/IR.md, "Functions" and "Operator Sets"; onnx.proto, comments of FunctionProto and opset_import.
 """

@@ -46,7 +46,7 @@ _name = attrgetter("name")
 
 
 def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
-    """Yield a fault, code `type-mismatch`, for each node whose types its operator does not take."""
+    """Yield a fault, code `type-mismatch`, for each node with types that its operator does not support."""
     yield from _Typing(proto.opset_import, proto.ir_version).run(proto.graph, "graph")
     for function in proto.functions:
         yield from _Typing(function.opset_import, proto.ir_version).run(function, function_path(function))

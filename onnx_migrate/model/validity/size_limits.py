@@ -46,7 +46,7 @@ _PLURALS = {
 
 
 def require_size(proto: onnx.ModelProto, name: str) -> None:
-    """Raise LoadError, code `too-large`, where there is more of something than any model has and than can be handled."""
+    """Raise LoadError, code `too-large`, if a model has more parts of a kind than any real model has."""
     for owner, limits in ((proto, _MOST_OF_MODEL), (proto.graph, _MOST_OF_GRAPH)):
         for field, most in limits.items():
             count = len(getattr(owner, field))
@@ -83,7 +83,7 @@ def _require_size_of_nodes(proto: onnx.ModelProto, name: str) -> None:
 
 
 MOST_NODES = 2_000_000
-"""Nodes that the calls of functions may stand for. Shape inference and runtimes visit each: some minutes at this number."""
+"""The most nodes after inlining all functions. Shape inference and runtimes visit each: some minutes at this number."""
 
 MOST_LEVELS = 100
 """Levels of functions that call functions: onnx's own limit ("Function call chain depth exceeds limit", onnx 1.22)."""
@@ -93,7 +93,7 @@ _BEYOND = 10**12
 
 
 def check_growth(proto: onnx.ModelProto) -> None:
-    """Raise CannotMigrate, code `too-large`, where the nodes that the main graph calls are too many, or nested too deep.
+    """Raise CannotMigrate, code `too-large`, if the nodes that the main graph calls are too many, or nested too deep.
 
     Each function is counted once, however often it is called: the cost is linear. Functions must not be recursive.
     """

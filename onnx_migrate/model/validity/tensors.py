@@ -1,4 +1,4 @@
-"""Whether a tensor is valid: its dims, its element type, and the one form in which it holds its data.
+"""Checks a tensor: its dims, its element type, and the one form in which it holds its data.
 
 Source: onnx.proto, comments of TensorProto and SparseTensorProto. Payloads are not read, but for the
 indices of sparse tensors: their lengths suffice.
@@ -65,7 +65,7 @@ def array_of(tensor: TensorProto) -> IntArray | None:
 def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | None:
     """Return the problem of a tensor; None if it is valid.
 
-    `length` is the number of bytes that a tensor marked EXTERNAL refers to, None if that is not known.
+    `length` is the number of bytes that a tensor marked EXTERNAL refers to; None if that is not known.
     """
     problem = dims_fault(tensor.dims) or dtype_fault(tensor.data_type)
     if problem:
@@ -155,7 +155,7 @@ def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | Non
 
 
 def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None:
-    """Return the positions in the flat tensor; None where the indices cannot be read, or are none."""
+    """Return the positions in the flat tensor; None if the indices cannot be read, or are none."""
     indices = array(sparse.indices)
     if indices is None or not indices.size:
         return None

@@ -142,7 +142,7 @@ class Pattern:
 
 
 def _fixed(text: str) -> str:
-    """Return fixed words as they are compared, with a space at either end only where there was one."""
+    """Return fixed words in the form for comparisons; a space at either end stays, and none is added."""
     core = plain(text)
     bare = unquoted(text)
     left, right = bare[:1].isspace(), bare[-1:].isspace() and bool(core)

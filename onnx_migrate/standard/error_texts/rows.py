@@ -1,4 +1,4 @@
-"""An error text of another tool as a value, and the tables of those that come with this package."""
+"""An error text of another tool as a value, and the tables of error texts in this package."""
 
 from __future__ import annotations
 

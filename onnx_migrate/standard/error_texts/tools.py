@@ -1,4 +1,4 @@
-"""Which tools a pasted text names, by words that stand in the messages of one tool alone."""
+"""Finds the tools that a pasted text comes from, by words that only one tool prints."""
 
 from __future__ import annotations
 

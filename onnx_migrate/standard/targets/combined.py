@@ -70,12 +70,12 @@ class Targets:
 
     @property
     def opset(self) -> int | None:
-        """The newest opset that all take, None if no cap is known."""
+        """The newest opset that all targets support; None if no cap is known."""
         return self.newest_taker.opset if self.newest_taker else None
 
     @property
     def oldest(self) -> int | None:
-        """The oldest opset that all take, None if no bound is known."""
+        """The oldest opset that all targets support; None if no bound is known."""
         return self.oldest_taker.oldest if self.oldest_taker else None
 
     @property
@@ -85,7 +85,7 @@ class Targets:
 
     @property
     def ml(self) -> int | None:
-        """The newest opset of ai.onnx.ml that all take, None if no cap is known."""
+        """The newest opset of ai.onnx.ml that all targets support; None if no cap is known."""
         return min((m.row.ml for m in self.members if m.row.ml is not None), default=None)
 
     @property
@@ -102,7 +102,7 @@ class Targets:
 
     @property
     def resize_form(self) -> Literal["auto", "scales", "sizes"]:
-        """The inputs of Resize that all take."""
+        """The inputs of Resize that all targets support."""
         return next((m.row.resize_form for m in self.members if m.row.resize_form != "auto"), "auto")
 
     @property
@@ -149,7 +149,7 @@ class Targets:
 
     @cached_property
     def bounds_versions(self) -> bool:
-        """Whether the newest or the oldest version of some operator may be bound: by a row, or where the standard replaced it."""
+        """Whether a row, or a replacement in the standard, may limit the newest or the oldest version of some operator."""
         rows = (row for member in self.members for row in member.table.operators)
         return any(row.newest or row.oldest for row in rows) or any(
             member.table.listed for member in self.members

@@ -47,7 +47,7 @@ The other two say whether the model returns the node's result, and the size of t
 """
 
 SELDOM = frozenset((AFTER, BEHIND, LAST, SIZE))
-"""The facts that count only where they tell right from wrong; the second, where pairs were measured."""
+"""The facts that a box has only if they separate right from wrong forms; it has `BEHIND` only if pairs were measured."""
 
 ENDING = ".forms.jsonl"
 """The end of the name of a file of boxes."""
@@ -135,6 +135,6 @@ def parse_forms(text: str) -> MeasuredForms:
 
 @cache
 def shipped_forms(name: str, ending: str = ENDING) -> MeasuredForms | None:
-    """Return the measured forms of a runtime's table, None where there are none."""
+    """Return the measured forms of a runtime's table; None if there are none."""
     path = files("onnx_migrate.standard.targets").joinpath("tables", f"{name}{ending}")
     return parse_forms(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -189,7 +189,7 @@ class ReleaseRow:
     """A release of a runtime, and all later ones before the next row."""
 
     since: str = toml_key(name="from", default="", label="from ", read=_number)
-    """The first release, "" where the runtime has no releases."""
+    """The first release; "" if the runtime has no releases."""
     names: tuple[str, ...] = ()
     """Other names of the first release."""
     opset: int | None = None
@@ -214,7 +214,7 @@ class ReleaseRow:
     write: frozenset[str] = toml_key(of=tuple[str, ...], known=FORMS, default=frozenset(), read=frozenset)
     """The forms that it wants, of `FORMS`."""
     functions: bool = True
-    """Whether it takes local functions; else their calls must be replaced by their bodies."""
+    """Whether the runtime supports local functions; if not, onnx-migrate replaces calls by the functions' bodies."""
     types: tuple[str, ...] = _element_types()
     """The element types of inputs, outputs and computed values, and of constants that are floats; () is all."""
     input_types: tuple[str, ...] = _element_types()
@@ -224,13 +224,13 @@ class ReleaseRow:
     static: bool = False
     """Whether all dims of the model's inputs must be numbers."""
     inputs_first: bool = False
-    """Whether it takes initializers that are listed before the model's inputs for these."""
+    """Whether the runtime mistakes initializers for inputs if the model lists them before its inputs."""
     integer: Literal["int64", "int32"] = "int64"
     """The widest type of integers that it computes in; "int32" brings models there, as far as ranges prove that they fit."""
     control_flow: bool = True
-    """Whether it takes If, Loop and Scan."""
+    """Whether the runtime supports If, Loop and Scan."""
     sequences: bool = True
-    """Whether it takes sequences and optionals."""
+    """Whether the runtime supports sequences and optionals."""
     falls_back: bool = False
     """Whether the CPU runs the operators that the runtime lacks.
 

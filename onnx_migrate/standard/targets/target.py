@@ -47,7 +47,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The name that `--for` takes."""
+        """The name of the runtime for `--for`."""
         return self.table.name
 
     @property
@@ -168,7 +168,7 @@ class Target:
         return max((version for version in versions if version is not None), default=None)
 
     def rows_of(self, domain: str, operator: str) -> tuple[OperatorSupport, ...]:
-        """Return the rows on an operator that hold for this release; those that were only read not if others were measured."""
+        """Return the rows on an operator that hold for this release: the measured rows if there are any, else all."""
         rows = self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
         return tuple(row for row in rows if row.measured) or rows
 
@@ -186,7 +186,7 @@ class Target:
         )
 
     def source_of(self, row: OperatorSupport | FaultRow | KernelRow) -> str:
-        """Return where a row is from."""
+        """Return the source of a row."""
         return row.source or self.row.source
 
     @cached_property

@@ -22,7 +22,7 @@ _GLUE = re.compile(
 
 @dataclass(frozen=True)
 class Meant:
-    """The meaning of a request: a table, the product if the user named one, and the release, "" if the user named none."""
+    """The meaning of a request: a table, the product if the user named one, and the release; "" if the user named none."""
 
     table: Table
     product: Bundle | None
