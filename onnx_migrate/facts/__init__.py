@@ -1,1 +1,1 @@
-"""What is known of the values in a model: types, shapes, constants."""
+"""Facts about the values in a model: types, shapes, constants."""

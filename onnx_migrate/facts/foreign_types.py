@@ -1,8 +1,8 @@
-"""Types and dims of what nodes of ai.onnx.ml and com.microsoft give out: they follow from attributes and input shapes.
+"""Types and dims of the outputs of nodes of ai.onnx.ml and com.microsoft, from attributes and input shapes.
 
-onnx's inference knows most of these operators by element type alone, or not at all. The dims of ai.onnx.ml are those of ONNX
-Runtime's kernels (onnxruntime/core/providers/cpu/ml). An operator of com.microsoft has the dims of a node of ai.onnx that
-stands for it here, which computes other numbers.
+For most of these operators onnx's inference knows only the element type, or nothing. The dims of ai.onnx.ml are those
+of ONNX Runtime's kernels (onnxruntime/core/providers/cpu/ml). An operator of com.microsoft gets the dims of a node of
+ai.onnx that replaces it for the inference, and that computes other numbers.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["foreign_types"]
 Types = list["ValueType | None"]
 
 _STAND_INS_OPSET = 20
-"""The opset of the nodes that stand for others; it has all that are used here."""
+"""The opset of the nodes of ai.onnx that replace others; it has all operators that the rules use."""
 
 _FLOAT, _INT64, _STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A node of another domain, with its attributes and what is known of its inputs."""
+    """A node of another domain, with its attributes and the known types of its inputs."""
 
     node: onnx.NodeProto
     attributes: dict[str, Any]
@@ -62,7 +62,7 @@ class Foreign:
 
 
 def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
-    """Return what is known of the outputs of a node of another domain, None for each of which nothing is."""
+    """Return the types of the outputs of a node of another domain; None for each output without a known type."""
     rule = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
     if rule is None or not inputs or any(attribute.ref_attr_name for attribute in node.attribute):
         return [None] * len(node.output)
@@ -74,7 +74,7 @@ def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
 
 
 def _classifier(of: Foreign) -> Types:
-    """A label, and a score for each class, of each row."""
+    """A classifier returns a label for each row, and a score for each row and class."""
     count, dtype = of.labels()
     return [ValueType(dtype, (of.rows(),)), ValueType(_FLOAT, (of.rows(), count if count > 1 else None))]
 
@@ -138,7 +138,7 @@ def _feature_extractor(of: Foreign) -> Types:
 
 
 _LABELS = {"values_floats": _FLOAT, "values_int64s": _INT64, "values_strings": _STRING}
-"""Attributes of LabelEncoder that list what it gives out, with its element type."""
+"""Attributes of LabelEncoder that list its output values, with their element type."""
 
 
 def _label_encoder(of: Foreign) -> Types:
@@ -185,9 +185,10 @@ _ML: dict[str, Callable[[Foreign], Types]] = {
 def _as(
     operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int | None = None
 ) -> Callable[[Foreign], Types]:
-    """Return a rule by a node of ai.onnx with the inputs `picked`, and those of the attributes that it has.
+    """Return a rule that uses a node of ai.onnx with the inputs `picked`, and with those attributes that its operator has.
 
-    Outputs `like` have its dims; their elements have the type of the input `dtype_of`, by default of the first that is picked.
+    Outputs `like` have the node's dims. Their elements have the type of the input `dtype_of`, by default of the first
+    picked input.
     """
 
     def rule(of: Foreign) -> Types:
@@ -231,7 +232,7 @@ def _fused_matmul(of: Foreign) -> Types:
 
 
 def _attention(of: Foreign) -> Types:
-    """The input with the features of the value projection, the last of three in one matrix."""
+    """The output has the dims of the input, but the feature size of the value projection, the last of three in one matrix."""
     weights, sizes = of.dims(1), of.attributes.get("qkv_hidden_sizes")
     if sizes:
         return _sized(of, sizes[2], of.inputs[3].dtype if of.node.op_type == "QAttention" else None)
@@ -241,7 +242,10 @@ def _attention(of: Foreign) -> Types:
 
 
 def _heads(of: Foreign) -> Types:
-    """The query with the features of the values; with all three in one tensor, without those of two."""
+    """The output has the dims of the query, but the feature size of the values.
+
+    If one tensor holds all three, its features without those of keys and values remain.
+    """
     query, value = of.dims(0), of.dims(2)
     if query is None or len(query) != 3 or query[2] is None:
         return []

@@ -1,7 +1,7 @@
 """Dims of outputs that follow though onnx's inference gives up: an axis that a node does not name keeps its size.
 
-onnx infers no dim of a Slice whose ends are computed, though they cut one axis, as in `Slice (x, [0], n, [1])` of x: [4, 8]
-→ [4, ?]. Each rule has the shapes of the inputs, and what is known of their elements.
+onnx infers no dim of a Slice whose ends are computed, though they cut one axis, as in `Slice (x, [0], n, [1])` of x:
+[4, 8] → [4, ?]. Each rule gets the shapes of the inputs, and their known elements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Elements = list[int | float | None]
 
 @dataclass(frozen=True)
 class Asked:
-    """A node, the dims of its inputs (None where not even the rank is known), and a function for what is known of one."""
+    """A node, the dims of its inputs (None for an unknown rank), and a function that returns the known elements of an input."""
 
     node: onnx.NodeProto
     attributes: dict[str, Any]
@@ -71,7 +71,7 @@ class Asked:
 
 
 Rule = Callable[[Asked, Dims], "Dims | None"]
-"""Returns the dims of each output from those of the first input; None where not even the rank is known."""
+"""Returns the dims of each output from those of the first input; None if not even the rank is known."""
 
 
 def kept_dims(
@@ -80,7 +80,7 @@ def kept_dims(
     dims: Sequence[Dims | None],
     partial: Callable[[str], PartialArray | None],
 ) -> Dims | None:
-    """Return the dims of the outputs of a node of ai.onnx that follow from its inputs; None where not even the rank does."""
+    """Return the dims of the outputs of a node of ai.onnx that follow from its inputs; None if not even the rank does."""
     if node.op_type == "Concat":
         return _concat(dims, attributes_of(node))
     rule = _RULES.get(node.op_type)
@@ -91,7 +91,7 @@ def kept_dims(
 
 
 def merged(inferred: Dims | None, kept: Dims | None) -> Dims | None:
-    """Return what two sources know of one shape together; the first holds where they contradict each other."""
+    """Return the shape that two sources know together; the first wins if they contradict each other."""
     if inferred is None or kept is None or len(inferred) != len(kept):
         return kept if inferred is None else inferred
     return tuple(b if a is None else a for a, b in zip(inferred, kept, strict=True))
@@ -154,7 +154,7 @@ def _replaced(dims: Dims, axis: int | None, size: Any) -> Dims:
 
 
 def _split(asked: Asked, dims: Dims) -> Dims | None:
-    """Return the dims of a part, of which the axis that is split is only known where all parts are alike."""
+    """Return the dims of a part; the size of the split axis is known only if all parts are equal."""
     axis = asked.axis(len(dims), 0)
     if axis is None:
         return (None,) * len(dims)

@@ -1,8 +1,8 @@
-"""The form of a node: what of its types, shapes, constants and attributes decides whether a runtime computes it right.
+"""The form of a node: the types, shapes, constants and attributes that decide whether a runtime computes it right.
 
-A form has no number that differs from model to model without changing how an importer reads the node: lengths of dims are told
-apart as 1 and more, pads as none, equal and other, axes by their places. The same form of a node in another model is therefore
-taken as measured.
+A form leaves out numbers that vary between models without changing how an importer reads the node. A length of a dim
+counts as 1 or more, and pads count as none, equal or other. An axis counts by its place. If a measured model and
+another model have a node of the same form, the node counts as measured in both.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _PLACES = ("axis", "axes")
 """Attributes and inputs that name axes."""
 
 _WITHOUT = {"epsilon", "momentum", "seed", "spatial_scale", "hidden_size"}
-"""Attributes of which every value is read alike."""
+"""Attributes whose values do not matter, as importers read all of them alike."""
 
 _MANY = 3
-"""The place from which on the inputs of a node are read alike."""
+"""The first place at which the place of an input does not matter: importers read this and all later inputs alike."""
 
 _SMALL = 16
 """Elements of a constant up to which its values count."""
@@ -56,7 +56,7 @@ _SMALL = 16
 def node_forms(model: Model) -> Iterator[NodeForm]:
     """Yield the form of each node of all bodies of a model, in their order, without Constants and calls of local functions.
 
-    What is not known, such as the rank of a value, is "?" in a form.
+    "?" in a form stands for a fact that is not known, such as the rank of a value.
     """
     proto = model.proto
     functions = {function_key(function) for function in proto.functions}
@@ -81,7 +81,7 @@ def node_forms(model: Model) -> Iterator[NodeForm]:
 
 
 def _kind(name: str, scope: Scope, fixed: set[str]) -> str:
-    """Return what an input is: "c" a constant, "i" one behind Identity, "s" of constants and shapes, "x" data, "-" absent."""
+    """Return the kind of an input: "c" a constant, "i" one behind Identity, "s" of constants and shapes, "x" data, "-" absent."""
     if not name:
         return "-"
     source = scope.constant_source(name)
@@ -158,7 +158,7 @@ def _is_small(value: ValueType) -> bool:
 
 
 def _several(texts: Sequence[str]) -> str:
-    """Return what is of any number of inputs: each of up to three, of more which there are."""
+    """Return the texts of a variable number of inputs: up to three as a list, more as the set of different texts."""
     if len(texts) <= 3:
         return ",".join(texts)
     return f"{'+'.join(sorted(set(texts)))}*n"
@@ -186,7 +186,7 @@ def _size(size: int | None) -> str:
 
 
 def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
-    """Return which of the inputs are longer than 1, for each run of dims that are alike: "a" for all, "-" for none."""
+    """Return the inputs that are longer than 1, for each run of dims with the same answer: "a" means all, "-" means none."""
     if None in shapes:
         return "?"
     known = [shape for shape in shapes if shape is not None]
@@ -200,7 +200,7 @@ def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
 
 
 def _attributes(node: onnx.NodeProto, schema: OpSchema | None) -> dict[str, Any]:
-    """Return the attributes that count, those that the node does not have as the schema's defaults."""
+    """Return the attributes that decide; an attribute that the node does not have gets the schema's default."""
     found: dict[str, Any] = {}
     if schema is not None:
         for name, own in schema.attributes.items():

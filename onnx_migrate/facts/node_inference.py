@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 _SECONDS, _MEMORY = 20.0, 1 << 29
-"""What one node may take: thousands of times what it does."""
+"""Limits in seconds and bytes for the inference of one node: thousands of times the usual need."""
 
 _ASKS_FIRST = tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 18)
-"""Whether the installed onnx must be asked whether an operator has an inference function."""
+"""Whether onnx-migrate must check before an inference that the operator has an inference function: before onnx 1.18."""
 
 _SMALL = 64
 """Elements of a constant input up to which its values are given to the inference."""
@@ -54,9 +54,10 @@ class _Question(NamedTuple):
     opset: int
     attributes: tuple[bytes, ...]
     inputs: tuple[tuple[ValueType, bytes] | None, ...]
-    """Of each input its type, and its value as a TensorProto where that is known and small; None for one that is left out.
+    """The type of each input, and its value as a TensorProto if that is known and small; None for an omitted input.
 
-    The types of element-wise operators do not hang on values."""
+    The types of element-wise operators do not depend on values.
+    """
     outputs: tuple[bool, ...]
     """Whether each output is there."""
 
@@ -64,7 +65,7 @@ class _Question(NamedTuple):
 Computed = Callable[[str], "np.ndarray[Any, Any] | None"]
 
 _Answer = tuple[ValueType | None, ...] | str
-"""The type of each output, None where onnx infers none; or why it refuses the node."""
+"""The type of each output, with None for a type that onnx does not infer; or the reason for which it refuses the node."""
 
 
 def is_unknown(known: ValueType, *, dims: bool = False) -> bool:
@@ -77,13 +78,13 @@ def is_unknown(known: ValueType, *, dims: bool = False) -> bool:
 def record_outputs(
     scope: Scope, node: onnx.NodeProto, opset: int, *, dims: bool = False, computed: Computed | None = None
 ) -> bool:
-    """Enter the types of a node's outputs that are not known yet into the scope's types; what does not follow stays out.
+    """Enter the unknown types of a node's outputs into the scope's types, as far as onnx infers them.
 
-    Returns False where onnx's inference refuses the node.
+    Returns False if onnx's inference refuses the node.
 
-    `opset` is the version of the node's domain whose form the node has; with `dims`, shapes that lack a dim are replaced too.
-    `computed` returns the arrays of values that are no constants of the model and known all the same. Nodes with sub-graphs are
-    left out.
+    `opset` is the version of the node's domain whose form the node has. With `dims`, shapes that lack a dim are
+    replaced too. `computed` returns the arrays of known values that are no constants of the model. Nodes with
+    sub-graphs are skipped.
     """
     missing = {name for name in node.output if name and is_unknown(scope.value_type(name), dims=dims)}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
@@ -104,13 +105,13 @@ def record_outputs(
 
 
 def inferred_output(scope: Scope, node: onnx.NodeProto, name: str, opset: int) -> ValueType | None:
-    """Return what onnx's inference says of an output of a node from its inputs alone, None where it says nothing."""
+    """Return the type that onnx's inference gives an output of a node from its inputs alone; None if it gives none."""
     found = _inferred(scope, node, opset)
     return None if isinstance(found, str) else found[list(node.output).index(name)]
 
 
 def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:
-    """Return what onnx's inference of a node says where it refuses the node, None where it does not.
+    """Return the message of onnx's inference if it refuses a node, else None.
 
     `opset` is the version of the node's domain whose form the node has.
     """
@@ -119,7 +120,7 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
 
 
 def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -> list[ValueType | None]:
-    """Return the types of the outputs of a node that is in no model, from those of its inputs; [] where onnx refuses it."""
+    """Return the types of the outputs of a node outside of any model, from those of its inputs; [] if onnx refuses the node."""
     question = _Question(
         node.op_type,
         node.domain,
@@ -219,8 +220,8 @@ def infer_node_outputs(
 ) -> dict[str, onnx.TypeProto]:
     """Return the types of a node's outputs, as `onnx.shape_inference.infer_node_outputs` does.
 
-    `schema` is of the operator as which the node is inferred, and `data` has the values of inputs that are known. The names of
-    inputs that are left out are ignored. Raises InferenceError.
+    `schema` is that of the operator that the inference assumes, and `data` has the values of known inputs. Names of
+    omitted inputs are ignored. Raises InferenceError.
     """
     complaint = equation_complaint(node, ()) if node.op_type == "Einsum" else ""
     if complaint:  # on which onnx's inference may not end
@@ -255,7 +256,7 @@ def _infer(
     imports: dict[str, int],
     ir_version: int,
 ) -> dict[str, bytes]:
-    """What runs in the other process."""
+    """The function that runs in the other process."""
     schema = _schema(*operator)
     if _ASKS_FIRST and not schema.has_type_and_shape_inference_function:
         return {}

@@ -1,8 +1,8 @@
 """onnx's shape inference of a whole model with data propagation, at a cost that is linear in the size of the graph.
 
-It runs in a process of its own, within limits: on some models it aborts the process, or takes all memory (see `LONG`). A
-migration asks for it a dozen times, of models that hardly differ. Where it took too much once, it would each time, so what
-was given up is remembered, for the report too.
+It runs in a process of its own, within limits: on some models it aborts the process, or uses all memory (see `LONG`). A
+migration runs it a dozen times, on models that hardly differ. If one run exceeds the limits, the next would too. So
+this module remembers each inference that it gave up, also for the report.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 LONG = 1 << 16
-"""Elements of a vector above which it cannot be a shape, so that data propagation need not follow its values."""
+"""The most elements of a vector that can be a shape; data propagation need not follow the values of longer ones."""
 
 _LENGTH_PREFIX = "a vector of "
 """The prefix of the symbols that replace the lengths of long vectors; the length follows it."""
@@ -79,15 +79,17 @@ def skeleton(proto: onnx.ModelProto) -> onnx.ModelProto:
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy of a skeleton (see `skeleton`) with inferred types and shapes.
 
-    Raises InferenceError; also where inference takes too much, which the report says (see `remembering`).
+    Raises InferenceError, also if inference exceeds its limits; the report then says so (see `remembering`).
 
     Data propagation follows every vector as if it were a shape and allocates a message for each element
-    (DataPropagationContextImpl in onnx/shape_inference/implementation.h): a vector of 10 million numbers takes half a
-    gigabyte at each node that reads it. So initializers and inputs of more than LONG elements are replaced by inputs
-    whose length is a symbol, and the symbols by the lengths afterwards.
-    The outputs of FRAGILE operators stay unknown, unless they read an input of the model. Initializers that the inputs of a
-    model of IR version 3 or less do not list are listed for the inference, which does not see them otherwise: it takes a
-    Slice for one with steps of 1 then.
+    (DataPropagationContextImpl in onnx/shape_inference/implementation.h). A vector of 10 million numbers needs half a
+    gigabyte at each node that reads it. So inputs with symbolic lengths replace all initializers and inputs of more
+    than LONG elements. After the inference the lengths replace the symbols.
+
+    The outputs of FRAGILE operators stay unknown, unless they read an input of the model.
+
+    A model of IR version 3 or less may have initializers that its inputs do not list. The inference does not see them,
+    and takes a Slice for one with steps of 1. So the copy for the inference lists them.
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     long = bool(hidden) or any(map(_is_long, proto.graph.input))
@@ -104,7 +106,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _inferred(model: bytes) -> onnx.ModelProto:
-    """Infer in another process; without data propagation where that takes too much. Raises InferenceError."""
+    """Infer in another process, and without data propagation if that exceeds the limits. Raises InferenceError."""
     _refuse_endless_equations(model)
     seconds, memory = _SECONDS + len(model) * _SECONDS_PER_BYTE, _MEMORY + len(model) * _MEMORY_PER_BYTE
     reason = cannot_infer()
@@ -126,21 +128,27 @@ def _inferred(model: bytes) -> onnx.ModelProto:
 
 
 def _refuse_endless_equations(model: bytes) -> None:
-    """Raise InferenceError for an Einsum on whose equation onnx's inference would not end; a search in bytes takes no time."""
+    """Raise InferenceError for an Einsum whose equation would keep onnx's inference from ending.
+
+    The search for the name in the bytes costs almost nothing.
+    """
     if b"Einsum" in model:
         for fault in equation_faults(onnx.ModelProto.FromString(model)):
             raise InferenceError(f"{fault.where}: {fault.reason}")
 
 
 def _infer(model: bytes, propagate: bool) -> bytes:
-    """What runs in the other process; as `onnx.shape_inference.infer_shapes`, which also parses the result."""
+    """The function that runs in the other process.
+
+    It does the same as `onnx.shape_inference.infer_shapes`, which also parses the result.
+    """
     native: Any = shape_inference
     inferred: bytes = native.C.infer_shapes(model, False, False, propagate)
     return inferred
 
 
 def _with_listed_initializers(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model whose inputs list its initializers behind the others, where its IR version requires that."""
+    """Return a model whose inputs list its initializers behind the others, if its IR version requires that."""
     if proto.ir_version >= 4 or len(listed_initializers(proto.graph)) == len(initializer_names(proto.graph)):
         return proto
     given = onnx.ModelProto()
@@ -184,8 +192,9 @@ def _restore_lengths(graph: onnx.GraphProto) -> None:
 def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model that onnx's inference does not crash on: itself, or a copy without FRAGILE operators.
 
-    In the copy those whose inputs are not typed inputs of the model have a name that onnx does not know, so that
-    inference skips them. With onnx 1.16 so have DequantizeLinear nodes that read what follows from a node of another domain.
+    In the copy, FRAGILE nodes get a name that onnx does not know, so that inference skips them. They keep their name if
+    all their inputs are typed inputs of the model. With onnx 1.16, DequantizeLinear nodes that depend on a node of
+    another domain get such a name too.
     """
     domains = {entry.domain for owner in owners(proto) for entry in owner.opset_import}
     if "ai.onnx.ml" not in domains and not (_DEQUANTIZES and domains - {"", "ai.onnx"}):
@@ -212,7 +221,7 @@ def _rename(nodes: Sequence[onnx.NodeProto], typed: Set[str]) -> None:
 
 @dataclass
 class GivenUp:
-    """What was given up within a block, as texts for the report, each once."""
+    """The inferences that onnx-migrate gave up within a block, as texts for the report."""
 
     reasons: list[str] = field(default_factory=list)
     without_propagation: bool = False
@@ -224,7 +233,7 @@ _given_up: ContextVar[GivenUp | None] = ContextVar("given_up", default=None)
 
 @contextmanager
 def remembering() -> Iterator[GivenUp]:
-    """Remember what is given up within the block; a block inside another adds to the outer one's."""
+    """Record each inference that onnx-migrate gives up within the block; an inner block adds to the outer one's record."""
     outer = _given_up.get()
     if outer is not None:
         yield outer
@@ -238,22 +247,22 @@ def remembering() -> Iterator[GivenUp]:
 
 
 def _so_far() -> GivenUp:
-    """Return what was given up in this block; outside any, what nobody remembers."""
+    """Return the record of this block; outside any block, a record that nobody reads."""
     return _given_up.get() or GivenUp()
 
 
 def cannot_propagate() -> bool:
-    """Return whether data propagation was given up in this block."""
+    """Return whether inference with data propagation exceeded its limits in this block."""
     return _so_far().without_propagation
 
 
 def cannot_infer() -> str:
-    """Return why inference was given up in this block, "" where it was not."""
+    """Return why inference exceeded its limits in this block; "" if it did not."""
     return _so_far().without_inference
 
 
 def give_up(ending: Ending, *, propagate: bool) -> str:
-    """Remember how an inference ended that did not return, with or without data propagation; return that as a text."""
+    """Record how an inference ended that did not return, with or without data propagation; return the record as a text."""
     what = "shape inference with data propagation" if propagate else "shape inference"
     reason = f"onnx's {what} was given up: {ending}"
     found = _so_far()

@@ -1,7 +1,6 @@
-"""Scales that do not fit the axis of a QuantizeLinear or DequantizeLinear: no runtime runs such a node, and each says so late.
-
-Source: the texts of QuantizeLinear-21 and DequantizeLinear-21. A vector of scales has one for each entry along the axis; with
-a block_size, scales have the shape of the data, with one for each block along the axis.
+"""Finds scales that do not fit the axis of a QuantizeLinear or DequantizeLinear. No runtime runs such a node; errors come late.
+Source: the texts of QuantizeLinear-21 and DequantizeLinear-21. A vector of scales has one scale for each entry along
+the axis. With a block_size, scales have the rank of the data, and one scale for each block along the axis.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ __all__ = ["axis_faults"]
 _OPERATORS = ("QuantizeLinear", "DequantizeLinear")
 
 _AXIS_SINCE = 13
-"""The version from which on the operators have an axis."""
+"""The first version of the operators that has an axis."""
 
 Shape = tuple[int | None, ...]
 
 
 def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
-    """Yield the nodes whose scales do not fit their axis, each with what is wrong, as far as shapes are known."""
+    """Yield the nodes whose scales do not fit their axis, each with the problem, as far as shapes are known."""
     asked = [node for node in all_nodes(model.proto) if _is_asked(node)]
     stored = _stored(model.proto) if asked else {}
     if all(_fits_as_stored(node, stored) for node in asked):
@@ -78,7 +77,7 @@ def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
 
 
 def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
-    """Return how scales do not fit the axis of their data, None where they do."""
+    """Return how scales do not fit the axis of their data; None if they do."""
     attributes = {item.name: item for item in node.attribute}
     axis = attributes["axis"].i if "axis" in attributes else 1
     block = attributes["block_size"].i if "block_size" in attributes else 0

@@ -64,7 +64,7 @@ class Scope:
     parent: Scope | None = None
     _constants: dict[str, TensorProto | onnx.NodeProto] | None = field(default=None, repr=False)
     _resolved: dict[str, TensorProto | onnx.NodeProto | None] = field(default_factory=dict, repr=False)
-    """What the outputs of Identity nodes stand for, so that a chain of them is followed once."""
+    """The constants behind outputs of Identity nodes, so that each chain of Identity nodes is followed only once."""
     _shared: dict[tuple[str | np.dtype[Any], tuple[int, ...], bytes], str] = field(
         default_factory=dict, repr=False
     )
@@ -220,7 +220,7 @@ class Scope:
 
     @cached_property
     def makers(self) -> dict[str, onnx.NodeProto]:
-        """The nodes of the body by what they make, at the time when this was asked for first."""
+        """The nodes of the body by the names of their outputs, at the time of the first access."""
         return producers(self.body)
 
     def is_read(self, name: str) -> bool:

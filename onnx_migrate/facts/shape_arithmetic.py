@@ -1,8 +1,8 @@
-"""The evaluator of shape arithmetic: the operators that exporters compute shapes, scales and sizes with.
+"""The evaluator of shape arithmetic: the operators that exporters use to compute shapes, scales and sizes.
 
-Each operator computes in the element type of its operands, as ONNX Runtime's kernels do: float32 products are rounded
-to float32, integers are divided towards zero. A value may be known in part: of the shape [N, 3, 5, 7] all elements but the
-first are. `compute` evaluates the elements, and `propagate` the mask of those that are known, too.
+Each operator computes in the element type of its operands, as ONNX Runtime's kernels do. It rounds float32 products to
+float32, and divides integers towards zero. A value may be known in part: in the shape [N, 3, 5, 7] all elements but the
+first are known. `compute` evaluates the elements, and `propagate` also returns the mask of the known ones.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ MOVEMENT = frozenset(_MOVEMENT)
 """Operators whose output holds elements of the first input (Concat: of all inputs), unchanged, at other indices."""
 
 ELEMENTWISE = frozenset(_ELEMENTWISE)
-"""Operators of which each output element depends on one element of each input, after broadcasting."""
+"""Element-wise operators: each output element depends on one element of each input, after broadcasting."""
 
 _FUNCTIONS = _MOVEMENT | _ELEMENTWISE | _OTHER
 
@@ -219,10 +219,10 @@ OPERATORS = frozenset(_FUNCTIONS)
 
 
 def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | None]) -> Array | None:
-    """Return the first output of a node; None stands for an input that is left out.
+    """Return the first output of a node; None stands for an omitted input.
 
-    Returns None for an operator that is no shape arithmetic, a node that is not valid, an integer division by zero,
-    and more than LARGEST elements.
+    Returns None for an operator that is no shape arithmetic, and for a node that is not valid. It also returns None for
+    an integer division by zero, and for more than LARGEST elements.
     """
     function = _FUNCTIONS.get(operator)
     parts = list(given)
@@ -259,14 +259,14 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PartialArray:
-    """An array of which only the elements that `known`, a boolean array of the same shape, marks have their value."""
+    """An array with some known elements; the boolean array `known` has the same shape and marks them."""
 
     values: Array
     known: Array
 
     @classmethod
     def of(cls, array: Array) -> PartialArray:
-        """Return an array of which all elements are known."""
+        """Return an array with all elements known."""
         return cls(array, np.ones(array.shape, bool))
 
     @property
@@ -278,15 +278,15 @@ class PartialArray:
 def propagate(
     operator: str, attributes: dict[str, Any], given: list[PartialArray | None]
 ) -> PartialArray | None:
-    """Return the first output of a node, None if nothing is known of it.
+    """Return the first output of a node; None if nothing about it is known.
 
-    None among `given` stands for an input that is left out. A movement operator moves the mask as it moves the
-    elements, if its other inputs (indices, axes, a shape) are known completely. An element of an element-wise operator
-    is known if the elements of all inputs are. All other operators need all elements.
+    None among `given` stands for an omitted input. A movement operator moves the mask as it moves the elements, if its
+    other inputs (indices, axes, a shape) are known completely. An element of an element-wise operator is known if the
+    elements of all inputs are. All other operators need all elements.
     """
     if operator in ELEMENTWISE:
         parts = [part for part in given if part is not None]
-        # An element that is not known counts as 1, by which everything can be divided.
+        # An element that is not known counts as 1, because a division by 1 never fails.
         operands = [np.where(part.known, part.values, np.ones((), part.values.dtype)) for part in parts]
         values = compute(operator, attributes, operands)
         if values is None:

@@ -62,7 +62,7 @@ def _inputs(graph: onnx.GraphProto) -> tuple[bytes, ...]:
 def forget_symbols(proto: onnx.ModelProto) -> int:
     """Leave the symbolic dims of inner values open, as they follow from the inputs; return how many there were.
 
-    tract takes a symbol of an inner value for a length of its own, which a caller's 1 is not.
+    tract treats the symbol of an inner value as a separate length, so that the 1 that a caller gives does not fit it.
     """
     count = 0
     for located in bodies(proto):
@@ -76,11 +76,11 @@ def forget_symbols(proto: onnx.ModelProto) -> int:
 def drop_value_info(proto: onnx.ModelProto) -> int:
     """Remove the declared shapes of inner values and of sub-graphs' inputs and outputs; return how many there were.
 
-    Those of local functions too: ONNX Runtime takes them for the shapes that a call computes.
+    This includes the values of local functions: ONNX Runtime takes their shapes for the shapes that a call computes.
 
-    Two kinds of shapes stay, which no size of a model's inputs changes: those of scalars, and those of a Loop's
-    iteration number and condition. Without the former ONNX Runtime 1.31 fails: "Loop subgraph input 0 has unknown
-    shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
+    Two kinds of shapes stay: those of scalars, and those of a Loop's iteration number and condition. No size of a model's
+    inputs changes them. Without the shapes of scalars ONNX Runtime 1.31 fails: "Loop subgraph input 0 has
+    unknown shape" (LoopImpl::Initialize in onnxruntime/core/providers/cpu/controlflow/loop.cc).
     """
     whole: list[Body] = [proto.graph, *proto.functions]
     return sum(map(_drop_value_info, whole))
@@ -128,9 +128,9 @@ def inferred_graph(proto: onnx.ModelProto, sizes: Mapping[str, int] | None = Non
 
 
 def forget_output_shapes(graph: onnx.GraphProto) -> None:
-    """Remove the declared shapes of a graph's outputs, in place, but for those of initializers.
+    """Remove the declared shapes of a graph's outputs, in place, except those of initializers.
 
-    Of an initializer that is an output too, inference takes the output's type: without a shape, a Slice has default axes.
+    If an initializer is an output too, inference uses the output's type: without a shape, a Slice has default axes.
     """
     stored = {tensor.name: tensor.dims for tensor in graph.initializer}
     for value in graph.output:
@@ -149,7 +149,7 @@ def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
         if dim.HasField("dim_value"):
             found.append(dim.dim_value)
         else:
-            # onnx names dims that it cannot infer unk__0, unk__1 and so on (SymbolTable in onnx/defs/shape_inference.h).
+            # onnx names dims that it cannot infer unk__0, unk__1, … (SymbolTable in onnx/defs/shape_inference.h).
             known = dim.dim_param and not dim.dim_param.startswith("unk__")
             found.append(dim.dim_param if known else None)
     return tuple(found)

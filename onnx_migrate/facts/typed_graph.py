@@ -22,7 +22,7 @@ __all__ = ["Frame", "Step", "Value", "frames_of"]
 
 @dataclass(eq=False)
 class Value:
-    """A value of one body. `dtype` is its element type, None where that is not known or it is no tensor.
+    """A value of one body. `dtype` is its element type; None if that is not known or it is no tensor.
 
     `tensor` holds its numbers if it is an initializer that nobody can override, or the output of a Constant. `maker` is the
     node that computes it. `names` are its names by element type, as far as it has been written.
@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(eq=False)
 class Step:
-    """A node in its body, with the values that it reads and makes (None where one is left out), and its sub-graphs."""
+    """A node in its body, with its sub-graphs and the values that it reads and makes; None stands for an omitted value."""
 
     node: onnx.NodeProto
     frame: Frame = field(repr=False)
@@ -53,7 +53,7 @@ class Step:
 
     @cached_property
     def domain(self) -> str:
-        """The node's domain, "" for ai.onnx."""
+        """The domain of the node; "" means ai.onnx."""
         return "" if is_onnx(self.node.domain) else self.node.domain
 
     @property
@@ -89,7 +89,7 @@ class Frame:
     """The types that the body declares."""
 
     def find(self, name: str) -> Value | None:
-        """Return the value that a name stands for here, None for one that is nowhere defined."""
+        """Return the value that a name refers to here; None if no body defines the name."""
         frame: Frame | None = self
         while frame is not None:
             if name in frame.values:
@@ -101,8 +101,8 @@ class Frame:
 def frames_of(proto: onnx.ModelProto, types: TypeTable) -> list[Frame]:
     """Return the bodies of a model without local functions, each before those inside it, with their values and nodes.
 
-    Types are those that are declared, or follow from the signatures of operators; those of `types` else, so that most models
-    need no inference.
+    Types come from declarations, or from the signatures of operators. Only the rest comes from `types`, so that most
+    models need no inference.
     """
     return list(_Reader(proto, types).frame(proto.graph, (), None))
 
@@ -170,7 +170,7 @@ class _Reader:
         return value
 
     def _derive(self, step: Step) -> None:
-        """Give outputs whose types are not declared those that follow from the operator's signature, or else are inferred."""
+        """Give types to outputs without a declared one: from the operator's signature, or else from inference."""
         if all(map(_is_known, step.made)):
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)

@@ -1,7 +1,7 @@
-"""What is known of the values of one body beyond onnx's inference of the model: what follows from constants and known dims.
+"""Facts about the values of one body that onnx's inference of the model does not find, from constants and known dims.
 
-Values are computed element by element, as far as they are known, and shapes from them, as that of a Reshape to a computed
-shape. What a rewrite writes is entered as it is written.
+`ValueFacts` computes the elements of values that it can know. From them it derives shapes, for example that
+of a Reshape to a computed shape. A rewrite enters each node that it writes at once.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _FOLLOWED = frozenset(
         "Slice", "Squeeze", "Sub", "Unsqueeze",
     }
 )  # fmt: skip
-"""The operators whose outputs are computed: those that exporters write between Shape and the scales or sizes of a
-Resize. A value behind any other one is not known, and stays computed at run time."""
+"""The operators whose outputs are computed: exporters write them between Shape and the scales or sizes of a Resize.
+
+A value behind any other operator is not known; the runtime computes it.
+"""
 
 _LARGEST_RANK, _LARGEST_DIM = 2, 64
 """Of a shape, scales or sizes. Larger values are not read."""
@@ -56,7 +58,7 @@ class Producers:
         """The bodies of the tables, which are kept so that none of a later scope gets the id of one of them."""
 
     def readers(self, scope: Scope, name: str) -> list[onnx.NodeProto]:
-        """Return the nodes of a body that read `name`, without those of sub-graphs, as they were at the first query."""
+        """Return the nodes of a body that read `name` at the time of the first query; nodes of sub-graphs do not count."""
         table = self._readers.get(id(scope.body))
         if table is None:
             self._bodies.append(scope.body)
@@ -91,7 +93,7 @@ class Producers:
 
 @dataclass(eq=False, repr=False)
 class ValueFacts:
-    """What is known of the values of one body; each value is computed once, in the arithmetic of the runtimes.
+    """The facts about the values of one body; it computes each value once, in the arithmetic of the runtimes.
 
     `followed` are the operators to compute, and `outer` knows the values around the body.
     """
@@ -103,7 +105,7 @@ class ValueFacts:
     largest: int | None = None
     """Elements of the largest value that is read; by default values that are shapes, scales or sizes are."""
     all_dims: bool = False
-    """Whether a shape of which a dim is not known is refined too, as in a model whose inputs have fixed dims."""
+    """Whether to refine a shape with an unknown dim too, which is useful if the model's inputs have fixed dims."""
     outer: ValueFacts | None = None
     _found: dict[str, PartialArray | None] = field(default_factory=dict, init=False)
     _depth: int = field(default=0, init=False)
@@ -116,8 +118,8 @@ class ValueFacts:
     ) -> None:
         """Compute the values of all nodes of the body, so that they stay known while a rewrite changes the nodes.
 
-        Shapes that follow from them are entered into the types, by the forms of this `opset` of ai.onnx if one is given; `learn`
-        enters those of nodes of other domains.
+        With `opset`, a version of ai.onnx, it also enters the shapes that follow from the values into the types. Then
+        `learn` enters the shapes of nodes of other domains.
         """
         for node in self.scope.body.node:
             if opset:
@@ -139,8 +141,8 @@ class ValueFacts:
     def refine(self, node: onnx.NodeProto, opset: int) -> None:
         """Enter types and shapes of a node's outputs that are not known, if they follow from its inputs.
 
-        `opset` is the version of ai.onnx whose form the node has. What nodes of other domains give out follows by
-        `foreign_types`, as onnx's inference of the model leaves them out or knows no sizes.
+        `opset` is the version of ai.onnx whose form the node has. For nodes of other domains `foreign_types` gives the
+        types, because onnx's inference of the model skips them or knows no sizes.
         """
         if not is_onnx(node.domain):
             self._refine_foreign(node)
@@ -193,11 +195,11 @@ class ValueFacts:
                 self.scope.record_type(name, replace(known, dtype=dtype, shape=shape))
 
     def _is_given(self, name: str) -> bool:
-        """Return whether onnx's inference of a node is given a shape, so that it finds what -1 and 0 stand for."""
+        """Return whether onnx's inference of a node gets a shape, so that it finds the lengths that -1 and 0 stand for."""
         return self.all_dims and self.scope.constant_source(name) is not None
 
     def _dims(self, node: onnx.NodeProto, name: str) -> tuple[int | None, ...] | None:
-        """Return the dims that a shape gives, None for each that is not known; None where not even the rank is."""
+        """Return the dims that a shape gives, None for each unknown dim; None if not even the rank is known."""
         found = self.partial(name)
         if found is not None and found.values.ndim == 1:
             dims = [
@@ -213,7 +215,7 @@ class ValueFacts:
             own = self.scope.value_type(node.input[0]).shape
             if own is None:
                 return None
-            # A dim that is larger than 1 is the one of the result; what is 1 or open depends on the other operand.
+            # A dim that is larger than 1 is the one of the result; a dim that is 1 or open depends on the other operand.
             longer = max(len(own), len(dims))
             one, other = [1] * (longer - len(own)) + list(own), [1] * (longer - len(dims)) + list(dims)
             pairs = zip(one, other, strict=True)
@@ -242,12 +244,12 @@ class ValueFacts:
         self._elements[name] = elements
 
     def value(self, name: str) -> Array | None:
-        """Return a value of which all elements are known, else None."""
+        """Return a value if all its elements are known, else None."""
         found = self.partial(name)
         return None if found is None else found.complete
 
     def partial(self, name: str) -> PartialArray | None:
-        """Return what is known of a value, None when not even its shape and element type are."""
+        """Return the known elements of a value; None if not even its shape and element type are known."""
         if name not in self._found:
             if self.outer is not None and name in self.outer:
                 return self.outer.partial(name)
@@ -323,7 +325,7 @@ class ValueFacts:
         return propagate(node.op_type, attributes, given)
 
     def _of_type(self, name: str) -> PartialArray | None:
-        """Return a 0 of the element type of a value, of which a CastLike reads no more."""
+        """Return a 0 of the element type of a value; a CastLike reads only the type."""
         dtype = self.scope.value_type(name).dtype
         return (
             None if dtype is None else PartialArray.of(np.zeros((), helper.tensor_dtype_to_np_dtype(dtype)))
@@ -335,7 +337,7 @@ class ValueFacts:
             return None
         start, end = attributes.get("start", 0), attributes.get("end")
         if not isinstance(start, int) or not (end is None or isinstance(end, int)):
-            return None  # the node is refused where its schema is asked
+            return None  # the check of the node's schema refuses it later
         shape = shape[start:end]
         values = np.array([size or 0 for size in shape], np.int64)
         return PartialArray(values, np.array([size is not None for size in shape], bool))

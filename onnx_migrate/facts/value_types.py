@@ -33,7 +33,7 @@ __all__ = ["MOST_AXES", "TypeTable", "ValueType", "value_type_of"]
 
 @dataclass(frozen=True)
 class ValueType:
-    """The known part of a tensor's type: element type (a TensorProto.DataType) and shape; None where it is unknown.
+    """The known part of a tensor's type: element type (a TensorProto.DataType) and shape; None if it is unknown.
 
     A dim is an int, or None if it is symbolic or unknown; the shape is None if the rank is unknown.
     """
@@ -43,20 +43,20 @@ class ValueType:
     container: str = ""
     """Of a sequence or an optional, the type as schemas write it, such as "seq(tensor(float))"; the rest is unknown."""
     symbols: tuple[str, ...] = ()
-    """The name of each symbolic dim, "" for all others; empty where no dim has a name."""
+    """The name of each symbolic dim, "" for all others; empty if no dim has a name."""
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, None if unknown."""
+        """The number of axes; None means unknown."""
         return None if self.shape is None else len(self.shape)
 
     @property
     def size(self) -> int | None:
-        """The number of elements, None if that is unknown."""
+        """The number of elements; None if that is unknown."""
         return None if self.shape is None or None in self.shape else prod(dim or 0 for dim in self.shape)
 
     def meet(self, other: ValueType) -> ValueType:
-        """Return what is known of a value that may be of either type."""
+        """Return the facts that hold for a value that may be of either type."""
         if self.container or other.container:
             return self if self == other else UNKNOWN
         dtype = self.dtype if self.dtype == other.dtype else None
@@ -73,14 +73,14 @@ UNKNOWN = ValueType()
 _NOTHING: dict[str, ValueType] = {}
 
 MOST_AXES = 256
-"""Axes above which a shape is not kept, as no runtime has such a tensor: ONNX Runtime and NumPy take 64."""
+"""The most axes of a shape in the table. No runtime has tensors with more: ONNX Runtime and NumPy support 64."""
 
 
 class TypeTable:
     """The types of a model's values at the time when the table was created.
 
-    Inference runs once, at the first lookup. Bodies of local functions are inferred for the types of each call; where
-    two calls disagree, what they have in common is known.
+    Inference runs once, at the first lookup. It runs in the body of a local function for the types of each call. If two
+    calls disagree, the table keeps the part that they have in common.
     """
 
     def __init__(self, proto: onnx.ModelProto) -> None:
@@ -109,10 +109,10 @@ class TypeTable:
             body = body[:-3]
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
-        """Enter the type of a value that a rewrite has added to a body; an output that is left out has none."""
+        """Enter the type of a value that a rewrite has added to a body; ignore the empty name of an omitted output."""
         if not name:
             return
-        self.lookup(function, body, name)  # what inference finds must not overwrite the entry
+        self.lookup(function, body, name)  # infer first: a later inference would overwrite the entry
         self._tables.setdefault((function, body), {})[name] = known
 
     def _infer(self, proto: onnx.ModelProto) -> None:
@@ -149,7 +149,7 @@ class TypeTable:
         self.outputs = InferredOutputs.of(inferred.graph)
         unknown = {value.name for value in declared.output if not self.outputs.includes(value)}
         if unknown and not unknown.isdisjoint(chain.from_iterable(inputs_of_each(proto.graph.node))):
-            return _infer_shapes(proto)  # what reads them is inferred from the declaration
+            return _infer_shapes(proto)  # nodes that read these outputs need the declared types
         for value, given in zip(inferred.graph.output, declared.output, strict=True):
             _believe(value, given)
         return inferred
@@ -245,7 +245,7 @@ def _graphs(main: onnx.GraphProto) -> Iterator[tuple[BodyKey, onnx.GraphProto]]:
 
 
 def value_type_of(type_: onnx.TypeProto) -> ValueType:
-    """Return what is known of a value's type; nothing for a sparse tensor, no shape of more than MOST_AXES axes."""
+    """Return the known facts about a value's type: none for a sparse tensor, and no shape of more than MOST_AXES axes."""
     if type_.WhichOneof("value") != "tensor_type":
         return ValueType(container=_text(type_))
     tensor = type_.tensor_type
@@ -260,7 +260,7 @@ def value_type_of(type_: onnx.TypeProto) -> ValueType:
 
 
 def _named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of dims, nothing where none has one."""
+    """Return the names of dims; an empty result if no dim has one."""
     given = tuple(names)
     return given if any(given) else ()
 

@@ -1,1 +1,1 @@
-"""One model as protobuf: what it holds, what its bodies see, and the hands that edit it."""
+"""One model as protobuf: its contents, the values that its bodies see, and helpers that edit it."""

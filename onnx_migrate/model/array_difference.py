@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["array_difference"]
 
 _SAME = 1e-5
-"""Difference of two constants, as a share of the largest magnitude, that folding leaves by rounding alone."""
+"""The largest difference of two constants that counts as rounding by constant folding, as a share of the largest value."""
 
 
 def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> str:

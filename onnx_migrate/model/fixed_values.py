@@ -1,4 +1,4 @@
-"""What users write to fix the values of inputs, read against the inputs of a model."""
+"""Reads the requests of users to fix the values of inputs, and checks them against the inputs of a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ FixedValues = Mapping[str, Any] | str | Iterable[str]
 def arrays_of(request: FixedValues, proto: onnx.ModelProto) -> dict[str, np.ndarray[Any, Any]]:
     """Return an array of the declared type and shape for each input that a request names.
 
-    Raises UsageError for what is no input, a value that the type does not have, and another shape; code `unfit-value` for both.
+    Raises UsageError for a name that is no input. It also does so, with code `unfit-value`, for another shape and for a
+    value that the type does not have.
     """
     declared = {value.name: value for value in fed_inputs(proto.graph)}
     ports = {port.name: port for port in Interface.of(proto).inputs}
@@ -82,7 +83,7 @@ def _array(port: Port, declared: onnx.ValueInfoProto, given: Any) -> np.ndarray[
 
 
 def _read(port: Port, given: Any, *, strings: bool) -> np.ndarray[Any, Any]:
-    """Return what is given as an array of whatever type it has there."""
+    """Return the user's value as an array of the type that the value has."""
     try:
         if isinstance(given, str) and given.endswith(".npy"):
             with open(open_regular(Path(given)), "rb") as file:
@@ -97,7 +98,7 @@ def _read(port: Port, given: Any, *, strings: bool) -> np.ndarray[Any, Any]:
 
 
 def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """Return an array in another type; None where that does not have these numbers, but for the rounding of floats."""
+    """Return an array in another type; None if that does not have these numbers, but for the rounding of floats."""
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "b") != (dtype.kind == "b"):
         return None
     with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
 """Traversal of a model: its bodies, their nodes, the names they read and produce, initializers and inputs.
 
-A *body* is a list of nodes with inputs and outputs: the main graph, a sub-graph (an attribute of an If, Loop, Scan or
-of a custom operator), or a local function. Every other module asks here, so that none forgets sub-graphs, functions
-or sparse initializers.
+A *body* is a list of nodes with inputs and outputs: the main graph, a sub-graph, or a local function. A sub-graph is an
+attribute of an If, Loop, Scan or of a custom operator. All other modules use this one, so that no module forgets
+sub-graphs, functions or sparse initializers.
 """
 
 from __future__ import annotations
@@ -61,8 +61,11 @@ __all__ = [
 Body = onnx.GraphProto | onnx.FunctionProto
 
 BodyKey = tuple[int | str, ...]
-"""Position of a body in a main graph or function: () is that itself; each sub-graph appends the index of its node,
-the attribute's name, and its place among the attribute's graphs (0 for a single graph)."""
+"""The position of a body in a main graph or function; () is the main graph or function itself.
+
+Each sub-graph appends the index of its node, the attribute's name, and its place among the attribute's graphs (0 for a
+single graph).
+"""
 
 _NO_NODE = -1
 """Stands in a BodyKey for the index of a node where a graph is the default value of a function's attribute."""
@@ -84,7 +87,7 @@ class LocatedBody:
 
     @cached_property
     def operators(self) -> Counter[tuple[str, str]]:
-        """How many nodes are of a domain and operator, when first asked, which is before nodes with sub-graphs are added."""
+        """The number of nodes of each domain and operator at the first access, before nodes with sub-graphs are added."""
         return Counter(map(operator_of, self.body.node))
 
 
@@ -98,7 +101,7 @@ _NONE: tuple[tuple[str, int, onnx.GraphProto], ...] = ()
 
 
 def function_key(function: onnx.FunctionProto) -> FunctionKey:
-    """Return what a node must name to call `function`."""
+    """Return the domain, operator and overload of a node that calls `function`."""
     return function.domain, function.name, getattr(function, "overload", "")
 
 
@@ -129,7 +132,7 @@ def default_path(function: onnx.FunctionProto, attribute: str, place: int) -> st
 
 
 def node_label(node: onnx.NodeProto) -> str:
-    """Return what messages call a node: its name, or else that of its first output, which migrations keep."""
+    """Return the label of a node in messages: its name, or else that of its first output, which migrations keep."""
     return node.name or next((name for name in node.output if name), node.op_type)
 
 
@@ -270,8 +273,8 @@ def nested_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def names_read(node: onnx.NodeProto) -> list[str]:
     """Return the names a node reads, once for each read: its inputs, and the free names of its sub-graphs.
 
-    A name is free in a sub-graph that reads it, or returns it as an output, without an input, an initializer or a
-    node of its own that defines it.
+    A name is free in a sub-graph that reads it or returns it as an output, and does not define it. An input, an
+    initializer or a node of the sub-graph defines a name.
     """
     names = list(filter(None, node.input[:]))
     if not may_hold_graphs(node.domain, node.op_type):
@@ -286,22 +289,23 @@ def names_read(node: onnx.NodeProto) -> list[str]:
 
 
 def inputs_of_each(nodes: Iterable[onnx.NodeProto]) -> Iterator[list[str]]:
-    """Yield the inputs of each node, "" where one is left out.
+    """Yield the inputs of each node; "" stands for an omitted one.
 
-    A slice of a protobuf field is a list. A loop over the field itself ends with an exception, which takes longer than the rest.
+    A slice of a protobuf field is a list. A loop over the field itself ends with an exception, which takes longer than
+    the rest.
     """
     return map(_whole, map(_inputs, nodes))
 
 
 def outputs_of_each(nodes: Iterable[onnx.NodeProto]) -> Iterator[list[str]]:
-    """Yield the outputs of each node, "" where one is left out, as `inputs_of_each` does."""
+    """Yield the outputs of each node; "" stands for an omitted one. The speed is that of `inputs_of_each`."""
     return map(_whole, map(_outputs, nodes))
 
 
 def names_read_by_each(
     nodes: Sequence[onnx.NodeProto], operators: Iterable[tuple[str, str]]
 ) -> Iterator[list[str]]:
-    """Yield for each node what `names_read` returns, and maybe "" for an input that is left out; quicker for many nodes.
+    """Yield for each node the names that `names_read` returns, and maybe "" for an omitted input; quicker for many nodes.
 
     `operators` has the domain and operator of each node, and maybe others.
     """
@@ -341,9 +345,9 @@ def initializer_types(graph: onnx.GraphProto) -> Iterator[tuple[str, int, tuple[
 
 
 def stored_weights(found: Iterable[LocatedBody]) -> Iterator[tuple[onnx.TensorProto, ...]]:
-    """Yield what these bodies store as constants: initializers and the values of Constants.
+    """Yield the constants that these bodies store: initializers and the values of Constants.
 
-    A sparse one is its values and its indices.
+    A sparse one counts as two tensors, its values and its indices.
     """
     for located in found:
         body = located.body

@@ -1,4 +1,4 @@
-"""A model's interface to its callers: the names, types and order of its inputs and outputs, and what users name of them."""
+"""A model's interface to its callers: the names, types and order of its inputs and outputs, and references of users to them."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def port_named(name: str, ports: Mapping[str, Port], *, inputs: bool = False) -> Port:
-    """Return the input or output of this name, where `ports` are `inputs` alone the input.
+    """Return the input or output of this name; with `inputs`, `ports` has only inputs, and the error says so.
 
-    Raises UsageError, which names the one that may be meant.
+    Raises UsageError, which suggests a similar name.
     """
     if name not in ports:
         raise UsageError(
@@ -176,7 +176,7 @@ def _nearest(name: str, ports: Mapping[str, Port], what: str) -> str:
 
 
 def axis_of(axis: object, port: Port) -> int:
-    """Return the number of an axis, counted from 0. Raises UsageError for what is no axis of the port."""
+    """Return the number of an axis, counted from 0. Raises UsageError if the port has no such axis."""
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise UsageError(f"{axis!r} is not an axis of {port.name!r}", hint="axes are integers")
     rank = len(port.shape) if port.shape is not None else None
@@ -191,7 +191,7 @@ def axis_of(axis: object, port: Port) -> int:
 
 
 def tokens_of(dims: str) -> list[str]:
-    """Return what is written for each axis; brackets around all of it, as of a list, have no meaning."""
+    """Return the text of each axis; brackets around all of it, as of a list, have no meaning."""
     dims = dims.strip()
     if (dims[:1], dims[-1:]) in (("[", "]"), ("(", ")")):
         dims = dims[1:-1]

@@ -31,7 +31,7 @@ def check_legal(proto: onnx.ModelProto, domain: str = "") -> None:
 
 
 def node_faults(proto: onnx.ModelProto, domain: str = "") -> Iterator[Fault]:
-    """Yield what is not valid in the form and values of the nodes of a domain, by default ai.onnx."""
+    """Yield the faults in the form and values of the nodes of a domain, by default ai.onnx."""
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
         opset = _opset(located, proto.ir_version, domain)

@@ -34,11 +34,15 @@ class Matching:
 def match_nodes(
     before: Sequence[onnx.NodeProto], after: Sequence[onnx.NodeProto], renamed: Mapping[str, str]
 ) -> Matching:
-    """Match the nodes of two bodies; `renamed` has the values from outside that are renamed. Linear in the nodes.
+    """Match the nodes of two bodies, at a cost that is linear in the nodes.
 
-    A node is the one that computes a value of the same name with the same operator; else one with the same operator and
-    attributes that reads the same values; else one with the same name and operator; else one that computes a value of the
-    same name.
+    `renamed` has the new names of values from outside.
+    A node of the body after matches the first free node of the body before that fits one of these rules, in this order:
+
+    - It computes a value of the same name with the same operator.
+    - It has the same operator and attributes, and reads the same values.
+    - It has the same name and operator.
+    - It computes a value of the same name.
     """
     found = Matching(renamed=dict(renamed))
     free = dict.fromkeys(range(len(before)))
@@ -82,12 +86,19 @@ def match_changed(
     known: Mapping[str, str],
     constants: tuple[Set[str], Set[str]],
 ) -> Matching:
-    """Match the nodes of two sorted bodies of which some are changed, whatever their values are called. Linear in the nodes.
+    """Match the nodes of two sorted bodies with some changed nodes, at a cost that is linear in the nodes.
 
-    `known` has the names before of values from outside, by their names after; `constants` are those of both that are constant. A
-    node is one that reads the same values, with the same operator, attributes and constants; else with the same
-    operator; else with another that is missing after; else one of the same operator and name; else of the same operator
-    with one value that is the same, unless there are more of these after. Of several the one of the same name, else the first.
+    The names of the values inside may differ.
+    `known` has the names before of values from outside, by their names after. `constants` are the constant values of
+    the body before and of the body after. A node matches a node before by one of these rules, in this order:
+
+    - It reads the same values, with the same operator, attributes and constants.
+    - It reads the same values with the same operator.
+    - It reads the same values, and the operator of the node before is missing after.
+    - It has the same operator and name.
+    - It has the same operator and one equal value, and the body after has at most as many such nodes as the body before.
+
+    Of several nodes before, the one of the same name matches, or else the first.
     """
     found = Matching(renamed=dict(known))
     free = dict.fromkeys(range(len(before)))
@@ -113,7 +124,7 @@ def match_changed(
             ]
             if same:
                 _pair(found, free, before, node, place, named if named in same else same[0])
-                # What has the same name stands for the same value too.
+                # Outputs of the same name stand for the same value too.
                 found.renamed.update(
                     (name, name) for name in node.output if name and name not in found.renamed
                 )
@@ -122,13 +133,13 @@ def match_changed(
 
 
 _TRIED = 16
-"""How many nodes that read the same values are looked at for one of the same name."""
+"""The most nodes with the same inputs to search for one of the same name."""
 
 
 def _keys(
     node: onnx.NodeProto, renamed: Mapping[str, str], constants: Set[str], *, old: bool
 ) -> Iterator[Hashable]:
-    """Yield what a node is known by: all of it, its operator and the values that it reads, these alone, its name, one value."""
+    """Yield the keys of a node, strongest first: the whole node, its operator and inputs, its inputs, its name, one input."""
     read = tuple(
         "" if not name else _CONSTANT if name in constants else name if old else renamed.get(name, f"{name}?")
         for name in node.input
@@ -154,7 +165,7 @@ _CONSTANT = "\0"
 
 
 def attribute_key(attribute: AttributeProto) -> bytes:
-    """Return what tells the value of an attribute from another: of tensors all but their names, of graphs nothing."""
+    """Return bytes that are equal for equal values of an attribute; names of tensors, and graphs, do not count."""
     copy = AttributeProto()
     copy.CopyFrom(attribute)
     copy.ClearField("doc_string")

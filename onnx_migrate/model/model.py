@@ -20,14 +20,14 @@ __all__ = ["Model", "Segment"]
 class Model:
     """A structure to edit in place and the weights it refers to.
 
-    `proto` is complete but for large tensor payloads, which are references (see `weights.py`).
-    `name` is what messages call the model: its path, or "<bytes>", "<ModelProto>".
-    `keepalive` holds what the references need to stay readable, such as a temporary directory.
-    `origin` names the files it was read from, by path or URL: its own, then those of its external data.
-    `stamp` is what its own file was then, None for bytes and protos.
-    `load_seconds` is how long reading it took. `as_given` is the structure as it was read, where `proto` is that structure
-    mended: what runs where a verification runs the model, which it knows by `proto`. `ir_model` is the onnx_ir.Model that
-    it was read from, None for all else.
+    - `proto` is complete except for large tensor payloads, which are references (see `weights.py`).
+    - `name` is the model's name in messages: its path, or "<bytes>", "<ModelProto>".
+    - `keepalive` holds the objects that keep the references readable, such as a temporary directory.
+    - `origin` names the files that the model came from, by path or URL: its own, then those of its external data.
+    - `stamp` is the state of its own file when it was read, None for bytes and protos.
+    - `load_seconds` is the time that the reading took.
+    - `as_given` is the structure before repairs, if onnx-migrate repaired `proto`. A verification of `proto` runs `as_given`.
+    - `ir_model` is the onnx_ir.Model that the model came from, if it came from one.
     """
 
     proto: onnx.ModelProto
@@ -44,7 +44,7 @@ class Model:
     def files(self) -> dict[str, Path]:
         """The files of `origin` on this machine, by their paths relative to the model's folder, its own first.
 
-        For a model that was read from a URL these are the downloaded copies. Empty for bytes and protos.
+        For a model from a URL these are the downloaded copies. Models from bytes and protos have none.
         """
         own = self.weights.source
         if not self.origin or own is None:
@@ -78,13 +78,17 @@ N = TypeVar("N")
 
 @dataclass(frozen=True)
 class Segment(Generic[M]):
-    """Two models of which `result` must compute the same as `original`, and the one between them.
+    """Two models that must compute the same, `original` and `result`, and the one between them.
 
-    `unsimplified` is the model after all changes but those of an optional pass, which may be the result itself; None where
-    it is not known which changes were made. If `exact`, its outputs must be bit for bit the original's. How far `other` is from
-    the original is measured, and decides nothing. If `other_numbers`, the user asked for other numbers before the segment:
-    simplification may then move outputs by as much as the coarsest type of the original rounds. Without `full_range`, callers
-    give fewer numbers than the types of the inputs hold, as the user asked for narrower inputs.
+    `unsimplified` is the model after all changes except those of optional passes; it may be the result itself. It is
+    None if the changes are not known. If `exact`, the outputs of the result must equal the original's bit for bit.
+
+    The report states how far `other` is from the original, and this decides nothing. If `other_numbers`, the user asked
+    for other numbers before the segment. Simplification may then move outputs by the rounding of the original's
+    coarsest type.
+
+    Without `full_range`, callers give fewer numbers than the types of the inputs hold, because the user asked for
+    narrower inputs.
     """
 
     original: M
@@ -96,13 +100,13 @@ class Segment(Generic[M]):
     full_range: bool = True
 
     def models(self) -> Iterator[M]:
-        """Yield the models of the segment, each as often as it stands in it."""
+        """Yield the models of the segment; a model with two roles comes twice."""
         for model in (self.original, self.result, self.unsimplified, self.other):
             if model is not None:
                 yield model
 
     def map(self, change: Callable[[M], N]) -> Segment[N]:
-        """Return the segment with each of its models changed, one that stands in several places once."""
+        """Return the segment with each of its models changed; a model with several roles is changed once."""
         made: dict[int, N] = {}
 
         def changed(model: M | None) -> N | None:

@@ -1,4 +1,4 @@
-"""Where the bytes of a tensor are: in a file, in a buffer, or in a field of a protobuf; and how many they are."""
+"""The location of a tensor's bytes, and their number: in a file, in a buffer, or in a field of a protobuf."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ _TYPES_OF_FIELD: dict[str, tuple[int, ...]] = {
     "float_data": (TensorProto.FLOAT, TensorProto.COMPLEX64),
     "double_data": (TensorProto.DOUBLE, TensorProto.COMPLEX128),
 }
-"""The element types whose raw data equals the bytes of a packed field (onnx.proto, comments of these fields); the other
-packed fields are varints on the wire."""
+"""The element types whose raw data equals the bytes of a packed field (onnx.proto, comments of these fields).
+
+The other packed fields are varints on the wire.
+"""
 
 _BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
 _BITS |= {
@@ -70,10 +72,10 @@ def file_stamp(status: os.stat_result) -> FileStamp:
 
 @dataclass(frozen=True)
 class FilePayload:
-    """`length` bytes of `path` from `offset`; little-endian and dense, as `raw_data` would hold them.
+    """`length` bytes of `path` from `offset`, little-endian and dense, like those in `raw_data`.
 
-    `field` is the TensorProto field that held them, and `extra_fields` the tensor's external_data and data_location
-    as they were, serialised; both only for data inside a model, to write it back as it was.
+    Two fields are only for data inside a model, so that it can be written back unchanged. `field` is the TensorProto
+    field that held the data. `extra_fields` holds the tensor's original external_data and data_location, serialised.
     """
 
     path: Path
@@ -84,7 +86,7 @@ class FilePayload:
     stamp: FileStamp | None = None
 
     def open(self) -> io.FileIO:
-        """Open the file at its start. Raises LoadError when it is gone or has changed since the load."""
+        """Open the file at its start. Raises LoadError if it no longer exists or has changed since the load."""
         try:
             fd = open_regular(self.path)
         except NotRegularError as error:
@@ -216,7 +218,7 @@ class ObjectPayload:
     extra_fields: bytes = b""
 
     def read(self) -> bytes:
-        """Return the bytes as `raw_data` would hold them. Raises LoadError where the object does not give so many."""
+        """Return the bytes in the form of `raw_data`. Raises LoadError if the object gives another number of bytes."""
         data = bytes(self.tensor.tobytes())
         if len(data) != self.length:
             raise LoadError(
@@ -277,7 +279,7 @@ def data_field(tensor: TensorProto) -> str | None:
 def packed_bytes(tensor: TensorProto, name: str) -> bytes:
     """Return the bytes of packed field `name`, little-endian.
 
-    They are taken from the serialised tensor: a conversion to Python floats would quieten signalling NaNs.
+    They come from the serialised tensor: a conversion to Python floats would quieten signalling NaNs.
     """
     number = TensorProto.DESCRIPTOR.fields_by_name[name].number
     before = TensorProto()

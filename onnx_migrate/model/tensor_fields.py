@@ -1,8 +1,8 @@
-"""Which protobuf fields of a model lead to tensors, and where a tensor holds its data: read from onnx's descriptors.
+"""The protobuf fields of a model that lead to tensors, and the fields of a tensor that hold data, from onnx's descriptors.
 
 ONNX stores a tensor in many places: initializers, sparse initializers, attributes, the bodies of functions, training
-graphs. None of them is listed here. The message types and field numbers follow from the descriptors of the installed
-onnx package, so a place that a later onnx adds is found too.
+graphs. This module lists none of them. The message types and field numbers follow from the descriptors of the installed
+onnx package. So the module also finds a place that a later onnx adds.
 
 Source of the message definitions: onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 """
@@ -21,7 +21,7 @@ __all__ = ["ATTRIBUTE", "DATA_FIELDS", "MODEL", "TENSOR", "MessageType", "Tensor
 
 @dataclass(eq=False)
 class MessageType:
-    """A message type that is TensorProto, or from which at least one field leads to a TensorProto.
+    """A message type that is TensorProto, or that has at least one field that leads to a TensorProto.
 
     `tensor_fields` holds those fields by number, those with the shortest way to a tensor first; TensorProto has none.
     """
@@ -93,7 +93,7 @@ TENSOR = _TYPES[TensorProto.DESCRIPTOR.full_name]
 """The type of a tensor, where each search ends."""
 
 ATTRIBUTE = _TYPES[onnx.AttributeProto.DESCRIPTOR.full_name]
-"""The type of an attribute, most of which hold no tensor, as their `type` says."""
+"""The message type of an attribute; the `type` of most attributes says that they hold no tensor."""
 
 DATA_FIELDS: dict[str, int] = {
     name: f.number

@@ -24,8 +24,11 @@ _WITHOUT_TENSORS = frozenset(
 
 
 def tensors(proto: onnx.ModelProto) -> Iterator[TensorProto]:
-    """Yield every tensor of a model, wherever onnx.proto has a field for one: initializers, values and indices of
-    sparse ones, attributes; of all graphs, sub-graphs, functions and training graphs."""
+    """Yield every tensor of a model, wherever onnx.proto has a field for one.
+
+    These are initializers, values and indices of sparse ones, and attributes, in all graphs, sub-graphs, functions and
+    training graphs.
+    """
     found: list[TensorProto] = []
     _collect(proto, MODEL, found)
     return iter(found)
@@ -58,10 +61,10 @@ def _collect(message: Any, message_type: MessageType, found: list[TensorProto]) 
 
 
 def numbers(given: Any) -> np.ndarray[Any, Any]:
-    """Return what `onnx.numpy_helper.to_array` gave, as numbers.
+    """Return the result of `onnx.numpy_helper.to_array` as numbers.
 
-    Of types that NumPy lacks onnx before 1.19 gives the bits, in integers whose type has a mark such as ("bfloat16",); these
-    are returned as floats.
+    For types that NumPy lacks, onnx before 1.19 returns the bits, as integers whose type has a mark such as
+    ("bfloat16",). This function converts them to floats.
     """
     array: np.ndarray[Any, Any] = np.asarray(given)
     marks = array.dtype.names

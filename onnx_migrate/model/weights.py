@@ -46,17 +46,17 @@ class Weights:
     inside: dict[tuple[int, int], FilePayload] = field(default_factory=dict)
     """The payloads inside `source`, by offset and length."""
     digest: bytes | None = None
-    """A hash of the structure as it was loaded; None unless all payloads are inside `source` (see `files.save`)."""
+    """A hash of the structure as onnx-migrate loaded it; None unless all payloads are inside `source` (see `files.save`)."""
     stamp: FileStamp | None = None
-    """What `source` was when it was read."""
+    """The state of the file `source` when onnx-migrate read it."""
     folders: tuple[Folder, ...] = ()
-    """Where external data may be: the folders of `source` and of what it links to, as they were when it was opened."""
+    """The folders that may hold external data: those of `source` and of the file that it links to, opened along with it."""
     may_be_missing: bool = False
-    """Whether payloads that cannot be found count as absent, for a model of which only the structure is asked."""
+    """Whether missing payloads count as absent; this is for a caller that needs only the structure of the model."""
     _stamps: dict[str, FileStamp] = field(default_factory=dict)
 
     def copy(self) -> Weights:
-        """Return the payloads for a second structure; what either adds with `keep` the other does not have."""
+        """Return the payloads for a second structure; neither gets the payloads that the other adds with `keep`."""
         return replace(self, memory=list(self.memory), inside=dict(self.inside), _stamps=dict(self._stamps))
 
     def keep(self, tensor: TensorProto, payload: Payload) -> None:
@@ -88,9 +88,9 @@ class Weights:
         return True
 
     def files_of(self, tensors: Iterable[TensorProto], *, allow_missing: bool = False) -> list[Path]:
-        """Return the files besides `source` that hold those of the tensors that are marked EXTERNAL, each once.
+        """Return the files, other than `source`, that hold the data of the tensors marked EXTERNAL, each file once.
 
-        With `allow_missing`, absent tensors are passed over. Raises LoadError as `payload` does.
+        With `allow_missing`, absent tensors are skipped. Raises LoadError as `payload` does.
         """
         found: dict[Path, None] = {}
         for tensor in tensors:
@@ -104,9 +104,11 @@ class Weights:
     def payload(self, tensor: TensorProto) -> Payload:
         """Return the payload of a tensor marked EXTERNAL.
 
-        Raises LoadError: `outside-folder` if the file is not in the model's folder after links are resolved,
-        `missing-data` if it does not exist or is too short, `bad-external-data` if offset, length, dims and type
-        contradict each other.
+        Raises LoadError with one of these codes:
+
+        - `outside-folder`: the file is not in the model's folder after links are resolved.
+        - `missing-data`: the file does not exist or is too short.
+        - `bad-external-data`: the offset, length, dims and type do not agree.
         """
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
@@ -160,7 +162,7 @@ class Weights:
     def _checked(self, tensor: TensorProto, folder: Path, location: str) -> FileStamp:
         """Return the stamp of the file at a location. Raises LoadError as `payload` does.
 
-        What is opened later has the same stamp, and so is the same file, by whatever path it is reached.
+        A file opened later with the same stamp is the same file, even under another path.
         """
         try:
             if not self.folders:
@@ -190,7 +192,7 @@ class Weights:
             ) from error
 
     def require_unchanged(self) -> None:
-        """Raise LoadError if a file with weights that were looked up is not what it was then."""
+        """Raise LoadError if a file with weights has changed since onnx-migrate first looked it up."""
         for payload in list(self.inside.values())[:1]:
             payload.open().close()
         for location, stamp in self._stamps.items():
@@ -213,7 +215,7 @@ class Weights:
 
 
 def _count(tensor: TensorProto, entries: dict[str, str], key: str) -> int | None:
-    """Return a non-negative integer entry of a tensor's external_data, None if it is absent or empty."""
+    """Return a non-negative integer entry of a tensor's external_data; None if it is absent or empty."""
     value = entries.get(key, "")
     if not value:
         return None

@@ -102,19 +102,22 @@ _READINGS: dict[tuple[str, str], Callable[[str], str]] = {
         for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
     },
     **{(operator, "reduction"): lambda text: "none" for operator in ("ScatterElements", "ScatterND")},
-    ("Resize", "nearest_mode"): lambda text: text or "floor",  # or "ceil", by the scales: mending decides
+    ("Resize", "nearest_mode"): lambda text: text or "floor",  # or "ceil": `mend_attributes` decides
     ("RoiAlign", "coordinate_transformation_mode"): lambda text: "output_half_pixel",
     ("RoiAlign", "mode"): str.lower,
 }
 """How ONNX Runtime reads a text that no version of an operator of ai.onnx has: measured with 1.21 and 1.32."""
 
 READ_BY_RUNTIME = frozenset(operator for operator, _ in _READINGS)
-"""The operators of ai.onnx of which ONNX Runtime takes texts that they do not have."""
+"""The operators of ai.onnx with an attribute for which ONNX Runtime supports texts that the standard does not have."""
 
 UNCHECKED = dict.fromkeys(
     ("LayerNormalization", "SimplifiedLayerNormalization"), ("axis", "epsilon", "stash_type")
 )
-"""Operators of ai.onnx of which ONNX Runtime takes attributes of any name, with those that it reads: measured with 1.32."""
+"""Operators of ai.onnx whose attributes ONNX Runtime does not check: any name is allowed, and it reads these.
+
+Measured with 1.32.
+"""
 
 
 @cache

@@ -18,7 +18,7 @@ _SHOWN = 80
 
 
 class NotAnEquation(ValueError):
-    """A text that is no equation; the message says why, without the text."""
+    """A text is no equation; the message gives the reason, without the text."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Equation:
     result: tuple[str, ...]
 
     def fits_rank(self, operand: int, rank: int) -> bool:
-        """Return whether an operand may have so many axes."""
+        """Return whether an operand may have this number of axes."""
         labels = self.operands[operand]
         return rank >= len(labels) - 1 if ELLIPSIS in labels else rank == len(labels)
 
 
 def parsed(text: str) -> Equation:
-    """Return the equation that a text is. Raises NotAnEquation."""
+    """Return the equation in a text. Raises NotAnEquation."""
     compact = text.replace(" ", "")
     left, arrow, right = compact.partition("->")
     operands = tuple([_labels(term, repeated=True) for term in left.split(",")])

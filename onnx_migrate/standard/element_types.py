@@ -32,7 +32,7 @@ _INTRODUCED = {
     25: ("INT2", "UINT2"),
     28: ("FLOAT6E2M3", "FLOAT6E3M2"),
 }
-"""The first opset whose Cast takes the type."""
+"""The first opset whose Cast supports the type."""
 
 FIRST_OPSET: dict[int, int] = {
     _T.DataType.Value(name): opset
@@ -62,9 +62,9 @@ _WIDER: dict[int, tuple[int, ...]] = {
 
 
 def wider_types(dtype: int) -> tuple[int, ...]:
-    """Return the element types that hold every value of `dtype`, the preferred first; empty where there is none.
+    """Return the element types that hold every value of `dtype`, the preferred first; empty if there is none.
 
-    A value that is cast to one of them and back keeps its bits. double is never rounded to float32.
+    A value that a Cast converts to one of them and back keeps its bits. double is never rounded to float32.
     """
     return _WIDER.get(dtype, ())
 

@@ -1,8 +1,8 @@
-"""IR versions: which one an opset was released with, and which one each feature of a model came with.
+"""IR versions: the IR version that was released together with an opset, and the one that introduced a feature of models.
 
-Source: onnx/docs/Versioning.md, "Released Versions", and the comments of `enum Version` in onnx/onnx.in.proto; where that
-has no comment, the first release whose onnx.in.proto has the field. `onnx.checker` and runtimes hold a model to hardly any
-of this: docs/ir-versions.md says what they do.
+Source: onnx/docs/Versioning.md, "Released Versions", and the comments of `enum Version` in onnx/onnx.in.proto. If a
+field has no comment there, the source is the first release whose onnx.in.proto has the field. `onnx.checker` and
+runtimes enforce hardly any of this: docs/ir-versions.md describes their behaviour.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ NEWEST_IR = int(onnx.IR_VERSION)
 
 
 class IrFeature(Enum):
-    """What a model can hold from an IR version on: that version, and words that complete "the model has …".
+    """A feature that models can have from an IR version on: that version, and words that complete "the model has …".
 
-    An *annotation* is told to tools: no number that the model computes depends on it, and a program that does not know
-    it reads over it.
+    An *annotation* is information for tools. No number that the model computes depends on it, and programs that do not
+    know it ignore it.
     """
 
     OPSET = ("opset", 0, "an opset", False)
-    """An import; its IR version is that of `minimal_ir_version`."""
+    """An import; its IR version comes from `minimal_ir_version`."""
     UNLISTED = ("unlisted-initializers", 4, "initializers that are not listed as inputs", False)
     BFLOAT16 = ("bfloat16", 4, "values of type bfloat16", False)
     QUANTIZATION = ("quantization-annotation", 5, "quantization annotations", True)
@@ -94,14 +94,14 @@ def _ir_of_opset() -> dict[tuple[str, int], int]:
 def minimal_ir_version(opset: int, domain: str = "ai.onnx") -> int:
     """Return the IR version of the first release with an opset of ai.onnx ("ai.onnx" or "") or ai.onnx.ml.
 
-    Opsets 2 to 4 of ai.onnx and unknown opsets, which are in no release, get IR version 3, that of opset 5. So do
-    opsets of other domains.
+    No release has opsets 2 to 4 of ai.onnx or unknown opsets: they get IR version 3, like opset 5. Opsets of other
+    domains get it too.
     """
     return _ir_of_opset().get((domain or "ai.onnx", opset), OLDEST_IR)
 
 
 def newest_opset_of_ir(ir_version: int, domain: str = "ai.onnx") -> int:
-    """Return the newest opset of a domain that was released with an IR version or an older one; 1 where there is none."""
+    """Return the newest opset of a domain that was released with an IR version or an older one; 1 if there is none."""
     known = (
         opset
         for (name, opset), ir in _ir_of_opset().items()

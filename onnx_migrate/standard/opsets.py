@@ -21,7 +21,7 @@ __all__ = [
 
 
 Owner = onnx.ModelProto | onnx.FunctionProto
-"""What imports opsets, for its nodes and those of its sub-graphs."""
+"""A model or function; its opset imports hold for its nodes and those of its sub-graphs."""
 
 
 def owners(proto: onnx.ModelProto) -> list[Owner]:
@@ -42,9 +42,8 @@ def newest_onnx_opset(proto: onnx.ModelProto) -> int:
 def onnx_opset(imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int) -> int | None:
     """Return the version of ai.onnx that a model or function imports; None if it imports only other domains.
 
-    Where "" and "ai.onnx" are both imported, the last entry holds, as in ONNX Runtime (Model::Model in
-    core/graph/model.cc enters each into one map). A model of IR version 1 or 2 has no imports and is of opset 1
-    (onnx/docs/Versioning.md).
+    If it imports both "" and "ai.onnx", the last entry holds, as in ONNX Runtime (Model::Model in core/graph/model.cc
+    enters each into one map). A model of IR version 1 or 2 has no imports; its opset is 1 (onnx/docs/Versioning.md).
     """
     entries = list(imports)
     found = [int(entry.version) for entry in entries if is_onnx(entry.domain)]

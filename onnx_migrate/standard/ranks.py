@@ -1,8 +1,9 @@
-"""How many axes inputs must have, and what no axis and no size can be.
+"""The number of axes that inputs must have, and numbers that cannot be an axis or a size.
 
-It is what an operator's text says and onnx's inference does not ask.
+The texts of operators state these rules, and onnx's inference does not check them.
 
-Source: the texts of onnx.defs ("tensor of rank r >= 1", "of the same rank as the data"), which docs/Operators.md of onnx prints.
+Source: the texts of onnx.defs ("tensor of rank r >= 1", "of the same rank as the data"), which docs/Operators.md of
+onnx prints.
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ _ONE_OR_MORE = frozenset(
         "strides",
     )
 )
-"""Attributes that are axes of input 0, and those whose numbers are 1 or more."""
+"""Attributes that are axes of input 0, and attributes whose numbers are 1 or more."""
 
 _LARGEST = 2**31
 """A number beyond which nothing is an axis, a size or a count."""
 
 
 def number_violation(name: str, numbers: Sequence[float], rank: int | None) -> str | None:
-    """Return how the numbers of an attribute can be no axis, size or count; None if nothing shows that.
+    """Return why a number of an attribute cannot be an axis, size or count; None if nothing shows that.
 
-    `rank` is the number of axes of input 0, None if it is unknown. The message has no subject. It is asked where a rewrite
-    failed: a Slice may end at 2^63 - 1.
+    `rank` is the number of axes of input 0; None if it is unknown. The message has no subject. Callers use this only
+    after a failed rewrite, because large numbers can be valid: a Slice may end at 2^63 - 1.
     """
     for number in numbers:
         if abs(number) > _LARGEST:
@@ -76,7 +77,7 @@ def number_violation(name: str, numbers: Sequence[float], rank: int | None) -> s
 
 
 def rank_violation(operator: str, ranks: Sequence[int | None], axis: int = 0) -> str | None:
-    """Return how the ranks of a node's inputs, None if unknown, or its `axis` are not allowed; None if nothing shows that.
+    """Return why the ranks of a node's inputs or its `axis` are not allowed; None if nothing shows that. None is an unknown rank.
 
     `operator` is of ai.onnx. The message has no subject.
     """

@@ -1,4 +1,4 @@
-"""The lengths of a Resize: what scales and sizes make of an axis, when run and when onnx infers it.
+"""The lengths of a Resize: the new length of an axis from scales and sizes, in a run and in onnx's inference.
 
 Sources: ONNX Runtime's kernel (core/providers/cpu/tensor/upsamplebase.h: ComputeOutputShape,
 ParseScalesDataFromOutputSize, AdjustOutputSizeAsPolicy) and onnx's shape inference (defs/tensor/utils.cc:
@@ -30,11 +30,11 @@ __all__ = [
 Floats = npt.NDArray[np.float32]
 
 _BY_LENGTHS = ("align_corners", "tf_crop_and_resize")
-"""Coordinate transformations that compute with lengths, not with scales; an axis of scale 1 is left as it is."""
+"""Coordinate transformations that compute with lengths, not with scales; they do not change an axis of scale 1."""
 
 
 def run_length(length: int, scale: float) -> int:
-    """Return how long an axis becomes in ONNX Runtime: the float32 product, truncated (ComputeOutputShape)."""
+    """Return the new length of an axis in ONNX Runtime: the float32 product, truncated (ComputeOutputShape)."""
     return int(np.float32(scale) * np.float32(length))
 
 
@@ -52,9 +52,9 @@ def lengths_differ(length: int, scale: float) -> bool:
 
 
 def lengths_agree_always(scales: Floats) -> bool:
-    """Return whether the inferred length is the one that runs for every axis of less than a million elements.
+    """Return whether the inferred length equals the length in a run for every axis of less than a million elements.
 
-    True for scales of four significant bits at most, as small integers, halves and quarters are: a float32 product
+    True for scales with at most four significant bits, such as small integers, halves and quarters. A float32 product
     of 4 and 20 bits is exact.
     """
     fractions = np.frexp(scales)[0] * 16
@@ -107,10 +107,10 @@ def picked(length: int, size: int, scale: float, coordinates: str, nearest_mode:
 
 
 def may_keep_all_lengths(scales: Floats) -> bool:
-    """Return whether scales, all 1 or more, can leave every length as it is although they are not all 1.
+    """Return whether scales, all 1 or more, can leave every length unchanged although they are not all 1.
 
-    ONNX Runtime copies the input then, in place of sampling it (upsample.cc: BaseCompute). A scale of 2 or more
-    lengthens every axis. One of 1.5 or more lengthens all but those of length 1, whose only index is 0 either way.
+    ONNX Runtime then copies the input instead of sampling it (upsample.cc: BaseCompute). A scale of 2 or more lengthens
+    every axis. A scale of 1.5 or more lengthens all axes except those of length 1, whose only index is 0 either way.
     """
     growing = scales[scales > 1]
     return bool((growing < 1.5).any() and (growing < 2).all())

@@ -39,18 +39,22 @@ TYPE_BY_ATTRIBUTE = {
     "RandomUniform": "dtype",
     "RandomUniformLike": "dtype",
 }
-"""Operators of ai.onnx whose output has the type that an attribute says (of ConstantOfShape: that of its tensor), with that
-attribute. Without it the type is that of an input, else float32."""
+"""Operators of ai.onnx with an attribute that sets the type of the output; for ConstantOfShape it is a tensor of that type.
+
+Without the attribute the type is that of an input, or else float32.
+"""
 
 _ANY = {
     "Cast": (0,), "CastLike": (0,), "EyeLike": (0,), "RandomNormalLike": (0,),
     "RandomUniformLike": (0,), "Shape": (0,), "Size": (0,),
 }  # fmt: skip
-"""Inputs whose type nothing depends on: they are read as they come."""
+"""Inputs whose type has no influence: they keep the type that they have."""
 
 _ALL_ALIKE = frozenset({"LinearAttention"})
-"""Operators whose outputs have one type, though their schemas have two variables: a state that begins at 0 has that of the
-rest (the function body, and ONNX Runtime's inference)."""
+"""Operators whose outputs have one type, though their schemas have two type variables.
+
+A state that begins at 0 has the type of the other values (the function body, and ONNX Runtime's inference).
+"""
 
 _OTHERS = {
     domain: {name: (inputs, outputs, bfloat) for name, inputs, outputs, bfloat in map(str.split, rows.splitlines())}
@@ -123,14 +127,16 @@ UnfoldTensor A A A
 Unique A A-- -""",
     }.items()
 }  # fmt: skip
-"""Operators without a schema in onnx, as ONNX Runtime registers them (`get_all_operator_schema()` of onnxruntime 1.32): the
-letters of their inputs and outputs are type variables that take float16 and float32, of which those of the last column take
-bfloat16; f is float32, and - no such type."""
+"""Operators without a schema in onnx, as ONNX Runtime registers them (`get_all_operator_schema()` of onnxruntime 1.32).
+
+The first two columns have a letter for each input and each output. A letter is a type variable that can be float16 and
+float32. Variables in the last column can also be bfloat16. The letter f means float32, and - means no such type.
+"""
 
 
 @dataclass(frozen=True)
 class Retyping:
-    """Of each input and output, whether it gets the new type. An input that `takes_any` says of is in neither way asked for."""
+    """Whether each input and output gets the new type. Inputs for which `takes_any` is true may have any type."""
 
     inputs: tuple[bool, ...]
     outputs: tuple[bool, ...]
@@ -150,11 +156,11 @@ def retyping(
     outputs: tuple[bool, ...],
     target: int,
 ) -> Retyping | None:
-    """Return which values of a node change their type when it computes in `target`; None if it does not take that type.
+    """Return which values of a node change their type when it computes in `target`; None if it does not support that type.
 
-    `inputs` and `outputs` say which values are of a type that is to change. The inputs of one type variable change
-    together. The type of an output follows from the inputs, or from an attribute, if any does: an output whose type the
-    schema leaves to neither, as the mean that LayerNormalization returns, stays.
+    `inputs` and `outputs` mark the values whose type is to change. The inputs of one type variable change together. The
+    type of an output follows from the inputs or from an attribute, if the schema says so. Any other output keeps its
+    type, for example the mean that LayerNormalization returns.
     """
     known = known_constraints(domain, operator, since_version)
     if known is None:
@@ -190,7 +196,7 @@ def _formals(
 
 @schema_cache
 def known_constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
-    """Return the types that an operator takes, by onnx or else by ONNX Runtime; None where neither says."""
+    """Return the types that an operator supports, by onnx or else by ONNX Runtime; None if neither says."""
     known = constraints(domain, operator, since_version)
     row = None if known is not None else _OTHERS.get(domain, {}).get(operator)
     if row is None:
@@ -210,7 +216,7 @@ def known_constraints(domain: str, operator: str, since_version: int) -> Constra
 def derived_types(
     domain: str, operator: str, since_version: int, inputs: tuple[int, ...], outputs: int
 ) -> tuple[int, ...]:
-    """Return the element types of a node's outputs as far as they follow from those of its inputs; 0 for all others."""
+    """Return the element types of a node's outputs that follow from those of its inputs; 0 for all others."""
     known = known_constraints(domain, operator, since_version)
     if known is None:
         return (0,) * outputs
@@ -227,5 +233,5 @@ def derived_types(
 
 
 def _only(allowed: frozenset[str]) -> int:
-    """Return the element type of the one type that is allowed, 0 where there are several, or it is no tensor's."""
+    """Return the element type of the one type that is allowed; 0 if there are several, or it is no tensor's."""
     return next((kind for kind in TensorProto.DataType.values() if kind and allowed == {type_text(kind)}), 0)

@@ -1,7 +1,8 @@
 """Signatures of all operators at all versions: from onnx.defs of the installed onnx, in tables that are fast to read.
 
-The experimental operators that onnx has removed, and those that ONNX Runtime has in ai.onnx beside the standard (see
-`unlisted_operators`), are included."""
+They include the experimental operators that onnx has removed, and operators that ONNX Runtime adds to ai.onnx (see
+`unlisted_operators`).
+"""
 
 from __future__ import annotations
 
@@ -138,10 +139,10 @@ class Signature:
 
 
 _CONSTANT_FORMS = 11
-"""The version from which on Constant has its value in one of several attributes, all of them optional in its schema."""
+"""The first version of Constant with several attributes for its value, all of them optional in its schema."""
 
 _WITHDRAWN = ("", "GroupNormalization", 18)
-"""Its documentation says that it is deprecated; its schema says so since onnx 1.18."""
+"""An operator that its documentation calls deprecated; its schema says so since onnx 1.18."""
 
 
 @schema_cache
@@ -153,7 +154,7 @@ def operators() -> tuple[tuple[str, str], ...]:
 
 
 def _schemas(domain: str, name: str) -> Iterator[defs.OpSchema]:
-    """Yield the schemas of an operator, the newest first: a list of those of all operators takes 25 ms."""
+    """Yield the schemas of an operator, the newest first; a list of the schemas of all operators takes 25 ms."""
     version = _MAX_VERSION
     while version > 0 and defs.has(name, version, domain):
         schema = defs.get_schema(name, version, domain)
@@ -193,10 +194,10 @@ def _of_schema(schema: defs.OpSchema) -> Signature:
 
 
 def _of_unlisted(operator: UnlistedOperator, listed: set[int]) -> Iterator[Signature]:
-    """Yield the signatures of an operator without a schema, whose name has those of the `listed` versions.
+    """Yield the signatures of an operator without a schema; `listed` are the versions of its name that have a schema.
 
-    One is of version 1, another where a step may rewrite it, and a deprecated one at the opset that removed it, unless that
-    returns the name as a standard operator.
+    One signature is of version 1, and another is of the opset at which a step may rewrite it. A deprecated one is of the
+    opset that removed it, unless that opset has a standard operator of the name.
     """
     (low, high), (few, many) = operator.inputs, operator.outputs
     required = frozenset(operator.attributes) if operator.required else frozenset()
@@ -212,7 +213,7 @@ def _of_unlisted(operator: UnlistedOperator, listed: set[int]) -> Iterator[Signa
 
 
 def _of_custom(domain: str, name: str, version: int) -> Signature:
-    """Return the signature of an operator of which only the versions are known."""
+    """Return the signature of an operator with known versions and nothing else known."""
     any_number = (0, _MAX_ARITY)
     return Signature(
         name, domain, version, False, *any_number, *any_number, frozenset(), {}, frozenset(), unchecked=True
@@ -260,7 +261,7 @@ def newest_opset(domain: str = "") -> int:
 def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     """Return how a node violates an operator's signature, as a message without subject; None if it is valid.
 
-    Checks deprecation, arity, required inputs, and the names, types and presence of attributes: the checks of
+    Checks deprecation, arity, required inputs, and the names, types and presence of attributes. These are the checks of
     `onnx.checker.check_node` (OpSchema::Verify in onnx/defs/schema.cc), without the cost of a serialisation per node.
     """
     if form.deprecated:
@@ -269,7 +270,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     count = len(inputs)
     while count and not inputs[count - 1]:
         count -= 1
-    if len(inputs) > form.max_inputs:  # those that are left out at the end count
+    if len(inputs) > form.max_inputs:  # in this case omitted inputs at the end count too
         count = len(inputs)
     if not form.min_inputs <= count <= form.max_inputs:
         taken = _span(form.min_inputs, form.max_inputs)
@@ -334,7 +335,7 @@ def newest_but_for_types(domain: str, operator: str, version: int) -> int:
 
 
 def _texts(schema: defs.OpSchema) -> tuple[object, ...]:
-    """Return all that a schema says but for element types."""
+    """Return all parts of a schema except element types."""
     attributes = [
         (name, own.type, own.required, str(own.default_value), " ".join(own.description.split()))
         for name, own in sorted(schema.attributes.items())

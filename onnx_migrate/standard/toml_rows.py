@@ -1,8 +1,8 @@
-"""Reads tables of TOML files as dataclasses, which declare by their fields what keys a table has.
+"""Reads tables of TOML files as dataclasses, whose fields declare the keys that a table has.
 
-The type of a field says what its key holds: a text, a number above 0, true or false, one of some texts (Literal), a list of
-texts, a table (Mapping), or an array of tables that are dataclasses too. `toml_key` says what the type does not. A key must be
-there if its field has no default. Errors name file, table and key.
+The type of a field says what its key holds. Examples are a text, a number above 0, true or false, or one of some texts
+(Literal). It may also hold a list of texts, a table (Mapping), or an array of tables that are dataclasses too.
+`toml_key` declares the rest. A key is required if its field has no default. Errors name file, table and key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WANTED: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 class WrongRow(ValueError):
-    """What is wrong with a table, and a hint; `placed` is whether the problem says where it is."""
+    """A problem of a table, and a hint; `placed` says that the problem already names its location."""
 
     def __init__(self, problem: str, hint: str = "", *, placed: bool = False) -> None:
         super().__init__(problem)
@@ -60,10 +60,12 @@ def toml_key(
 ) -> Any:
     """Declare a field of a row that its type alone does not describe; `more` is for `dataclasses.field`.
 
-    `name` is its key in the file, and `of` the type there, where they are not those of the field; `known` are the texts that are
-    allowed. Where the key is missing, the field has the value of the field `like`, or its first. What has a `label` stands in
-    the place of the row in messages, after these words. `or_text` is for an array in which a text stands for a row of that text
-    alone. `read` makes the value of what the file holds; it raises WrongRow with a problem that goes on after the key.
+    - `name` is its key in the file, and `of` the type there, if they differ from those of the field.
+    - `known` are the allowed texts.
+    - `like` is the field whose value, or first value, this one gets if the key is missing.
+    - `label` makes the value of this field the location of the row in messages, after these words.
+    - `or_text` is for an array in which a text may stand for a row with that text alone.
+    - `read` converts the content of the file. It raises WrongRow with a problem that continues the name of the key.
     """
     told = {"name": name, "of": of, "known": known, "like": like, "label": label, "or_text": or_text}
     return field(metadata={**told, "read": read}, **more)
@@ -75,7 +77,7 @@ def keys_of(kind: type) -> dict[str, Field[Any]]:
 
 
 def parsed(data: bytes, file: str) -> dict[str, Any]:
-    """Return what the bytes of a TOML file hold. Raises WrongRow for what is not TOML."""
+    """Return the content of the bytes of a TOML file. Raises WrongRow if they are not TOML."""
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -152,7 +154,7 @@ def _is_required(item: Field[Any]) -> bool:
 
 
 def _label(kind: type, row: Any) -> str:
-    """Return what a message says of a row beside its number: the value, or the first value, of the key that is its label."""
+    """Return the label of a row, for messages with its number: the first value of the key that serves as the label."""
     for name, item in keys_of(kind).items():
         words, value = item.metadata.get("label"), row.get(name) if isinstance(row, dict) else None
         if words is not None and value:

@@ -1,4 +1,4 @@
-"""The types that an operator takes and returns, from onnx.defs of the installed onnx."""
+"""The types of an operator's inputs and outputs, from onnx.defs of the installed onnx."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from onnx_migrate.standard.schema import is_onnx, schema_cache
 __all__ = ["Constraints", "Formal", "constraints", "judge"]
 
 Types = tuple[str | None, ...]
-"""Types as onnx.defs writes them, such as "tensor(float)"; None where a type is not known."""
+"""Types as onnx.defs writes them, such as "tensor(float)"; None if a type is not known."""
 
 _ANY_TYPE = {("", "Constant", 1)}
-"""Versions whose type constraints were never applied: Constant-1 takes floats by its schema, and exporters and runtimes
-have used it for every type."""
+"""Versions whose type constraints nobody applies. The schema of Constant-1 wants floats; exporters and runtimes use any type."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Constraints:
 
 @schema_cache
 def constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
-    """Return the type constraints of a version of an operator; None where onnx has none, or they were never applied."""
+    """Return the type constraints of a version of an operator; None if onnx has none, or they were never applied."""
     name = "" if is_onnx(domain) else domain
     if (name, operator, since_version) in _ANY_TYPE:
         return None
@@ -104,7 +103,7 @@ def _conflict(
     *,
     output: bool,
 ) -> str | None:
-    """Return what contradicts in the inputs or outputs; enter the types of type variables in `bound`."""
+    """Return the contradiction in the types of inputs or outputs; enter the types of type variables in `bound`."""
     what = "output" if output else "input"
     for index, type_ in enumerate(types):
         formal = known.formal(index, output=output) if type_ else None

@@ -1,9 +1,10 @@
-"""Operators of ai.onnx that the installed onnx has no schema of: experiments that were removed, and those of ONNX Runtime.
+"""Operators of ai.onnx without a schema in the installed onnx: removed experiments, and operators of ONNX Runtime.
 
-The attributes and arities of the experiments are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of version 1.
-Those that ONNX Runtime registers beside the standard are the whole list, and how each is treated. Source:
-`get_all_operator_schema()` of onnxruntime 1.31, less the schemas of onnx.defs; they are registered in
-onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime registers the experiments too.
+The attributes and arities of the experiments are those of onnx/defs/experiments/defs.cc in onnx 1.2 to 1.4, all of
+version 1. The list of operators that ONNX Runtime adds is complete, and says how onnx-migrate treats each.
+
+Source: `get_all_operator_schema()` of onnxruntime 1.31, less the schemas of onnx.defs. ONNX Runtime registers these
+operators in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. It registers the experiments too.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class UnlistedOperator:
-    """An operator of version 1, valid up to the opset before `removed_in` or `standard_from`, at all without these.
+    """An operator of version 1 that is valid up to the opset before `removed_in` or `standard_from`, or at all without these.
 
-    From `removed_in` on its name is unknown, or is that of a standard operator with other attributes; from `standard_from` on it
-    is that of a standard operator with the same attributes. `step_at` is an opset at which an adapter may write the node with
-    an operator of the standard; the node is valid there too.
+    From `removed_in` on its name is unknown, or is that of a standard operator with other attributes. From
+    `standard_from` on it is that of a standard operator with the same attributes. `step_at` is an opset at which an
+    adapter may replace the node by an operator of the standard; the node is valid there too.
     """
 
     name: str
     attributes: dict[str, int] = field(default_factory=dict)
     inputs: tuple[int, int] = (1, 1)
     outputs: tuple[int, int] = (1, 1)
-    """The least and the greatest number."""
+    """The least and the greatest number of outputs."""
     required: bool = False
     """Whether all attributes are required."""
     unchecked: bool = False
@@ -121,9 +122,9 @@ def is_runtime_operator(node: onnx.NodeProto, opset: int) -> bool:
 def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> None:
     """Replace such operators by ones whose outputs have the same type and shape, in place.
 
-    The results compute other numbers and serve shape inference alone, which ends at an operator without a schema.
+    The results compute other numbers. They serve shape inference alone, which ends at an operator without a schema.
     `nodes` are those of one body, without its sub-graphs, and `opset` is the body's. Operators without such a
-    replacement are left unchanged.
+    replacement stay unchanged.
     """
     for node in nodes:
         operator = _unlisted(node, opset)

@@ -1,1 +1,1 @@
-"""What a run of a model takes in time and memory, estimated before anything runs."""
+"""Estimates of the time and memory that a run of a model needs, before anything runs."""

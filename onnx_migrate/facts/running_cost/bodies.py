@@ -1,7 +1,7 @@
-"""Walks the bodies of a model in the order in which they run, and adds up what their nodes take.
+"""Walks the bodies of a model in the order in which they run, and adds up the cost of their nodes.
 
-A node is looked at a bounded number of times: a call of a function with the same arguments is looked up, and of a loop the first
-rounds and the last one are.
+The walk visits each node a bounded number of times. It looks up the cost of a function call with the same arguments. Of
+a loop it visits the first rounds and the last one.
 """
 
 from __future__ import annotations
@@ -33,32 +33,35 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["Bodies", "Exhausted"]
 
 Env = ChainMap[str, ValueEstimate]
-"""What is known of the values that a body sees."""
+"""The estimates of the values that a body sees, by name."""
 
 _UNKNOWN, _CONSTANT = ValueEstimate(), ValueEstimate(constant=True)
 
 _Values = list[ValueEstimate]
 _Inputs = Sequence[ValueEstimate | None]
-"""Of a node, in their order; None for an input that is left out."""
+"""The estimates of a node's inputs, in their order; None for an omitted input."""
 
 _MOST_LOOKS = 50_000
-"""Looks at nodes after which no more is estimated: they take a second or two."""
+"""Visits of nodes after which the estimate ends; that many visits need a second or two."""
 
 
 class Exhausted(Exception):
-    """Enough nodes were looked at, or a value is too large for any machine."""
+    """The walk visited enough nodes, or a value is too large for any machine."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A body that is walked: the values that it sees, the tally of its nodes, and in a function the attributes of the call."""
+    """The state of the walk in one body: the values that it sees, and the tally of its nodes.
+
+    In the body of a function, `bindings` are the attributes of the call.
+    """
 
     env: Env
     tally: Tally
     bindings: Mapping[str, Any] = field(default_factory=dict)
 
     def inputs(self, node: onnx.NodeProto) -> _Inputs:
-        """Return what is known of the inputs of a node."""
+        """Return the estimates of the inputs of a node."""
         return [self.env.get(name, _UNKNOWN) if name else None for name in node.input]
 
     def inner(self, values: Mapping[str, ValueEstimate] | None = None) -> Frame:
@@ -68,17 +71,17 @@ class Frame:
 
 @dataclass
 class Bodies:
-    """The functions of a model, the sizes that onnx's inference found, and what was counted until now."""
+    """The functions of a model, the sizes that onnx's inference found, and the counts so far."""
 
     functions: Mapping[FunctionKey, onnx.FunctionProto]
     infer: Callable[[], Mapping[str, ValueEstimate]]
-    """Returns what onnx's inference finds of values, by name; asked for where an operator has no rule of its own."""
+    """Returns the estimates from onnx's inference, by value name. The walk calls it if an operator has no rule of its own."""
     most_bytes: int
-    """Bytes of a value behind which nothing is counted."""
+    """The most bytes that a value can have in memory; the walk ends at a larger one."""
     _looks: int = 0
     _calls: dict[object, tuple[Tally, _Values]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    """What the main graph takes, as far as it was walked."""
+    """The cost of the main graph, as far as the walk has come."""
 
     @cached_property
     def _inferred(self) -> Mapping[str, ValueEstimate]:
@@ -121,7 +124,7 @@ class Bodies:
                 raise Exhausted
 
     def _outputs(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
-        """Return what is known of a node's outputs, after it was added to the tally."""
+        """Add a node to the tally, and return the estimates of its outputs."""
         function = self.functions.get(called(node))
         if function is not None:
             return self._call(function, node, inputs, frame)
@@ -150,7 +153,7 @@ class Bodies:
         return outputs
 
     def _with_inferred(self, name: str, value: ValueEstimate) -> ValueEstimate:
-        """Return a value with what onnx's inference found, where no rule says more."""
+        """Return a value with the facts that onnx's inference found, for those that no rule gives."""
         found = self._inferred.get(name) if value.dims is None and value.items is None else None
         return value if found is None else replace(found, constant=value.constant)
 
@@ -209,7 +212,7 @@ class Bodies:
 
 
 def _count(node: onnx.NodeProto, inputs: _Inputs, outputs: _Values, taken: int, tally: Tally) -> None:
-    """Add a node to the tally that takes so many operations."""
+    """Add a node with this number of operations to the tally."""
     sizes = [value.bytes for value in outputs]
     written = sum(sizes)
     tally.work.add_node(taken, written)

@@ -1,7 +1,7 @@
-"""What one run of a model takes in time and memory, estimated without a run.
+"""An estimate of the time and memory that one run of a model needs, without a run.
 
-Only what follows from the file counts, and the sizes of inputs. Each symbol of an input counts as 1 unless its size is given, and
-sizes that depend on data as nothing, so that the estimate is a lower bound. Reads no weights.
+It uses only the file and the sizes of the inputs. A symbol of an input counts as 1 unless its size is known. A size
+that depends on data counts as 0. So the estimate is a lower bound. Reads no weights.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from onnx_migrate.model.payloads import byte_size
 __all__ = ["Estimate", "estimate"]
 
 _MOST_NODES = 20_000
-"""Nodes above which nothing is inferred for this question: it would take a second, and a run has limits all the same."""
+"""The most nodes of a model for onnx's inference: more would need a second, and other limits stop a long run anyway."""
 
 _MOST_BYTES = 1 << 50
-"""Bytes of a value beyond which nothing else of the model matters, on any machine."""
+"""The most bytes of a value that the estimate considers; no machine can hold a larger one."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one run takes. `file` is the bytes of the model with its weights, `inputs` and `outputs` those of these."""
+    """The cost of one run. `file` is the bytes of the model with its weights; `inputs` and `outputs` are the bytes of these."""
 
     tally: Tally
     file: int
@@ -43,9 +43,9 @@ class Estimate:
 def estimate(
     proto: onnx.ModelProto, sizes: Mapping[str, Dims] | None = None, memory: int | None = None
 ) -> Estimate:
-    """Return what one run of a model takes at the least; `sizes` are those of inputs that a caller feeds.
+    """Return the least cost of one run of a model; `sizes` are those of inputs that a caller feeds.
 
-    Nothing is counted behind a value of more than `memory` bytes.
+    The estimate ends at a value of more than `memory` bytes.
     """
     sizes = sizes or {}
     graph = proto.graph
@@ -62,7 +62,7 @@ def estimate(
 
 
 def _of_input(value: onnx.ValueInfoProto, sizes: Mapping[str, Dims]) -> ValueEstimate:
-    """Return what is known of an input of the model; a symbol and a dim that is not declared count as 1."""
+    """Return the estimate of an input of the model; a symbol and an undeclared dim count as 1."""
     tensor = value.type.tensor_type
     dtype, text = tensor.elem_type, int(tensor.elem_type == TensorProto.STRING)
     if value.name in sizes:
@@ -74,7 +74,7 @@ def _of_input(value: onnx.ValueInfoProto, sizes: Mapping[str, Dims]) -> ValueEst
 
 
 def _inferred(proto: onnx.ModelProto) -> dict[str, ValueEstimate]:
-    """Return the values of which onnx's inference finds all sizes as numbers."""
+    """Return the values for which onnx's inference finds every size as a number."""
     if sum(len(body.node) for _, body in nested_bodies(proto.graph)) > _MOST_NODES:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""How the state of a loop goes on: what grew by a sum or a factor in the last rounds does so in all later ones."""
+"""Extrapolates the state of a loop: growth by a sum or a factor in the last rounds continues in all later ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_DOUBLINGS = 128
 
 
 def state_after(states: Sequence[Sequence[ValueEstimate]], rounds: int) -> list[ValueEstimate]:
-    """Return the state so many rounds after the last of these, which are those of successive rounds."""
+    """Return the state `rounds` rounds after the last of these states, which are those of successive rounds."""
     if len(states) < 3 or rounds <= 0:
         return list(states[-1])
     return [_after(parts, rounds) for parts in zip(*states[-3:], strict=True)]
@@ -48,7 +48,7 @@ def _dims_after(parts: Sequence[tuple[int, ...] | None], rounds: int) -> tuple[i
 
 
 def _number_after(first: int, second: int, third: int, rounds: int) -> int:
-    """Return a number so many rounds later; the last one where it grew neither by a sum nor by a factor."""
+    """Return a number `rounds` rounds later; the last number if it grew neither by a sum nor by a factor."""
     if third - second == second - first:
         return max(0, min(third + rounds * (third - second), LARGEST_DIM))
     if first > 0 and second % first == 0 and second * second == first * third:
@@ -58,7 +58,7 @@ def _number_after(first: int, second: int, third: int, rounds: int) -> int:
 
 
 def _values_after(parts: Sequence[Array | None], rounds: int) -> Array | None:
-    """Return numbers that grow by the same sums so many rounds later, None for others."""
+    """Return numbers `rounds` rounds later if each grows by a fixed sum; None otherwise."""
     first, second, third = parts
     if first is None or second is None or third is None or not first.shape == second.shape == third.shape:
         return None

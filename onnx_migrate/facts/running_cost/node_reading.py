@@ -1,4 +1,4 @@
-"""One node with what is known of its inputs: what the rules of operators read."""
+"""One node with the estimates of its inputs, as the rules of operators read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def bound_attributes(node: onnx.NodeProto, bindings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a node's attributes without graphs; one that stands for a function's attribute has the value of `bindings`."""
+    """Return a node's attributes without graphs; a reference to a function's attribute gets its value from `bindings`."""
     attributes = {}
     for attribute in node.attribute:
         if attribute.ref_attr_name:
@@ -30,7 +30,7 @@ def bound_attributes(node: onnx.NodeProto, bindings: Mapping[str, Any]) -> dict[
 
 @dataclass(frozen=True)
 class Node:
-    """A node of ai.onnx. An input that is left out is None."""
+    """A node of ai.onnx. An omitted input is None."""
 
     operator: str
     inputs: Sequence[ValueEstimate | None]
@@ -38,7 +38,7 @@ class Node:
     attributes: Mapping[str, Any]
 
     def value(self, place: int) -> ValueEstimate | None:
-        """Return what is known of an input."""
+        """Return the estimate of an input."""
         return self.inputs[place] if place < len(self.inputs) else None
 
     def dims(self, place: int = 0) -> Dims | None:
@@ -52,7 +52,7 @@ class Node:
         return None if value is None else value.values
 
     def numbers(self, place: int, name: str = "") -> list[Any] | None:
-        """Return the numbers that an attribute of this name, else an input, holds; None where they are not known."""
+        """Return the numbers that an attribute of this name, else an input, holds; None if they are not known."""
         if name in self.attributes:
             return list(self.attributes[name])
         array = self.array(place)

@@ -15,45 +15,51 @@ from onnx_migrate.model.graphs import fed_inputs
 __all__ = ["Obstacle", "folds_for_long", "why_not_run"]
 
 _MOST_RUNS = 10**8
-"""Runs of nodes, over all rounds of loops, above which a verification takes minutes at the least."""
+"""The most runs of nodes, over all rounds of loops; with more, a verification needs minutes at least."""
 
 _COPIES = 4
-"""Runs of which a verification has the outputs at the same time: of two models, on two inputs."""
+"""The number of runs whose outputs a verification holds at the same time: two models, each on two inputs."""
 
 _LEAST_RUNS = 2
 """Runs of a verification: one of each model."""
 
 _FACTOR = 256
-"""A value may take so many times the bytes of the file, its weights and its inputs. Of 64 models none takes 14 times."""
+"""The most bytes of a value, as a multiple of the bytes of file, weights and inputs; the highest of 64 models is below 14."""
 
 _PLAIN_VALUE = 450_000_000
-"""Bytes up to which any value may be, however small the file: onnx's light_vgg19 fills 411 MB of weights by itself."""
+"""Bytes that any value may have, however small the file is: onnx's light_vgg19 computes 411 MB of weights from constants."""
 
 _PLAIN_NODE = 1 << 30
-"""Bytes up to which any node may read and write at once."""
+"""Bytes that any node may read and write in total."""
 
 _PLAIN_OUTPUTS = 1 << 28
-"""Bytes up to which the outputs may be, of which a comparison makes several copies."""
+"""Bytes that all outputs together may have; a comparison makes several copies of them."""
 
 _PLAIN_INPUTS, _INPUTS_FACTOR = 1 << 30, 4
-"""Bytes up to which inputs may be, and how many times the file's bytes they may be otherwise."""
+"""Bytes that the inputs may have in any case; larger inputs may have this many times the bytes of the file."""
 
 _OPERATIONS_OF_CONSTANTS, _PER_BYTE = 10**11, 1000
-"""Multiplications that no input changes: so many may be in any file, and so many more for each byte of it. They take seconds."""
+"""Multiplications that do not depend on the inputs: the number that any file may have, and the number for each byte of it.
+
+They need seconds.
+"""
 
 _BYTES_OF_CONSTANTS = 1 << 30
 """Bytes that nodes may write, over all rounds of loops, and that no input changes; they take a second."""
 
 _FOLDED = 1 << 28
-"""Bytes that no input changes, above which ONNX Runtime does not compute them only to see whether a model loads."""
+"""Bytes that do not depend on the inputs. Above them, ONNX Runtime does not compute them merely to check that a model loads."""
 
 _RUNS_OF_CONSTANTS = 10**6
-"""Runs of nodes that no input changes, as in a Loop that builds a table; they take a second."""
+"""Runs of nodes that do not depend on the inputs, such as those of a Loop that builds a table; they need a second."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why a run is not started, and what a user can do who wants it; `of_time` is whether it would take too long."""
+    """The reason for not starting a run, and advice for a user who wants it.
+
+    `of_time` says whether the run would take too long.
+    """
 
     reason: str
     advice: str
@@ -72,10 +78,10 @@ def why_not_run(
     *,
     asked: bool = False,
 ) -> Obstacle | None:
-    """Return why a run would not end within these bytes of memory and seconds; None where nothing says so.
+    """Return why a run would not end within these bytes of memory and seconds; None if nothing says so.
 
-    `sizes` are those of inputs. Where a user `asked` for the run, by giving its inputs, a model may take as much as its limits
-    allow. Else a small file that makes much work of nothing is no model that anybody uses, and not run either.
+    `sizes` are those of inputs. If the user `asked` for the run by giving inputs, a model may use all that its limits
+    allow. Otherwise a small file that causes very much work does not run either, because nobody uses such a model.
     """
     cost = estimate(proto, sizes, memory)
     obstacle = _beyond_limits(cost, memory, seconds)
@@ -83,7 +89,7 @@ def why_not_run(
 
 
 def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
-    """Return whether ONNX Runtime takes long to load a model with optimisation: it computes what no input changes then."""
+    """Return whether ONNX Runtime needs long to load a model with optimisation, because it then computes all constant values."""
     if not _has_constant_work(proto):
         return False
     cost = estimate(proto, memory=memory)
@@ -92,7 +98,7 @@ def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
 
 
 def _has_constant_work(proto: onnx.ModelProto) -> bool:
-    """Whether a node may compute something that no input changes; unknown, and so true, of models with bodies or functions."""
+    """Whether a node may compute something that does not depend on the inputs; True for a model with sub-graphs or functions."""
     varying = {value.name for value in fed_inputs(proto.graph)}
     if proto.functions:
         return True
@@ -130,7 +136,7 @@ _LESS_MEMORY = "--memory-limit allows more, and --input-data smaller inputs"
 
 
 def _out_of_proportion(cost: Estimate) -> Obstacle | None:
-    """Return what a small file takes too much of."""
+    """Return the first cost that is too large for such a small file."""
     tally, plain = cost.tally, _FACTOR * (cost.file + cost.inputs)
     work, cause = tally.of_constants, tally.costliest[1]
     file, least = f"and the file has {cost.file:,}", _time(_LEAST_RUNS * tally.work.seconds)

@@ -1,4 +1,4 @@
-"""How many operations one run of a node takes: multiplications of matrices and windows, pairs of boxes and the like."""
+"""The number of operations in one run of a node: multiplications of matrices and windows, pairs of boxes and the like."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 
 
 def operations(node: Node, output: Dims | None) -> int:
-    """Return how many operations a node takes at the least, `output` being the sizes of its first output; 0 if not known."""
+    """Return the least number of operations of a node; 0 if not known. `output` has the sizes of its first output."""
     rule = _RULES.get(node.operator)
     if rule is None:
         return 0
@@ -77,7 +77,7 @@ def _einsum(node: Node, output: Dims | None) -> int:
 
 
 def einsum_dims(node: Node) -> Dims | None:
-    """Return the sizes of the result of an Einsum without an ellipsis, None where they are not known."""
+    """Return the sizes of the result of an Einsum without an ellipsis; None if they are not known."""
     found = _contracted(node)
     return found[0] if found is not None else None
 

@@ -1,6 +1,6 @@
 """The sizes of a node's outputs, for operators whose inputs or attributes choose them.
 
-A rule returns the sizes of each output, or None where they are not known. Sizes that depend on data are never guessed.
+A rule returns the sizes of each output, or None if they are not known. It never guesses sizes that depend on data.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _BROADCASTING = """
 
 
 def output_dims(node: Node) -> Dims | None:
-    """Return the sizes of a node's first output, None where the model does not say."""
+    """Return the sizes of a node's first output; None if the model does not say."""
     rule = _RULES.get(node.operator)
     if rule is None:
         return None

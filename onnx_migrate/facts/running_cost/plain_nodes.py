@@ -1,4 +1,4 @@
-"""The outputs of a node without sub-graphs: their sizes, element types and, where they are small, numbers."""
+"""The outputs of a node without sub-graphs: their sizes and element types, and the numbers of small ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAME_IN_OTHERS = frozenset(("MaxPool", "Split", "TopK"))
 
 
 def plain_outputs(node: Node, *, constant: bool) -> list[ValueEstimate]:
-    """Return what is known of the outputs of a node of ai.onnx without sub-graphs; `constant` says that all inputs are."""
+    """Return the estimates of the outputs of a node of ai.onnx without sub-graphs; `constant` says that all inputs are so."""
     if node.operator in _SEQUENCES:
         return [_SEQUENCES[node.operator](node, constant)] * node.outputs
     array = _numbers(node)
@@ -55,7 +55,7 @@ def plain_outputs(node: Node, *, constant: bool) -> list[ValueEstimate]:
 
 
 def constant_of(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> ValueEstimate:
-    """Return what a Constant holds."""
+    """Return the estimate of the value of a Constant."""
     for name, value in attributes.items():
         if name == "value":
             return of_tensor(value)
@@ -68,7 +68,7 @@ def constant_of(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> ValueEst
 
 
 def of_tensor(tensor: TensorProto) -> ValueEstimate:
-    """Return what is known of a stored tensor; the numbers of a small one that is not elsewhere."""
+    """Return the estimate of a stored tensor, with the numbers of a small one whose data is in the model."""
     dims = tuple(tensor.dims)
     elements = int(np.prod(dims, dtype=object)) if dims else 1
     if elements > LARGEST or tensor.data_location == TensorProto.EXTERNAL:
@@ -99,7 +99,7 @@ def _text_bytes(node: Node) -> int:
 
 
 def _numbers(node: Node) -> Array | None:
-    """Return the numbers of the first output, where it is small and follows from numbers that are known."""
+    """Return the numbers of the first output, if it is small and follows from known numbers."""
     if node.operator in ("Shape", "Size"):
         return _sizes(node)
     if node.operator not in OPERATORS and node.operator not in _MORE:
@@ -129,7 +129,7 @@ def _sizes(node: Node) -> Array | None:
 
 
 def _int64(numbers: int | list[int]) -> Array | None:
-    """Return whole numbers as an array, None where one is too large for int64."""
+    """Return whole numbers as an array; None if one is too large for int64."""
     try:
         return np.array(numbers, np.int64)
     except OverflowError:
@@ -204,7 +204,7 @@ def _length(node: Node, constant: bool) -> ValueEstimate:
 
 
 _TENSOR = 64
-"""The least bytes that ONNX Runtime takes for a tensor beside its elements."""
+"""The least bytes that ONNX Runtime uses for a tensor in addition to its elements."""
 
 _SEQUENCES: dict[str, Callable[[Node, bool], ValueEstimate]] = {
     "ConcatFromSequence": lambda node, constant: ValueEstimate(constant=constant),

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def broadcast(shapes: Sequence[Dims]) -> Dims | None:
-    """Return the sizes that these have after broadcasting, None where they do not fit."""
+    """Return the sizes that these have after broadcasting; None if they do not fit."""
     result: list[int] = []
     for sizes in zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
         larger = {size for size in sizes if size != 1}
@@ -63,7 +63,7 @@ def expand(node: Node) -> Dims | None:
 
 
 def tile(node: Node) -> Dims | None:
-    """Return the sizes of an input that is repeated along each axis."""
+    """Return the sizes of an input after its repetition along each axis."""
     dims, repeats = node.dims(), node.numbers(1)
     if dims is None or repeats is None or len(dims) != len(repeats):
         return None
@@ -71,7 +71,7 @@ def tile(node: Node) -> Dims | None:
 
 
 def pad(node: Node) -> Dims | None:
-    """Return the sizes with what is added before and after each axis, which may be negative."""
+    """Return the sizes with the padding before and after each axis; padding may be negative."""
     dims = node.dims()
     pads = node.numbers(1, "pads" if "pads" in node.attributes else "paddings")
     if dims is None or pads is None:
@@ -89,7 +89,7 @@ def pad(node: Node) -> Dims | None:
 
 
 def reshape(node: Node) -> Dims | None:
-    """Return the sizes that a shape asks for, with 0 for the input's and -1 for what is left."""
+    """Return the sizes that a shape gives; 0 stands for the input's size, and -1 for the remaining elements."""
     dims, shape = node.dims(), node.numbers(1, "shape")
     if shape is None:
         return None
@@ -153,7 +153,7 @@ def gather(node: Node) -> Dims | None:
 
 
 def gather_nd(node: Node) -> Dims | None:
-    """Return the sizes of the indices, and of what each of them chooses."""
+    """Return the sizes of the indices, followed by the sizes of the part that each index selects."""
     dims, places = node.dims(0), node.dims(1)
     if not dims or not places:
         return None

@@ -1,4 +1,4 @@
-"""The rounds of a Loop or Scan: the first ones are walked, and what they change steadily is continued up to the last one."""
+"""The rounds of a Loop or Scan: the walk visits the first ones, and steady changes are extrapolated to the last one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _WALKED = 40
 """Rounds that are walked one by one; a value that doubles in each is too large by then."""
 
 _NO_END = 1 << 62
-"""The round of a Loop without a trip count in which a condition that is true then is taken to stay true."""
+"""The last round of the search in a Loop without a trip count; a condition that is true there counts as true for ever."""
 
 _NAMED = 10**5
-"""Runs of nodes above which a loop, and not the dearest node in it, is named as the cause of the time that it takes."""
+"""The most runs of nodes in a loop for which an error blames the costliest node; with more, it blames the loop."""
 
 
 class Round(NamedTuple):
-    """What one round takes, and the outputs of the body."""
+    """The cost of one round, and the outputs of the body."""
 
     tally: Tally
     outputs: list[ValueEstimate]
@@ -37,10 +37,10 @@ Walk = Callable[[State], Round]
 
 @dataclass
 class Rounds:
-    """A loop. `count` is the number of its rounds at the most, None if only its condition ends it.
+    """A loop. `count` is the largest number of its rounds; None if only its condition ends it.
 
-    `counted` says that `count` is known, and `going` is whether it begins, None where data decide. `elements` are the values that
-    each round of a Scan gets beside its state.
+    `counted` says that `count` is known. `going` says whether the loop begins, and is None if that depends on data.
+    `elements` are the values that each round of a Scan gets in addition to its state.
     """
 
     walk: Walk
@@ -94,7 +94,7 @@ class Rounds:
         )
 
     def run(self, tally: Tally) -> list[ValueEstimate]:
-        """Add what all rounds take to the tally, and return the outputs of the loop."""
+        """Add the cost of all rounds to the tally, and return the outputs of the loop."""
         if (self.count is not None and self.count <= 0) or self.going is False:
             return list(self.state)
         inside = Tally()
@@ -126,7 +126,7 @@ class Rounds:
         return sum(sizes) + (rounds - len(sizes)) * (sizes[-1] + last) // 2
 
     def _all(self, inside: Tally) -> tuple[list[ValueEstimate], int]:
-        """Walk the rounds; return the outputs of the loop, as far as they are known, and the number of rounds."""
+        """Walk the rounds; return the known outputs of the loop and the number of rounds."""
         state, done, settled = self.state, 0, False
         outputs: list[ValueEstimate] = []
         previous: Tally | None = None
@@ -156,7 +156,7 @@ class Rounds:
         return self._results(outputs, state, last), last
 
     def _repeats(self, tally: Tally, previous: Tally | None) -> bool:
-        """Return whether all later rounds take what this one does, as far as the state decides that."""
+        """Return whether all later rounds cost the same as this one, as far as the state decides that."""
         return not self.reads_counter or (previous is not None and tally.same_as(previous))
 
     def _given(self, number: int, state: State) -> State:
@@ -177,7 +177,7 @@ class Rounds:
         return None if number is None else bool(number), outputs[1 : 1 + len(self.state)]
 
     def _continued(self, inside: Tally, done: int, last: int, previous: Tally) -> list[ValueEstimate]:
-        """Add the rounds behind those that were walked: half of them like the one before, and half like the last one."""
+        """Add the rounds after the visited ones: half of them cost as much as the one before, and half as the last one."""
         final = self.walk(self._given(last - 1, state_after(self._states, last - done - 1)))
         between = last - done - 1
         inside.add(previous, between - between // 2)
@@ -185,12 +185,12 @@ class Rounds:
         return final.outputs
 
     def _goes_on(self, done: int, number: int) -> bool | None:
-        """Return whether the condition is true after the round of this number, None where that is not known."""
+        """Return whether the condition is true after the round of this number; None if that is not known."""
         outputs = self.walk(self._given(number, state_after(self._states, number - done))).outputs
         return self._split(outputs)[0]
 
     def _last_round(self, done: int) -> int | None:
-        """Return the number of rounds: the count, or when the condition ends it before; None where nothing does."""
+        """Return the number of rounds: the count, or when the condition ends it before; None if nothing does."""
         high = self.count if self.count is not None else _NO_END
         if self.is_scan or done >= high:
             return high
@@ -207,12 +207,12 @@ class Rounds:
         return low if going is None else low + 1
 
     def _unknown(self, state: State, outputs: list[ValueEstimate]) -> list[ValueEstimate]:
-        """Return the outputs of a loop whose number of rounds is not known: a state that no round changes stays as it is."""
+        """Return the outputs of a loop with an unknown number of rounds: only a state that no round changes is known."""
         same = [new if new == old else ValueEstimate() for new, old in zip(state, self.state, strict=False)]
         return [*same, *[ValueEstimate()] * max(0, len(outputs) - len(same))]
 
     def _results(self, outputs: list[ValueEstimate], state: State, rounds: int) -> list[ValueEstimate]:
-        """Return the outputs of the loop: the state, and what the rounds give one behind the other."""
+        """Return the outputs of the loop: the state, and the outputs of all rounds joined along their axis."""
         first = len(self.state) + (not self.is_scan)
         return [*state, *(self._stacked(value, place, rounds) for place, value in enumerate(outputs[first:]))]
 

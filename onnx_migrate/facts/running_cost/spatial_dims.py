@@ -1,4 +1,4 @@
-"""The sizes of images and other spatial axes: convolutions, poolings, and what resizes, samples or rearranges them."""
+"""The sizes of images and other spatial axes: convolutions, poolings, and operators that resize, sample or rearrange images."""
 
 from __future__ import annotations
 

@@ -11,22 +11,22 @@ _SECONDS_PER_NODE = 2e-7
 """The least time of one run of a node. ONNX Runtime takes 0.7 µs for a Relu of two elements in the body of a Loop."""
 
 _OPERATIONS_PER_SECOND = 2e11
-"""Multiplications a second that no two cores exceed: five times what ONNX Runtime reaches on the cores of a server."""
+"""Multiplications per second that no two cores exceed: five times the speed of ONNX Runtime on the cores of a server."""
 
 _BYTES_PER_SECOND = 1e11
-"""Bytes a second above what the memory of a server writes."""
+"""Bytes per second that the memory of a server does not reach when it writes."""
 
 
 @dataclass(slots=True)
 class Work:
-    """How often nodes run, what they multiply, and the bytes of all values that they write, over all rounds of loops."""
+    """The number of node runs, of multiplications, and of bytes that nodes write, over all rounds of loops."""
 
     runs: int = 0
     operations: int = 0
     written: int = 0
 
     def add(self, other: Work, times: int = 1) -> None:
-        """Add other work that is done so many times."""
+        """Add other work `times` times."""
         self.runs += times * other.runs
         self.operations += times * other.operations
         self.written += times * other.written
@@ -39,17 +39,17 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """The least time that this takes."""
+        """The least time that this work needs, in seconds."""
         return self.runs * _SECONDS_PER_NODE + seconds_of(self.operations, self.written)
 
 
 def seconds_of(operations: int, written: int) -> float:
-    """Return the least time of so many multiplications and bytes."""
+    """Return the least time for this number of multiplications and bytes."""
     return operations / _OPERATIONS_PER_SECOND + written / _BYTES_PER_SECOND
 
 
 class Largest(NamedTuple):
-    """The most bytes of something, and its name, or the beginning of a sentence that says what takes them."""
+    """The most bytes of something, and its name, or the beginning of a sentence whose subject uses them."""
 
     bytes: int = 0
     name: str = ""
@@ -57,10 +57,10 @@ class Largest(NamedTuple):
 
 @dataclass
 class Tally:
-    """What a part of a run takes. `of_constants` is the work that no input of the model changes.
+    """The cost of a part of a run. `of_constants` is the work that no input of the model changes.
 
-    `value` is the largest value; `node` is what takes the most at once, as a node with what it reads and writes.
-    `costliest` is the node that takes the most time, with its least seconds; `endless` names a loop that no condition ends.
+    `value` is the largest value; `node` is the node with the most bytes of inputs and outputs together. `costliest` is
+    the node that takes the most time, with its least seconds; `endless` names a loop that no condition ends.
     """
 
     work: Work = field(default_factory=Work)
@@ -71,7 +71,7 @@ class Tally:
     endless: str = ""
 
     def add(self, other: Tally, times: int = 1) -> None:
-        """Add what another part takes that runs so many times."""
+        """Add the cost of another part that runs `times` times."""
         self.work.add(other.work, times)
         self.of_constants.add(other.of_constants, times)
         self._widen(other)
@@ -90,7 +90,7 @@ class Tally:
         self.endless = self.endless or other.endless
 
     def same_as(self, other: Tally) -> bool:
-        """Return whether another part takes exactly as much."""
+        """Return whether another part has exactly the same cost."""
         return (self.work, self.of_constants, self.value.bytes, self.node.bytes) == (
             other.work,
             other.of_constants,

@@ -1,4 +1,4 @@
-"""What is known of a value before a run: its sizes, its element type, and the numbers of a small one."""
+"""An estimate of a value before a run: its sizes, its element type, and the numbers of a small one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 Dims = tuple[int, ...]
 
 LARGEST_DIM = 1 << 80
-"""Elements of an axis above which the estimate counts no further: no machine holds them, and powers of it stay small."""
+"""The most elements of an axis that the estimate counts. No machine holds so many, and their powers stay computable."""
 
 _TEXT_BYTES = 8
 """The least bytes of a text in memory: its pointer."""
@@ -25,10 +25,10 @@ _TEXT_BYTES = 8
 
 @dataclass(frozen=True)
 class ValueEstimate:
-    """A value. `dims` are its sizes, each symbol of the model's inputs counted as 1; None where they are not known.
+    """A value. `dims` are its sizes, with 1 for each symbol of the model's inputs; None if they are not known.
 
-    `constant` says that no input of the model changes it. `text_bytes` is the length of the longest known text. A sequence has
-    `items`, the number of its tensors, and `item_bytes`, what all of them take together.
+    `constant` says that no input of the model changes it. `text_bytes` is the length of the longest known text. For a
+    sequence, `items` is the number of its tensors, and `item_bytes` is the size of all of them together.
     """
 
     dims: Dims | None = None
@@ -39,11 +39,11 @@ class ValueEstimate:
     items: int | None = None
     item_bytes: int = 0
     numbers: tuple[object, ...] = ()
-    """The values once more, as what two estimates are compared by."""
+    """The values once more, in a form that makes two estimates comparable."""
 
     @classmethod
     def of_array(cls, array: Array, *, constant: bool) -> ValueEstimate:
-        """Return the estimate of a small array of which the numbers are known."""
+        """Return the estimate of a small array with known numbers."""
         texts = array.dtype.kind in "OSU"
         dtype = TensorProto.STRING if texts else int(helper.np_dtype_to_tensor_dtype(array.dtype))
         longest = max((len(text) for text in array.reshape(-1).tolist()), default=0) if texts else 0
@@ -58,12 +58,12 @@ class ValueEstimate:
 
     @property
     def elements(self) -> int:
-        """The number of its elements, 0 where that is not known."""
+        """The number of its elements; 0 if that is not known."""
         return prod(self.dims) if self.dims is not None else 0
 
     @property
     def bytes(self) -> int:
-        """The bytes that it takes in memory at the least, 0 where that is not known."""
+        """The least bytes of the value in memory; 0 if that is not known."""
         if self.items is not None:
             return self.item_bytes
         if self.dims is None:

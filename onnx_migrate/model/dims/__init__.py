@@ -1,1 +1,1 @@
-"""Dims that become dynamic or fixed: what users write, the plan that it resolves to, and expressions of symbols."""
+"""Dims that become dynamic or fixed: the requests of users, the plans that follow from them, and expressions of symbols."""

@@ -1,4 +1,4 @@
-"""What users write to fix dims, parsed against the inputs of a model."""
+"""Parses the requests of users to fix dims, and checks them against the inputs of a model."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, t
 __all__ = ["FixedDims", "fixed_axes"]
 
 FixedDims = Mapping[str, int | Sequence[int] | Mapping[int, int]] | str | Iterable[str]
-"""A size for a symbol, all sizes of an input, or those of some axes: {"N": 1, "x": [1, 3, 224, 224], "y": {0: 1}}, "N=1",
-"x:1,3,224,224", "y:0=1", or several."""
+"""A request to fix dims, in one of these forms, or several as texts:
+
+- a size for a symbol: {"N": 1} or "N=1"
+- all sizes of an input: {"x": [1, 3, 224, 224]} or "x:1,3,224,224"
+- the sizes of some axes: {"y": {0: 1}} or "y:0=1"
+"""
 
 _PAIR = re.compile(r"(-?\d{1,9})\s*=\s*(\d{1,9})")
 
 _EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""What exporters write for a dim they do not know: twice the same does not mean the same size."""
+"""Texts that exporters write for an unknown dim: two dims with the same text may have different sizes."""
 
 
 def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
-    """Return the size that is asked for each axis, by input and axis, and for each symbol.
+    """Return the requested size of each axis, by input and axis, and of each symbol.
 
-    Raises UsageError for a symbol or input that does not exist, and for an axis that has another size already.
+    Raises UsageError for a symbol or input that does not exist, and for an axis that already has another size.
     """
     ports = {port.name: port for port in interface.inputs}
     known = {dim for port in interface.inputs for dim in port.shape or () if isinstance(dim, str)}

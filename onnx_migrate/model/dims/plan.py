@@ -1,4 +1,4 @@
-"""The axes of a model that become dynamic, as one value: what was asked for, resolved against the model's interface."""
+"""The axes of a model that become dynamic, as one value: the user's request, resolved against the model's interface."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DynamicDim:
     axis: int
     symbol: str
     frozen: int | None
-    """The length that the axis had, None where it was open already."""
+    """The length that the axis had; None if it was open already."""
     is_batch: bool
 
 
@@ -43,12 +43,12 @@ class DimPlan:
 
     @classmethod
     def of(cls, request: DynamicAxes, interface: Interface) -> DimPlan:
-        """Return the plan of what the user asked for. Raises UsageError as `named_axes` and `of_axes` do."""
+        """Return the plan for the user's request. Raises UsageError as `named_axes` and `of_axes` do."""
         return cls.of_axes(named_axes(request, interface), interface)
 
     @classmethod
     def of_axes(cls, axes: Axes, interface: Interface, batch: Set[str] = frozenset()) -> DimPlan:
-        """Return the plan that gives axes these symbols, of which `batch` are a batch whatever they are called.
+        """Return the plan that gives axes these symbols; the symbols in `batch` are a batch whatever their names.
 
         Raises UsageError for one symbol of two lengths.
         """
@@ -58,12 +58,12 @@ class DimPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was asked for."""
+        """Whether the user made no request."""
         return not self.dims and not self.output_names
 
     @property
     def frozen_sizes(self) -> dict[str, int]:
-        """The length that each symbol takes the place of; without symbols of axes that were open already."""
+        """The length that each symbol replaces; symbols of axes that were already open are not included."""
         return {dim.symbol: dim.frozen for dim in self.dims if dim.frozen is not None}
 
     @property
@@ -72,7 +72,7 @@ class DimPlan:
         return frozenset(dim.symbol for dim in self.dims if dim.is_batch)
 
     def only(self, symbols: Collection[str]) -> DimPlan:
-        """Return the plan with these symbols alone; names of outputs' axes are left out, since they follow."""
+        """Return the plan with these symbols alone, without names of outputs' axes, since those follow from the inputs."""
         return DimPlan(tuple(dim for dim in self.dims if dim.symbol in symbols))
 
     def part_text(self, symbols: Collection[str]) -> str:
@@ -90,14 +90,14 @@ class DimPlan:
 
     @property
     def axes(self) -> dict[str, dict[int, str]]:
-        """The symbol of each axis, by input and axis."""
+        """The symbols that the plan gives to axes, by input and axis."""
         found: dict[str, dict[int, str]] = {}
         for dim in self.dims:
             found.setdefault(dim.input, {})[dim.axis] = dim.symbol
         return found
 
     def is_generated(self, symbol: str) -> bool:
-        """Return whether a symbol was made up for an axis that the user gave without a name."""
+        """Return whether onnx-migrate made up a symbol for an axis that the user gave without a name."""
         return any(
             symbol == f"{name}_dim_{axis}"
             for name, symbols in {**self.axes, **self.output_names}.items()
@@ -112,9 +112,9 @@ class DimPlan:
         return DimPlan.of_axes({**axes, **self.output_names, **self.axes}, interface, {symbol})
 
     def with_one_symbol(self, interface: Interface) -> tuple[DimPlan, dict[str, str]]:
-        """Return this plan with one symbol for all axes of the same index and length, and the symbols replaced.
+        """Return this plan with one symbol for all axes of the same index and length, and the replaced symbols.
 
-        The second maps each symbol that is replaced to the one in its place.
+        The second value maps each replaced symbol to its replacement.
         """
         first: dict[tuple[int, int], str] = {}
         others: dict[str, str] = {}
@@ -173,12 +173,13 @@ def _require_one_length(dims: Iterable[DynamicDim]) -> None:
 
 
 def plans_for_batch(plan: DimPlan, interface: Interface, symbol: str) -> Iterator[DimPlan]:
-    """Yield `plan` with the batch of every input made `symbol`, one plan for each way it may lie, likeliest first.
+    """Yield `plan` with the batch of every input made `symbol`, one plan for each possible layout, likeliest first.
 
     The batch is the length that the first axes of the inputs have in common, or 1 if they differ. In each input it is
-    the first axis of that length: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. Where an input has both,
-    or only one axis at all (a length of each item, or a number for all of them), the other way is tried too. None are
-    yielded if the first axes are open already, named or not. Raises UsageError if no input has a batch.
+    the first axis of that length: axis 0, but axis 1 of a recurrent state [layers, 1, hidden]. If an input has both,
+    there is a plan for each. The same holds for an input with a single axis: that may be a length for each item, or one
+    number for all items. Yields nothing if the first axes are already open, named or not. Raises UsageError if no input
+    has a batch.
     """
     for axes in _batch_axes(interface, symbol):
         yield plan.with_batch(axes, interface, symbol)
@@ -212,10 +213,10 @@ def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[in
 
 
 def batch_symbols(axes: Axes) -> set[str]:
-    """Return which symbols of inputs' axes are a batch.
+    """Return the symbols of inputs' axes that are a batch.
 
-    They are the symbols with "batch" in their name; else N or B on a later axis, if no first axis is called so; else
-    the symbols of first axes, but for names that people give to lengths.
+    They are the symbols with "batch" in their name. If there is none, they are N or B on a later axis, unless a first
+    axis has such a name. Otherwise they are the symbols of first axes, except names that people give to lengths.
     """
     symbols = {symbol for named in axes.values() for symbol in named.values()}
     first = {named[0] for named in axes.values() if 0 in named and not _LENGTH.search(named[0])}

@@ -1,4 +1,4 @@
-"""What users write to make dims dynamic, parsed against the inputs and outputs of a model."""
+"""Parses the requests of users to make dims dynamic, and checks them against the inputs and outputs of a model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ __all__ = ["DynamicAxes", "named_axes"]
 _ByName = Mapping[str, Mapping[int, Any] | Sequence[int] | Sequence[int | str | None] | str]
 
 DynamicAxes = _ByName | str | Iterable[str] | Iterable[_ByName]
-"""torch.onnx's `dynamic_axes`: {"x": {0: "N"}}, {"x": [0, 2]} for axes that get generated names, or both mixed; in place of a
-name also a torch.export.Dim, or None for an axis that stays. The whole shape: {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W", or
-several such texts."""
+"""A request to make dims dynamic, in one of these forms, or several as texts or dicts:
+
+- torch.onnx's `dynamic_axes` with names: {"x": {0: "N"}}
+- axes that get generated names: {"x": [0, 2]}; one dict may mix both forms
+- a torch.export.Dim in place of a name, or None for an axis that stays
+- the whole shape: {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W"
+"""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NUMBER = re.compile(r"-?\d{1,9}")
@@ -30,10 +34,12 @@ _FORMS = 'give {"x": {0: "N"}}, "x:N,3,H,W", or a list of such; dynamic_batch=Tr
 
 
 def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int, str]]:
-    """Return the symbol that is asked for each axis of an input or output, by name and axis.
+    """Return the requested symbol of each axis of an input or output, by name and axis.
 
-    Axes given without a name get one: "NAME_dim_AXIS". Axes may be counted from the end. Raises UsageError for an
-    input, output or axis that is not there, for two names on one axis, and for a number that is not the axis's.
+    Axes without a name get the name "NAME_dim_AXIS". Axes may be counted from the end.
+
+    Raises UsageError for an input, output or axis that does not exist, and for two names on one axis. It also does so for
+    a number that is not the axis's length.
     """
     ports = {port.name: port for port in (*interface.inputs, *interface.outputs)}
     pairs = [pair for item in _requests(request) for pair in _named_axes(item, ports)]
@@ -46,7 +52,7 @@ def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int
 
 
 def _requests(request: DynamicAxes) -> list[object]:
-    """Return the requests one by one. Raises UsageError for what holds none."""
+    """Return the requests one by one. Raises UsageError for a value without any request."""
     if isinstance(request, (str, Mapping)):
         return [request]
     if isinstance(request, Iterable):
@@ -98,7 +104,7 @@ def _from_torch(name: str, axes: object, ports: Mapping[str, Port]) -> dict[int,
 
 
 def _from_text(text: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, dict[int, str]]]:
-    """Yield what one text asks for, by input or output: one, or with JSON several."""
+    """Yield the requests of one text, by input or output: one, or with JSON several."""
     if text.lstrip().startswith("{"):
         yield from ((name, _from_torch(name, axes, ports)) for name, axes in _from_json(text).items())
         return
@@ -141,7 +147,7 @@ def _with_all_axes(text: str, tokens: list[str], port: Port) -> list[str | None]
 
 
 def _from_json(text: str) -> Mapping[str, Mapping[int, Any] | Sequence[Any]]:
-    """Return what JSON, or Python, says as torch.onnx takes `dynamic_axes`; keys of JSON are texts, so axes are too."""
+    """Return the value of JSON or Python text, as torch.onnx's `dynamic_axes`; keys of JSON are texts, so axes may be too."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -179,13 +185,13 @@ def _number(axis: Any) -> Any:
 
 
 def _from_shape(name: str, dims: Sequence[Any], port: Port) -> dict[int, str]:
-    """Return what a whole shape asks for: a number or None keeps an axis, a text or a torch.export.Dim is its symbol."""
+    """Return the request of a whole shape: a number or None keeps an axis, a text or a torch.export.Dim is its symbol."""
     tokens = [None if _symbol(dim) == "" else str(_symbol(dim) or dim) for dim in dims]
     return _from_tokens(f"{name}:{','.join(token or 'None' for token in tokens)}", name, tokens, port)
 
 
 def _symbol(given: Any) -> str | None:
-    """Return the text of a symbol, which may be a torch.export.Dim; "" for an axis that stays, None for what is no symbol."""
+    """Return the text of a symbol, which may be a torch.export.Dim; "" means an axis that stays, and None no symbol."""
     if given is None:
         return ""
     hint = getattr(getattr(given, "type", None), "name", None)  # of Dim.DYNAMIC, Dim.AUTO and Dim.STATIC
@@ -226,7 +232,7 @@ def _from_tokens(text: str, name: str, tokens: Sequence[str | None], port: Port)
 
 
 def _set_name(axes: dict[int, str], name: str, axis: int, symbol: str) -> None:
-    """Note the symbol of an axis of the input or output `name`. Raises UsageError where it has another one."""
+    """Record the symbol of an axis of the input or output `name`. Raises UsageError if the axis has another one."""
     if axes.setdefault(axis, symbol) != symbol:
         raise UsageError(
             f"axis {axis} of {name!r} was given two names, {axes[axis]!r} and {symbol!r}", code="two-names"

@@ -1,4 +1,4 @@
-"""Mends what the standard forbids in a model and ONNX Runtime reads all the same, as it reads it."""
+"""Repairs parts of a model that the standard forbids and ONNX Runtime accepts; the repaired model has ONNX Runtime's meaning."""
 
 from __future__ import annotations
 

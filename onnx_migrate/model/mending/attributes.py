@@ -1,4 +1,4 @@
-"""Mends the attributes of nodes: their values as ONNX Runtime reads them, and those that a node has twice."""
+"""Repairs the attributes of nodes: values that ONNX Runtime reads in its own way, and attributes that a node has twice."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ def _constants(body: Body) -> dict[str, TensorProto]:
 def _contradicts(node: onnx.NodeProto, opset: int, constants: Mapping[str, TensorProto]) -> bool:
     """Return whether ONNX Runtime refuses pads beside this auto_pad: onnx's inference does from version 11 on.
 
-    It comes that far where it knows the lengths of the kernel.
+    The inference gets to this check only if it knows the lengths of the kernel.
     """
     has_pads = any(attribute.name == "pads" for attribute in node.attribute)
     return opset >= 11 and has_pads and len(node.input) > 1 and node.input[1] in constants
 
 
 def _nearest_mode(node: onnx.NodeProto, constants: Mapping[str, TensorProto], array: Array) -> str | None:
-    """Return the nearest_mode that equals the empty one of a Resize; None where that depends on what is not known.
+    """Return the nearest_mode that equals the empty one of a Resize; None if that depends on unknown scales.
 
-    ONNX Runtime then takes floor where an axis grows, and ceil where it shrinks (ResizeNearestMode::SIMPLE in its
-    upsamplebase.h); other modes than nearest do not read the attribute.
+    With an empty mode ONNX Runtime uses floor on an axis that grows, and ceil on one that shrinks
+    (ResizeNearestMode::SIMPLE in its upsamplebase.h). Other modes than nearest do not read the attribute.
     """
     mode = next((attribute.s for attribute in node.attribute if attribute.name == "mode"), b"nearest")
     if mode != b"nearest":

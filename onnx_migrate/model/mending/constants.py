@@ -1,4 +1,4 @@
-"""Mends Constants: ONNX Runtime makes an initializer of each when it reads a graph, by its first attribute."""
+"""Repairs Constants. When ONNX Runtime reads a graph, it makes an initializer of each Constant, from its first attribute."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["Place", "mend_constants"]
 
 Place = Literal["graph", "sub-graph", "function"]
-"""Where a body stands: ONNX Runtime reads the main graph with the fewest checks."""
+"""The position of a body in a model: ONNX Runtime reads the main graph with the fewest checks."""
 
 _NAMES = {kind: name for name, kind in CONSTANT_KINDS.items()}
 
 
 def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
-    """Mend the Constants of a body, in place."""
+    """Repair the Constants of a body, in place."""
     constants = [node for node in body.node if node.op_type == "Constant" and is_onnx(node.domain)]
     if not constants:
         return
@@ -54,7 +54,7 @@ def _is_broken(node: NodeProto) -> bool:
 
 
 def _mend(node: NodeProto, place: Place, array: Array) -> str:
-    """Leave a Constant the one attribute that is read; return what was wrong, "" if nothing was."""
+    """Remove all attributes of a Constant except the one that ONNX Runtime reads; return the defect, or "" for none."""
     before = node.SerializeToString()
     if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
         return ""
@@ -85,9 +85,10 @@ def _mend(node: NodeProto, place: Place, array: Array) -> str:
 
 
 def _only_first(node: NodeProto, place: Place) -> bool:
-    """Return whether the first attribute counts and the others are passed over: in the main graph they are in any case.
+    """Return whether ONNX Runtime reads the first attribute and ignores the others; in the main graph it always does.
 
-    In a sub-graph each must be one that a Constant may have, and in a function only attributes that are no value may follow.
+    In a sub-graph each of the others must be an attribute that a Constant may have. In a function, no other may be a
+    value.
     """
     first, others = node.attribute[0], node.attribute[1:]
     own = {field.name for field, _ in first.ListFields()}
@@ -114,7 +115,7 @@ def _is_whole(attribute: AttributeProto) -> bool:
 
 
 def _repeated(graph: onnx.GraphProto, constants: list[NodeProto]) -> Iterator[Mending]:
-    """Make an initializer of each Constant that writes what is an input, an initializer or another Constant's output too."""
+    """Convert to an initializer each Constant whose output is also an input, an initializer or another Constant's output."""
     others = {name for node in graph.node if node.op_type != "Constant" for name in node.output}
     defined = [*initializer_names(graph), *(value.name for value in graph.input)]
     names = [node.output[0] for node in constants if len(node.output) == 1]

@@ -1,4 +1,4 @@
-"""Mends what a graph declares of its values: inputs listed twice, and types that are none or are not the values' own."""
+"""Repairs the declarations of a graph: inputs listed twice, values without a type, and types that are not the values' own."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["mend_declarations"]
 
 
 def mend_declarations(graph: onnx.GraphProto, *, main: bool) -> Iterator[Mending]:
-    """Mend the declared types of a graph, in place, by what is known of its initializers and Constants.
+    """Repair the declared types of a graph, in place, from its initializers and Constants.
 
-    ONNX Runtime passes over what `value_info` says of these, of inputs, outputs and values that do not exist; in a sub-graph,
-    of the last.
+    ONNX Runtime ignores the `value_info` of initializers, Constants, inputs, outputs, and values that do not exist. In
+    a sub-graph it ignores only that of Constants and of values that do not exist.
     """
     constants = {
         node.output[0]: text
@@ -81,7 +81,7 @@ def _dims(attribute: onnx.AttributeProto) -> list[int]:
 
 
 def _outputs(graph: onnx.GraphProto, constants: dict[str, str]) -> Iterator[Mending]:
-    """Declare the types of outputs that are inputs, initializers or Constants as they are, where others are declared."""
+    """Declare the real types of outputs that are inputs, initializers or Constants, if the graph declares other types."""
     types = {value.name: value.type for value in graph.input}
     for name, dtype, dims in initializer_types(graph):
         types[name] = onnx.helper.make_tensor_type_proto(dtype, dims)

@@ -1,9 +1,9 @@
-"""Mends models in which a converter to float16 left two floating-point types where an operator takes one.
+"""Repairs models in which a converter to float16 left two floating-point types at an operator that supports one.
 
     m = Mul(a: float, k: float16)        m = Mul(Cast<to = float16>(a), k)
 
-No runtime loads such a model. Types follow the nodes from inputs, initializers and attributes; what `value_info` says against
-them is removed.
+No runtime loads such a model. The types of values follow from inputs, initializers and attributes along the nodes. This
+module removes each `value_info` that contradicts them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onnx_migrate.standard.schema import is_onnx, signature_at
 __all__ = ["has_narrow_types", "mend_float_types"]
 
 _SMALL = 256
-"""Bytes up to which an initializer is stored in a second type instead of cast."""
+"""The most bytes of an initializer that is stored in a second type instead of cast."""
 
 _WIDE = type_text(TensorProto.FLOAT)
 
@@ -58,9 +58,9 @@ def _kinds_of(graph: onnx.GraphProto) -> Iterator[int]:
 
 
 def mend_float_types(proto: onnx.ModelProto) -> list[Mending]:
-    """Add Casts where floating-point types contradict, in place, and remove wrong `value_info`; return what was done.
+    """Add Casts where floating-point types contradict, in place, and remove wrong `value_info`; return the repairs.
 
-    Nodes are sorted first, as types follow their order. Nothing is done where no types contradict.
+    Sorts the nodes first, as types follow their order. Changes nothing if no types contradict.
     """
     sort_model(proto)
     if next(type_faults(proto), None) is None:
@@ -79,7 +79,7 @@ class _Mender:
 
     @property
     def done(self) -> list[Mending]:
-        """What was mended, in sentences."""
+        """The repairs, as sentences."""
         found = []
         if self._casts:
             first, count = next(iter(self._casts)), sum(self._casts.values())
@@ -101,14 +101,14 @@ class _Mender:
         return found
 
     def main(self, graph: onnx.GraphProto) -> None:
-        """Mend the main graph, whose inputs and outputs keep their types."""
+        """Repair the main graph; its inputs and outputs keep their types."""
         wanted = [self._declared_type(value) for value in graph.output]
         self._body(graph, {}, (), wanted)
 
     def _body(
         self, graph: onnx.GraphProto, outer: Types, given: Sequence[str | None], wanted: Sequence[str | None]
     ) -> list[str | None]:
-        """Mend a body, and return the types of its outputs: those that are `wanted`, None for any."""
+        """Repair a body, and return the types of its outputs: those that are `wanted`; None means any."""
         types: Types = ChainMap({}, *(outer.maps if isinstance(outer, ChainMap) else [outer]))
         for value, kind in zip(graph.input, (*given, *[None] * len(graph.input)), strict=False):
             types[value.name] = self._declared_type(value)
@@ -227,7 +227,7 @@ class _Mender:
     # Sub-graphs
 
     def _inside(self, node: onnx.NodeProto, types: Types, kinds: Sequence[str | None]) -> list[str | None]:
-        """Mend the sub-graphs of a node, so that their outputs fit it; return the types of the node's outputs."""
+        """Repair the sub-graphs of a node, so that their outputs fit it; return the types of the node's outputs."""
         outputs: list[str | None] = [None] * len(node.output)
         for _, _, graph in subgraphs(node):
             count = len(graph.output)
@@ -279,7 +279,7 @@ class _Mender:
         value.type.tensor_type.elem_type = kind
 
     def _declare(self, graph: onnx.GraphProto, types: Types) -> None:
-        """Remove what is declared of inner values against their types."""
+        """Remove declarations of inner values that contradict their types."""
         wrong = [
             value
             for value in graph.value_info
@@ -307,9 +307,11 @@ def _twin(graph: onnx.GraphProto, name: str, made: str, kind: int) -> TensorProt
 
 
 def _chosen(given: dict[str | None, bool], allowed: frozenset[str]) -> str | None:
-    """Return the type in which a node takes inputs of these types, of which some are constants; None if there is nothing to do.
+    """Return the type for all inputs of a node that have these types; None if no input needs a Cast.
 
-    That is a narrow one, as the converter meant, unless only float32 constants are there, which it may not hold.
+    `given` says for each type whether a constant has it. The result is a narrow type, as the converter meant, with two
+    exceptions. A float32 constant makes it float32 unless a constant is narrow too, as a narrow type may not hold its
+    numbers. It is also float32 if no narrow type is allowed.
     """
     if len(given) == 1 and next(iter(given)) in allowed:
         return None

@@ -1,8 +1,7 @@
-"""Mends a model in place. What each body may have wrong is measured: tests/model/validity/test_broken_models.py has models for
-each rule.
+"""Repairs a model in place. tests/model/validity/test_broken_models.py has measured models for each rule.
 
-ONNX Runtime reads the main graph itself: Constants and initializers in its own way, other nodes by onnx.checker, with all that
-is in their sub-graphs. It reads a local function when a node calls it.
+ONNX Runtime reads the main graph itself: Constants and initializers in its own way. It checks other nodes with
+onnx.checker, together with their sub-graphs. It reads a local function when a node calls it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from onnx_migrate.standard.targets import resolve
 __all__ = ["mend", "uncalled_faults"]
 
 _ASSUMED = {"com.microsoft": 1, "com.microsoft.nchwc": 1}
-"""The domains besides ai.onnx and ai.onnx.ml that ONNX Runtime takes as imported, with the version: its newest of each."""
+"""The domains that ONNX Runtime treats as imported, each with the newest version it has; ai.onnx and ai.onnx.ml are extra."""
 
 _NEEDED = frozenset(
     (
@@ -40,13 +39,13 @@ _NEEDED = frozenset(
         "output-not-produced",
     )
 )
-"""What ONNX Runtime refuses of a function that no node calls, too."""
+"""Codes of faults for which ONNX Runtime refuses a function even if no node calls it."""
 
 
 def mend(proto: onnx.ModelProto, length: Length, array: Array) -> list[Mending]:
-    """Mend a model in place, and return what was mended. What has no meaning to ONNX Runtime stays as it is.
+    """Repair a model in place, and return the repairs. Parts without a meaning to ONNX Runtime stay unchanged.
 
-    `length` and `array` are those of `structure_faults`; no weight is read, but sparse tensors with an index given twice.
+    `length` and `array` are those of `structure_faults`. Reads no weights, except sparse tensors with a repeated index.
     """
     return list(
         chain(
@@ -56,7 +55,7 @@ def mend(proto: onnx.ModelProto, length: Length, array: Array) -> list[Mending]:
 
 
 def _named(proto: onnx.ModelProto) -> Iterator[Mending]:
-    """Mend names; nodes of which two produce one value have no order, and are refused later."""
+    """Repair names. If two nodes produce one value, the nodes have no order; a later check refuses such a model."""
     yield from mend_names(proto, ordered=all(fault.code != "not-ssa" for fault in name_faults(proto)))
 
 
@@ -74,7 +73,7 @@ def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[
 
 
 def uncalled_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
-    """Yield what the schemas refuse in the functions that no node of the graph leads to."""
+    """Yield the faults that the schemas find in functions that no node of the graph leads to."""
     alone = _uncalled_alone(proto)
     if alone.functions:
         yield from node_faults(alone)
@@ -105,7 +104,7 @@ def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[
 
 
 def _imports(proto: onnx.ModelProto) -> Iterator[Mending]:
-    """Add the imports that the main graph lacks, at the versions that ONNX Runtime takes where there is any import."""
+    """Add the imports that the main graph lacks, at the versions that ONNX Runtime assumes if there is any import."""
     if not proto.opset_import:
         return
     known = {"" if is_onnx(entry.domain) else entry.domain for entry in proto.opset_import}

@@ -1,10 +1,11 @@
-"""Mends names that neither onnx.checker nor ONNX Runtime takes, where only one meaning is possible.
+"""Repairs names that neither onnx.checker nor ONNX Runtime accepts, if only one meaning is possible.
 
     then_branch = () => (z) { }                    then_branch = () => (z_1) { z_1 = Identity (z) }
     f (a) => (a, b, b) { b = Exp (a) }         →   f (a) => (a_1, b, b_1) { b = Exp (a) a_1 = Identity (a) b_1 = Identity (b) }
     "", i = TopK (x, k)                            topk, i = TopK (x, k)
 
-A value of a sub-graph with the name of one around it gets another name, and the nodes of sub-graphs and functions get in order.
+A value of a sub-graph gets another name if a value around the sub-graph has its name. The nodes of sub-graphs and
+functions get in order.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Outer = tuple[set[str], ...]
 
 
 def mend_names(proto: onnx.ModelProto, *, ordered: bool) -> Iterator[Mending]:
-    """Mend the names of values in all bodies, in place; with `ordered`, put nodes in order.
+    """Repair the names of values in all bodies, in place; with `ordered`, put nodes in order.
 
     Raises InvalidModel for nodes that form a cycle, and with `ordered` for two that produce one value.
     """
@@ -68,14 +69,14 @@ def _function_outputs(function: onnx.FunctionProto, names: Names) -> Iterator[Me
 
 
 def _identity(body: Body, name: str, names: Names) -> str:
-    """Append an Identity of a value to a body, and return what it produces."""
+    """Append an Identity of a value to a body, and return its output."""
     copy = names.fresh(name)
     body.node.add(op_type="Identity", name=names.fresh(f"{name}_identity"), input=[name], output=[copy])
     return copy
 
 
 class _Body:
-    """One body while its names are mended; `outer` holds what it can read of the bodies around it."""
+    """One body during the repair of its names; `outer` holds the names that it can read from the bodies around it."""
 
     def __init__(self, path: str, outer: Outer, names: Names) -> None:
         self._path, self._outer, self._names = path, outer, names
@@ -83,7 +84,7 @@ class _Body:
         self._renamed: dict[str, str] = {}
 
     def mend(self, body: Body, renamed: Mapping[str, str]) -> Iterator[Mending]:
-        """Mend a body and those inside it; `renamed` has the new names of values around it."""
+        """Repair a body and those inside it; `renamed` has the new names of values around it."""
         if isinstance(body, onnx.GraphProto):
             self._own.update(value.name for value in body.input)
             self._own |= initializer_names(body)

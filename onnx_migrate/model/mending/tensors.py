@@ -1,4 +1,4 @@
-"""Mends tensors that hold their data in more than one way, and the initializers of the main graph."""
+"""Repairs tensors that hold their data in more than one way, and the initializers of the main graph."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from onnx_migrate.model.validity.tensors import FIELD_OF_TYPE, Array, flat_place
 __all__ = ["Mending", "mend_initializers", "mend_sparse", "mend_tensor"]
 
 _UNREAD = frozenset(("bad-dims", "data-size", "wrong-data-field", "string-in-raw-data", "two-data-forms"))
-"""What ONNX Runtime takes of an initializer that nothing reads."""
+"""Codes of faults that ONNX Runtime accepts in an initializer that nothing reads."""
 
 
 class Mending(NamedTuple):
-    """One thing that was mended: the name of what it is of, and a sentence.
+    """One repair: the name of the repaired thing, and a sentence.
 
-    `unread` says that no runtime loads the model without it, so that a proof can only start from the mended model.
+    `unread` says that no runtime loads the model without the repair. A proof can then only start from the repaired
+    model.
     """
 
     subject: str
@@ -34,10 +35,10 @@ class Mending(NamedTuple):
 
 
 def mend_tensor(tensor: TensorProto, *, forms: bool = True) -> str:
-    """Leave a tensor the data that ONNX Runtime reads, in place, and return what was wrong; "" if nothing was.
+    """Leave a tensor only the data that ONNX Runtime reads, in place, and return the defect; "" if there was none.
 
-    It reads external data first, then raw_data, then the field of the element type, and passes over `segment`. Without
-    `forms` only the latter is mended.
+    ONNX Runtime reads external data first, then raw_data, then the field of the element type, and ignores `segment`.
+    Without `forms`, this function repairs only `segment`.
     """
     said = []
     if tensor.HasField("segment"):
@@ -59,7 +60,7 @@ def mend_tensor(tensor: TensorProto, *, forms: bool = True) -> str:
 def mend_initializers(
     graph: onnx.GraphProto, length: Length, array: Array, ir_version: int
 ) -> Iterator[Mending]:
-    """Mend the initializers of the main graph: their data, those of one name, and those that nothing reads."""
+    """Repair the initializers of the main graph: their data, repeated names, and initializers that nothing reads."""
     for tensor in graph.initializer:
         said = mend_tensor(tensor)
         if said:
@@ -112,7 +113,7 @@ def _replace(graph: onnx.GraphProto, kept: list[TensorProto]) -> None:
 
 
 def mend_sparse(sparse: onnx.SparseTensorProto, array: Array) -> bool:
-    """Keep the last value of each index of a sparse tensor, in place; return whether there was one more."""
+    """Keep the last value of each index of a sparse tensor, in place; return whether an index had more than one."""
     if tensor_fault(sparse.values) or tensor_fault(sparse.indices):
         return False
     places = flat_places(sparse, array)

@@ -45,12 +45,12 @@ CONSTANT_KINDS: dict[str, int] = {
     "value_string": AttributeProto.STRING,
     "value_strings": AttributeProto.STRINGS,
 }
-"""The attributes that a Constant may have, of which it has one, and their types."""
+"""The attributes of a Constant and their types; each Constant has one of them."""
 
 _VALUES = frozenset(FIELD.values())
 _SHORT = frozenset((AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING))
 _MESSAGES = frozenset(("t", "g", "sparse_tensor", "tp"))
-"""Fields that must be there: one of a number or a string is left out by proto3 writers where it is 0 or empty."""
+"""Fields that must be present. proto3 writers omit a number of 0 and an empty string, so those need not be."""
 
 
 def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem | None:
@@ -93,7 +93,7 @@ def _value_problem(node: onnx.NodeProto) -> Problem | None:
 
 
 def _split_complaint(node: onnx.NodeProto) -> str:
-    """Return what is wrong with a Split that contradicts itself, which ends the process of onnx's inference (onnx 1.23)."""
+    """Return the problem of a Split that contradicts itself; onnx's inference of it ends the process (onnx 1.23)."""
     given = _number(node, "num_outputs", len(node.output))
     return "" if given == len(node.output) else f"has num_outputs={given} and {len(node.output)} outputs"
 
@@ -144,7 +144,7 @@ def _scan_complaint(node: onnx.NodeProto) -> str:
 
 
 def _iterated_complaint(node: onnx.NodeProto, takes: tuple[int, ...], gives: tuple[int, ...]) -> str:
-    """Return what is wrong with the body of a loop that takes one of the numbers of inputs, and gives so many outputs or more."""
+    """Return the problem of a loop whose body has other numbers of inputs than `takes`, or fewer outputs than `gives`."""
     for name, body in _bodies(node):
         listed = {tensor.name for tensor in body.initializer}
         inputs = sum(value.name not in listed for value in body.input)
@@ -168,7 +168,7 @@ def _bodies(node: onnx.NodeProto) -> list[tuple[str, onnx.GraphProto]]:
 
 
 def _number(node: onnx.NodeProto, name: str, default: int) -> int:
-    """Return an attribute that is a number; `default` where it is left out, or stands for one of a function's."""
+    """Return the number of an attribute; return `default` if the node omits it or it refers to a function's attribute."""
     found = (item.i for item in node.attribute if item.name == name and not item.ref_attr_name)
     return next(found, default)
 
@@ -190,7 +190,10 @@ def _fields(attribute: AttributeProto) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _problem_of_bytes(attribute: bytes, untyped: bool) -> Problem | None:
-    """Return what `_problem` does of a serialised attribute: many nodes have the same, and their fields take longer to list."""
+    """Return the problem that `_problem` finds in a serialised attribute.
+
+    Many nodes have the same attribute, and to list its fields takes longer than to look up the answer.
+    """
     parsed = AttributeProto.FromString(attribute)
     return _problem(_fields(parsed), parsed.type, untyped)
 

@@ -1,4 +1,4 @@
-"""Whether the equations of Einsum are equations, also those that calls hand to functions, and fit the inputs of their nodes.
+"""Checks that the equations of Einsum are valid, also those that calls pass to functions, and that they fit the inputs.
 
 On texts such as "a-" or "......" onnx's shape inference does not end (onnx 1.23), and ONNX Runtime calls it as it loads a model.
 """
@@ -106,7 +106,7 @@ def _is_einsum(node: onnx.NodeProto) -> bool:
 
 
 def _ranks(located: LocatedBody) -> dict[str, int]:
-    """Return the ranks of a body's inputs and initializers; what is declared of other values may be wrong."""
+    """Return the ranks of a body's inputs and initializers; the declared ranks of other values may be wrong."""
     body = located.body
     if not isinstance(body, onnx.GraphProto) or located.key:
         return {}

@@ -1,4 +1,4 @@
-"""What is not valid in a model, and where."""
+"""The faults that make a model invalid, and their locations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Fault", "Problem", "where_of"]
 
 
 class Problem(NamedTuple):
-    """One thing that is not valid, before its place is known: its code and a reason."""
+    """One fault before its location is known: its code and a reason."""
 
     code: str
     reason: str
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is not valid: its code (see report/codes.py), a reason without subject, its place, what helps."""
+    """One fault: its code (see report/codes.py), a reason without subject, its location, and a hint."""
 
     code: str
     reason: str

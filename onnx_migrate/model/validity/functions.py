@@ -1,4 +1,4 @@
-"""Whether functions and imports are valid: functions defined once and not recursive, domains imported where used.
+"""Checks functions and imports: each function is defined once and not recursive, and each used domain is imported.
 
 Source: onnx/docs/IR.md, "Functions" and "Operator Sets"; onnx.proto, comments of FunctionProto and opset_import.
 """
@@ -28,7 +28,7 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["callees_first", "defaults_inside_first", "function_faults", "import_faults"]
 
 _FIRST_WITH_IMPORTS = 3
-"""The IR version from which on a model has opset imports (onnx/docs/Versioning.md)."""
+"""The first IR version whose models have opset imports (onnx/docs/Versioning.md)."""
 
 
 def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
@@ -105,9 +105,9 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
 
 
 def callees_first(calls: Mapping[FunctionKey, Collection[FunctionKey]]) -> list[FunctionKey]:
-    """Return the functions in an order in which each follows those that it calls, by the calls of each.
+    """Return the functions in an order in which each follows its callees; `calls` has the callees of each function.
 
-    Those that call themselves, or call one that does, are left out.
+    Skips functions that call themselves, and functions that call a skipped one.
     """
     return _after_those(calls)
 
@@ -116,7 +116,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def _after_those(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
-    """Return the keys in an order in which each follows those that it needs, without those on a circle and behind it."""
+    """Return the keys in an order in which each follows the keys it needs, without keys on a cycle and keys that need them."""
     needed = {key: set(others) & needs.keys() for key, others in needs.items()}
     followers: dict[Key, list[Key]] = {key: [] for key in needs}
     for key, others in needed.items():
@@ -135,7 +135,7 @@ def _after_those(needs: Mapping[Key, Collection[Key]]) -> list[Key]:
 def defaults_inside_first(function: onnx.FunctionProto) -> list[str]:
     """Return the attributes whose defaults are graphs, each after those that its graph refers to.
 
-    Those that contain themselves are left out.
+    Skips attributes whose graphs contain themselves.
     """
     inside: dict[str, set[str]] = {}
     for name, _, graph in default_graphs(function):

@@ -1,6 +1,6 @@
-"""Which features of a model are newer than IR version 3, and where the first of each is.
+"""Finds the features of a model that are newer than IR version 3, and the first place of each.
 
-The cost is linear in the nodes and declared values, of which few are looked into. No weight is read.
+The cost is linear in the nodes and declared values; the search looks into few of them. It reads no weights.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class FoundFeature:
 
 
 def required_ir(proto: onnx.ModelProto, *, annotations: bool = True) -> int:
-    """Return the oldest IR version that has all that a model holds, at least 3.
+    """Return the oldest IR version that has all features of a model, at least 3.
 
-    Without `annotations`, what no number depends on does not count: programs that do not know it read over it.
+    Without `annotations`, features that change no number do not count: programs that do not know them ignore them.
     """
     found = features(proto)
     return max(

@@ -1,8 +1,8 @@
-"""Whether the types of values agree with the operators that read and produce them, as far as they are known.
+"""Checks that the known types of values agree with the operators that read and produce them.
 
-Element types follow the nodes from declared inputs and initializers by the schemas alone, so neither shapes nor onnx's
-inference are needed, and the cost is linear with a small factor: nodes of one operator and the same types share one
-judgement. What is not known contradicts nothing.
+Element types follow the nodes from declared inputs and initializers by the schemas alone. So the check needs neither
+shapes nor onnx's inference, and its cost is linear with a small factor. It judges nodes with the same operator and the
+same types once. A type that is not known contradicts nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DEFAULT_TYPE = {
 _LIKE_INPUT = frozenset(("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"))
 _WITH_BODIES = frozenset((*CONTROL_FLOW, "SequenceMap"))
 _TYPED = frozenset((*_DEFAULT_TYPE, *_LIKE_INPUT, "BitCast", "Cast", "Constant"))
-"""Operators of ai.onnx whose output has the type that an attribute says."""
+"""Operators of ai.onnx with an attribute that sets the type of the output."""
 
 Types = MutableMapping[str, str | None]
 
@@ -46,7 +46,7 @@ _name = attrgetter("name")
 
 
 def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
-    """Yield a fault, code `type-mismatch`, for each node whose types its operator does not take."""
+    """Yield a fault, code `type-mismatch`, for each node with types that its operator does not support."""
     yield from _Typing(proto.opset_import, proto.ir_version).run(proto.graph, "graph")
     for function in proto.functions:
         yield from _Typing(function.opset_import, proto.ir_version).run(function, function_path(function))
@@ -120,7 +120,7 @@ class _Typing:
     def _body(self, body: Body, path: str, types: Types, given: Sequence[str | None]) -> list[str | None]:
         """Enter the types of a body's values in `types`, and return those of its outputs.
 
-        `given` are the types of what a caller passes, for inputs without a declared type.
+        `given` are the types of the values that a caller passes, for inputs without a declared type.
         """
         if isinstance(body, onnx.GraphProto):
             self._declared(body, path, types, given)
@@ -179,7 +179,7 @@ class _Typing:
                     )
                 )
             types[name] = own
-        types[""] = None  # inputs that a node leaves out have no type, whatever is declared of this name
+        types[""] = None  # omitted inputs have no type, even if the model declares one for the empty name
 
     def _inner(
         self, graph: onnx.GraphProto, path: str, types: Types, given: Sequence[str | None]
@@ -195,7 +195,7 @@ class _Typing:
         inputs: tuple[str | None, ...],
         outputs: tuple[str | None, ...],
     ) -> tuple[str | None, ...]:
-        """Return the types of the outputs of a node with sub-graphs, from those of the sub-graphs where not declared."""
+        """Return the types of the outputs of a node with sub-graphs; undeclared types come from the sub-graphs."""
         given: Sequence[str | None] = ()
         branches: list[str | None] = []
         if node.op_type == "Loop":
@@ -225,7 +225,7 @@ class _Typing:
     def _typed(
         self, node: NodeProto, path: str, inputs: tuple[str | None, ...], outputs: tuple[str | None, ...]
     ) -> tuple[str | None, ...]:
-        """Return the types of the outputs of a node whose attribute says the type of the first."""
+        """Return the types of the outputs of a node with an attribute that sets the type of the first."""
         own = stated_type(node, inputs)
         if not outputs or own is None:
             return outputs
@@ -235,7 +235,7 @@ class _Typing:
 
 
 def stated_type(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
-    """Return the type of the first output that attributes of a node say, or the default in their place; None for none."""
+    """Return the type of the first output that attributes of a node, or their defaults, say; None if they say none."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None

@@ -1,4 +1,4 @@
-"""How many nodes, inputs and so on a model may have, as it is and with the calls of its local functions written out."""
+"""Limits for the number of nodes, inputs and other parts of a model, before and after inlining its local functions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from onnx_migrate.model.validity.functions import callees_first
 __all__ = ["MOST_LEVELS", "MOST_NODES", "WHERE_FROM", "check_growth", "require_size"]
 
 WHERE_FROM = "no exporter writes such a model: look at where the file is from"
-"""What helps where a file is made so that it is too much."""
+"""The hint for a file with so many parts that somebody must have made it on purpose."""
 
 _MOST_OF_MODEL = {"functions": 50_000, "opset_import": 1_000, "metadata_props": 500_000}
 _MOST_OF_GRAPH = {"node": 2_000_000, "initializer": 2_000_000, "input": 100_000, "output": 100_000}
-"""How many there may be of each; every pass and runtime visits all of them, which takes minutes at these numbers."""
+"""The most entries of each kind; every pass and runtime visits all of them, which takes minutes at these numbers."""
 
 _MOST_OF_NODE = 100_000
 """How many inputs, or outputs, one node may have."""
@@ -46,7 +46,7 @@ _PLURALS = {
 
 
 def require_size(proto: onnx.ModelProto, name: str) -> None:
-    """Raise LoadError, code `too-large`, where there is more of something than any model has and than can be handled."""
+    """Raise LoadError, code `too-large`, if a model has more parts of a kind than any real model has."""
     for owner, limits in ((proto, _MOST_OF_MODEL), (proto.graph, _MOST_OF_GRAPH)):
         for field, most in limits.items():
             count = len(getattr(owner, field))
@@ -83,17 +83,17 @@ def _require_size_of_nodes(proto: onnx.ModelProto, name: str) -> None:
 
 
 MOST_NODES = 2_000_000
-"""Nodes that the calls of functions may stand for. Shape inference and runtimes visit each: some minutes at this number."""
+"""The most nodes after inlining all functions. Shape inference and runtimes visit each: some minutes at this number."""
 
 MOST_LEVELS = 100
 """Levels of functions that call functions: onnx's own limit ("Function call chain depth exceeds limit", onnx 1.22)."""
 
 _BEYOND = 10**12
-"""Where counting stops, as the numbers would have as many digits as there are functions."""
+"""The count at which counting stops; without a limit, the numbers could have as many digits as there are functions."""
 
 
 def check_growth(proto: onnx.ModelProto) -> None:
-    """Raise CannotMigrate, code `too-large`, where the nodes that the main graph calls are too many, or nested too deep.
+    """Raise CannotMigrate, code `too-large`, if the nodes that the main graph calls are too many, or nested too deep.
 
     Each function is counted once, however often it is called: the cost is linear. Functions must not be recursive.
     """

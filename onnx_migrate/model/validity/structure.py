@@ -1,7 +1,7 @@
-"""Everything that makes a model valid but for the schemas of its operators: tensors, attributes, names, types, functions.
+"""All checks of a model except those by the schemas of operators: tensors, attributes, names, types, functions.
 
-The cost is linear in the size of the graph; no weight is read, but for the indices of sparse tensors.
-Source of what a declared type may be: onnx.proto, comments of TypeProto and ValueInfoProto.
+The cost is linear in the size of the graph. The checks read no weights except the indices of sparse tensors. Source of
+the rules for a declared type: onnx.proto, comments of TypeProto and ValueInfoProto.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ Length = Callable[[TensorProto], int | None]
 def structure_faults(
     proto: onnx.ModelProto, length: Length = lambda tensor: None, array: Array = array_of
 ) -> Iterator[Fault]:
-    """Yield what is not valid in a model, apart from what the schemas of operators say."""
+    """Yield the faults of a model, except those that the schemas of operators show."""
     yield from _faults(proto, _Check(untyped=proto.ir_version < 2, length=length, array=array))
     yield from equation_faults(proto)
 
 
 def name_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
-    """Yield what is not valid in the names of values, functions and domains: what an edit of the graph can break."""
+    """Yield the faults in the names of values, functions and domains; an edit of the graph can cause such faults."""
     yield from _faults(proto, _Check(contents=False))
 
 
@@ -90,7 +90,7 @@ class _Check:
     ) -> Iterator[Fault]:
         """Yield the faults of a body and of the sub-graphs in it.
 
-        `outer` has what the bodies around it define, and `before` what they define in front of it.
+        `outer` has the names that the bodies around it define, and `before` those that they define before it.
         """
         if self._contents and isinstance(body, onnx.GraphProto):
             yield from declared_type_faults(body, path, main=path == "graph")
@@ -196,7 +196,7 @@ def declared_type_faults(graph: onnx.GraphProto, path: str, *, main: bool) -> It
 
 
 def type_problem(type_: onnx.TypeProto) -> Problem | None:
-    """Return what is not valid in a type; None for one without any kind, which says nothing."""
+    """Return the fault of a type; None for a type without any kind, which says nothing."""
     kind = type_.WhichOneof("value")
     if kind == "tensor_type":
         return dtype_fault(type_.tensor_type.elem_type)

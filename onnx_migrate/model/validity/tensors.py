@@ -1,4 +1,4 @@
-"""Whether a tensor is valid: its dims, its element type, and the one form in which it holds its data.
+"""Checks a tensor: its dims, its element type, and the one form in which it holds its data.
 
 Source: onnx.proto, comments of TensorProto and SparseTensorProto. Payloads are not read, but for the
 indices of sparse tensors: their lengths suffice.
@@ -40,7 +40,7 @@ _LARGEST = 2**63 - 1
 """The most elements, or bytes, of a tensor: runtimes count them in 64 bits with a sign."""
 
 _MOST_AXES = 64
-"""The most axes of a tensor that has data: ONNX Runtime and NumPy take no more."""
+"""The most axes of a tensor that has data; this is the limit of ONNX Runtime and NumPy."""
 
 FIELD_OF_TYPE = dict.fromkeys(
     (6, 5, 3, 4, 2, 9, 10, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28), "int32_data"
@@ -54,7 +54,7 @@ _COMPLEX = (TensorProto.COMPLEX64, TensorProto.COMPLEX128)
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 Array = Callable[[TensorProto], "IntArray | None"]
-"""Reads the indices of a sparse tensor; None where they are in a file that is not known."""
+"""Reads the indices of a sparse tensor; None if they are in an unknown file."""
 
 
 def array_of(tensor: TensorProto) -> IntArray | None:
@@ -63,9 +63,9 @@ def array_of(tensor: TensorProto) -> IntArray | None:
 
 
 def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | None:
-    """Return what is not valid in a tensor, None if nothing is.
+    """Return the problem of a tensor; None if it is valid.
 
-    `length` is the bytes of data that a tensor marked EXTERNAL refers to, None where that is not known.
+    `length` is the number of bytes that a tensor marked EXTERNAL refers to; None if that is not known.
     """
     problem = dims_fault(tensor.dims) or dtype_fault(tensor.data_type)
     if problem:
@@ -99,10 +99,10 @@ def tensor_fault(tensor: TensorProto, length: int | None = None) -> Problem | No
 def sparse_fault(
     sparse: onnx.SparseTensorProto, length: int | None = None, array: Array = array_of
 ) -> Problem | None:
-    """Return what is not valid in a sparse tensor: in its dims, values, indices, or how these fit.
+    """Return the problem of a sparse tensor: in its dims, values, indices, or their agreement; None if it is valid.
 
-    `length` is the bytes of data of values that are EXTERNAL; `array` reads the indices. Their order is not judged, as
-    ONNX Runtime takes any (see `unordered`).
+    `length` is the number of bytes of the values if they are EXTERNAL; `array` reads the indices. The order of the
+    indices does not matter, as ONNX Runtime supports any (see `unordered`).
     """
     problem = dims_fault(sparse.dims)
     if problem:
@@ -155,7 +155,7 @@ def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | Non
 
 
 def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None:
-    """Return the positions in the flat tensor; None where the indices cannot be read, or are none."""
+    """Return the positions in the flat tensor; None if the indices cannot be read, or are none."""
     indices = array(sparse.indices)
     if indices is None or not indices.size:
         return None
@@ -167,7 +167,7 @@ def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None
 
 
 def dims_fault(dims: object) -> Problem | None:
-    """Return what is not valid in the dims of a tensor that has data: a negative one, too many, or more elements than 2^63."""
+    """Return the problem of the dims of a tensor that has data: a negative dim, too many dims, or more elements than 2^63."""
     sizes = list(dims)  # type: ignore[call-overload]
     if len(sizes) <= _MOST_AXES and min(sizes, default=0) < 0:
         return Problem(code="bad-dims", reason=f"its dims {sizes} are not all 0 or more")
@@ -181,7 +181,7 @@ def dims_fault(dims: object) -> Problem | None:
 
 
 def dtype_fault(dtype: int) -> Problem | None:
-    """Return what is not valid in an element type, by TensorProto.DataType; None if onnx knows it."""
+    """Return the problem of an element type, by TensorProto.DataType; None if onnx knows it."""
     if dtype == TensorProto.UNDEFINED:
         return Problem(code="no-dtype", reason="its element type is not defined")
     if dtype not in ELEMENT_TYPES:

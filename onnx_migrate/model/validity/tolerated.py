@@ -1,6 +1,6 @@
-"""What onnx.checker refuses and runtimes run all the same: the whole list. Such a model is migrated, with a note.
+"""The complete list of defects that onnx.checker refuses and runtimes accept. onnx-migrate migrates such a model, with a note.
 
-Measured with onnx 1.23 and ONNX Runtime 1.31, which loads and runs each of these.
+Measured with onnx 1.23 and ONNX Runtime 1.31, which loads and runs a model with each of these defects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["tolerated"]
 
 
 def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple[str, str]]:
-    """Yield the name of what is concerned, and what onnx.checker refuses of it, one for each kind in a model.
+    """Yield the name of the defective thing, and the defect that onnx.checker refuses, one for each kind in a model.
 
     `array` reads the indices of sparse tensors.
     """

@@ -27,9 +27,10 @@ __all__ = ["Definitions", "definitions", "order_faults", "shadowing_faults", "va
 
 
 class Definitions(NamedTuple):
-    """What a body defines: the names of its inputs, initializers and outputs of nodes, and all of them as a set.
+    """The definitions of a body: the names of its inputs, initializers and outputs of nodes, and all of them as a set.
 
-    `read` holds what its nodes read, without their sub-graphs, and `operators` the domain and operator of each.
+    `read` holds the names that its nodes read, without their sub-graphs. `operators` has the domain and operator of
+    each.
     """
 
     inputs: list[str]
@@ -59,7 +60,7 @@ def definitions(body: Body) -> Definitions:
 def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str], ...]) -> Iterator[Fault]:
     """Yield the faults in the names of one body, without its sub-graphs.
 
-    `found` is what it defines, and `outer` what the bodies around it define. The order of nodes is not considered.
+    `found` has the body's definitions, and `outer` those of the bodies around it. The order of nodes does not matter.
     """
     yield from _repeated(body, path, found)
     if "" in found.produced:

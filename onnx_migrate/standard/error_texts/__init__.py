@@ -1,6 +1,7 @@
-"""What other tools say when they refuse a model, as data: error texts with placeholders, meaning and remedy.
+"""The error texts of other tools that refuse a model, as data: texts with placeholders, meaning and remedy.
 
-The texts lie in `tables/`, one TOML file for each group of tools. `find` recognises them in whatever was pasted.
+The texts lie in `tables/`, one TOML file for each group of tools. `find` recognises them in any text that a user
+pastes.
 """
 
 from onnx_migrate.standard.error_texts.find import RecognisedText, find

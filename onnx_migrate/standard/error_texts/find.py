@@ -1,4 +1,4 @@
-"""Recognises error texts in whatever was pasted: one sentence, a traceback, or a log of many megabytes."""
+"""Recognises error texts in any text that a user pastes: one sentence, a traceback, or a log of many megabytes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ _AROUND = 120
 
 @dataclass(frozen=True)
 class RecognisedText:
-    """An error text that was recognised, with what its placeholders stand for at each place where they differ."""
+    """A recognised error text, with the values of its placeholders at each place where they differ."""
 
     entry: ErrorText
     captures: tuple[dict[str, str], ...]
     start: int
-    """Where it stands first, in the text made `plain`."""
+    """The first position of the text in the user's text after `plain`."""
     said: str
-    """The words that were recognised there, as the entry writes them."""
+    """The recognised words, in the spelling of the entry."""
 
 
 def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     """Return the error texts that stand in a text: errors before warnings, in the order of the text.
 
-    Where the words around it name another tool, a text is passed over: many tools say the same.
-    Of two that stand at the same place the longer one counts, and what says little only where nothing else was found.
+    Many tools use the same words. So an error text of one tool does not count if the words around it name another tool.
+    If one error text contains another, only the outer one counts. A general entry counts only if no particular one
+    matches.
     """
     entries = tuple(entries)
     hits = _hits(text, entries)
@@ -88,7 +89,7 @@ def _is_of_another_tool(hit: _Hit, lowered: str) -> bool:
 
 
 def _outermost(hits: list[_Hit]) -> Iterator[_Hit]:
-    """Yield, in the order of the text, the hits that lie in no other; of equal ones that with most fixed words, then values."""
+    """Yield the hits that lie in no other, in the order of the text; of equal ones that with most fixed words, then values."""
     end = -1
     for hit in sorted(hits, key=lambda hit: (hit[0], -hit[1], -len(hit[4].words), -len(hit[3]))):
         if hit[1] > end:

@@ -1,7 +1,7 @@
-"""Texts with placeholders, and how they are found in a long text in time linear to its length.
+"""Texts with placeholders, and a search for them in a long text in time linear to its length.
 
-A pattern is looked up by its longest run of fixed words, which is one search for a substring; only around its places do
-regular expressions run, each over a bounded number of characters.
+The search for a pattern begins with its longest run of fixed words, as a substring. Regular expressions run only around
+the positions of that substring, each over a bounded number of characters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS: Mapping[str, str] = {
     "text": r".{0,240}?",
     "long": r".{0,1500}?",
 }
-"""What a placeholder stands for, by its kind: {op}, {opset:number}, {node:word}. Each is bounded."""
+"""The regular expression for each kind of placeholder: {op}, {opset:number}, {node:word}. Each is bounded."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
@@ -41,13 +41,13 @@ _DEFAULT_KINDS = {
 }  # fmt: skip
 
 _BEFORE = 250
-"""Characters before the fixed words that are looked at."""
+"""The number of characters before the fixed words in which the search looks for the rest of the pattern."""
 
 _MOST_PLACES = 5_000
-"""Places of the fixed words that are looked at; a log that has more says the same again and again."""
+"""The most positions of the fixed words that the search checks; a log with more repeats itself."""
 
 _MOST_FOUND = 200
-"""Different findings of one pattern."""
+"""The most different findings of one pattern."""
 
 
 def placeholders_of(text: str) -> frozenset[str]:
@@ -96,14 +96,14 @@ class Pattern:
 
     @cached_property
     def _regexes(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
-        """The expressions of what comes before the anchor, which must end at it, and of the anchor and what follows."""
+        """The expression for the text before the anchor, which must end there, and that for the anchor and the text after it."""
         parts = [piece if place % 2 else re.escape(piece) for place, piece in enumerate(self._pieces)]
         before, after = "".join(parts[: self._at]), "".join(parts[self._at :])
         tail = r"(?!\w)" if self._pieces[-1] == "" and len(self._pieces) > 1 else ""
         return re.compile(rf"(?:{before})\Z", re.I), re.compile(after + tail, re.I)
 
     def filled(self, captured: Mapping[str, str]) -> str:
-        """Return the text with what the placeholders stand for; of what may be anything, an ellipsis."""
+        """Return the text with the values of the placeholders; an ellipsis stands for a placeholder that can be any text."""
 
         def value(found: re.Match[str]) -> str:
             return "…" if found[2] in ("text", "long") else captured.get(found[1], "")
@@ -116,9 +116,9 @@ class Pattern:
         return " ".join(piece.strip() for piece in self._pieces[::2])
 
     def find(self, text: str, lowered: str) -> Iterator[tuple[int, int, dict[str, str]]]:
-        """Yield the places where the pattern stands in a text made `plain`, and what its placeholders stand for.
+        """Yield each position of the pattern in a text made `plain`, and the values of its placeholders.
 
-        The same findings are yielded once. `lowered` is the text in lower case, of the same length.
+        Each finding is yielded once. `lowered` is the text in lower case, of the same length.
         """
         before, after = self._regexes
         known: set[tuple[str, ...]] = set()
@@ -142,7 +142,7 @@ class Pattern:
 
 
 def _fixed(text: str) -> str:
-    """Return fixed words as they are compared, with a space at either end only where there was one."""
+    """Return fixed words in the form for comparisons; a space at either end stays, and none is added."""
     core = plain(text)
     bare = unquoted(text)
     left, right = bare[:1].isspace(), bare[-1:].isspace() and bool(core)

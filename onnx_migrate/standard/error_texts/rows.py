@@ -1,4 +1,4 @@
-"""An error text of another tool as a value, and the tables of those that come with this package."""
+"""An error text of another tool as a value, and the tables of error texts in this package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words with placeholders, said where the facts `needs` are known and true and none of `unless` is."""
+    """Words with placeholders, for cases in which the facts in `needs` are known and true, and no fact in `unless` is."""
 
     text: str = ""
     needs: tuple[str, ...] = toml_key(of=str, default=(), read=_words)
@@ -39,7 +39,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Mend(Sentence):
-    """What to do: a command of onnx-migrate, or words alone for what it cannot do."""
+    """A remedy: a command of onnx-migrate, or words alone if onnx-migrate cannot do it."""
 
     command: str = ""
 
@@ -51,7 +51,7 @@ class Mend(Sentence):
 
 @dataclass(frozen=True)
 class Check:
-    """How a model is asked whether it would raise the error: the name of a question, and what it is asked with."""
+    """A check whether a model would raise the error: the name of a question, and its arguments."""
 
     question: str
     given: Mapping[str, tuple[str, ...]]
@@ -82,37 +82,37 @@ def _checks(rows: list[Any]) -> tuple[Check, ...]:
 
 @dataclass(frozen=True)
 class ErrorText:
-    """A text by which a tool refuses a model, or warns of it."""
+    """The text of an error or a warning that a tool prints about a model."""
 
     name: str = toml_key(label="", read=_slug)
-    """The slug by which it is found, and the name of its page."""
+    """A short name in lower case that identifies the text, and names its page."""
     tool: str = toml_key()
-    """Who says it."""
+    """The tool that prints the text."""
     stage: str = toml_key()
-    """When it is said."""
+    """The stage of the tool's work at which it prints the text."""
     example: str = toml_key()
-    """The text as it was met."""
+    """The text as a user saw it."""
     patterns: tuple[Pattern, ...] = toml_key(of=tuple[str, ...], read=_patterns)
     meaning: tuple[Sentence, ...] = toml_key(or_text=True)
     mends: tuple[Mend, ...] = toml_key(or_text=True)
     sources: tuple[str, ...] = toml_key()
     causes: tuple[Sentence, ...] = toml_key(or_text=True, default=())
     title: str = ""
-    """The sentence that people search for; "" is the example."""
+    """The sentence that people search for; "" means the example."""
     versions: str = ""
     """The releases that say it, if that is known."""
     runtime: str = ""
-    """The name of the tool's table of what it takes, as `--for` has it."""
+    """The name of the table that describes the tool's support, as in `--for`."""
     severity: Severity = "error"
     general: bool = False
-    """Whether it says so little that it is told only where nothing more particular was found."""
+    """Whether the text says so little that onnx-migrate reports it only if no particular text matches."""
     facts: Mapping[str, str] = toml_key(default_factory=dict)
-    """What is known beside what the text says, by the name of the placeholder."""
+    """Facts that the text does not contain, by the name of the placeholder."""
     checks: tuple[Check, ...] = toml_key(of=list, default=(), read=_checks)
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """All that may be said."""
+        """All sentences that onnx-migrate may print about the text."""
         return (*self.meaning, *self.causes, *self.mends)
 
 

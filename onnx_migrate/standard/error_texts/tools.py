@@ -1,4 +1,4 @@
-"""Which tools a pasted text names, by words that stand in the messages of one tool alone."""
+"""Finds the tools that a pasted text comes from, by words that only one tool prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "qnn": ("qnnexecutionprovider", "qnnbackend", "qnndsp", "qnn graph"),
     "openvino": ("openvino", "src/frontends/onnx/frontend"),
 }
-"""By the word that a tool's name has in the tables of error texts, what its messages contain, in lower case."""
+"""Parts of messages that identify a tool, in lower case, by the tool's name in the tables of error texts."""
 
 
 def named_tools(lowered: str) -> frozenset[str]:

@@ -1,7 +1,7 @@
-"""Runtimes that models are brought to, as data: what each release of a runtime takes.
+"""Runtimes that users migrate models for, as data: the operators and opsets that each release supports.
 
-One file per runtime lies in `tables/`; a user's own target is a file of the same form. `resolve` turns what a user asks for,
-such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md describes the form of the files.
+One file per runtime lies in `tables/`; a user's own target is a file of the same form. `resolve` turns a user's
+request, such as "tensorrt==8.6" or "./mychip.toml", into `Targets`. docs/targets.md describes the form of the files.
 """
 
 from onnx_migrate.standard.targets.combined import Targets

@@ -1,4 +1,4 @@
-"""Several targets at once: what all of them take."""
+"""Several targets at once, and the support that they have in common."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Targets"]
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a migration, of which there is at least one; what is said of them holds for all.
+    """The targets of a migration, at least one; each attribute describes the support that all of them share.
 
-    Raises UsageError if nothing can suit them all, naming two that contradict each other.
+    Raises UsageError if no model can suit them all; the error names two targets that contradict each other.
     """
 
     members: tuple[Target, ...]
@@ -53,29 +53,29 @@ class Targets:
 
     @property
     def requests(self) -> tuple[str, ...]:
-        """What the user wrote."""
+        """The texts in which the user asked for the targets."""
         return tuple(member.request for member in self.members)
 
     @property
     def newest_taker(self) -> Target | None:
-        """The target that takes the least of new opsets; None if no cap is known of any."""
+        """The target whose newest supported opset is the oldest; None if no target has a known limit."""
         capped = [member for member in self.members if member.opset is not None]
         return min(capped, key=lambda member: member.opset or 0, default=None)
 
     @property
     def oldest_taker(self) -> Target | None:
-        """The target that takes the least of old opsets; None if no bound is known of any."""
+        """The target whose oldest supported opset is the newest; None if no target has a known bound."""
         bound = [member for member in self.members if member.oldest is not None]
         return max(bound, key=lambda member: member.oldest or 0, default=None)
 
     @property
     def opset(self) -> int | None:
-        """The newest opset that all take, None if no cap is known."""
+        """The newest opset that all targets support; None if no cap is known."""
         return self.newest_taker.opset if self.newest_taker else None
 
     @property
     def oldest(self) -> int | None:
-        """The oldest opset that all take, None if no bound is known."""
+        """The oldest opset that all targets support; None if no bound is known."""
         return self.oldest_taker.oldest if self.oldest_taker else None
 
     @property
@@ -85,24 +85,24 @@ class Targets:
 
     @property
     def ml(self) -> int | None:
-        """The newest opset of ai.onnx.ml that all take, None if no cap is known."""
+        """The newest opset of ai.onnx.ml that all targets support; None if no cap is known."""
         return min((m.row.ml for m in self.members if m.row.ml is not None), default=None)
 
     @property
     def lower(self) -> Lower:
-        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        """Whether a newer model must be converted to the opset (True), or as near to it as possible ("nearest")."""
         strict = self.refusing if self.opset is not None else next((m for m in self if m.lower is True), None)
         return True if strict is not None and strict.opset == self.opset else "nearest"
 
     @property
     def refusing(self) -> Target | None:
-        """The target that refuses what is newer than the least opset, None if all try newer ones."""
+        """The target that refuses models newer than the least opset; None if all targets try newer ones."""
         capped = [m for m in self.members if m.lower is True and m.opset is not None]
         return min(capped, key=lambda member: member.opset or 0, default=None)
 
     @property
     def resize_form(self) -> Literal["auto", "scales", "sizes"]:
-        """The inputs of Resize that all take."""
+        """The inputs of Resize that all targets support."""
         return next((m.row.resize_form for m in self.members if m.row.resize_form != "auto"), "auto")
 
     @property
@@ -112,7 +112,7 @@ class Targets:
 
     @property
     def resize_intent(self) -> tuple[Target, ...]:
-        """Those that compute for a linear Resize of PyTorch's up to opset 10 what the PyTorch model computed."""
+        """The targets that compute the result of the PyTorch model for its linear Resize up to opset 10."""
         return tuple(member for member in self.members if member.row.resize_intent)
 
     @cached_property
@@ -122,7 +122,7 @@ class Targets:
 
     @property
     def without_functions(self) -> tuple[Target, ...]:
-        """The targets that take no local functions."""
+        """The targets that do not support local functions."""
         return tuple(member for member in self.members if not member.row.functions)
 
     def lacks(self, domain: str, operator: str) -> tuple[Target, ...]:
@@ -130,7 +130,7 @@ class Targets:
         return tuple(member for member in self.members if not member.has(domain, operator))
 
     def unsure_of(self, domain: str, operator: str) -> tuple[Target, ...]:
-        """Return the targets of which it is not known whether they have an operator of a domain that is not the standard's."""
+        """Return the targets that may or may not support an operator of a domain outside the standard."""
         return tuple(
             member
             for member in self.members
@@ -138,18 +138,18 @@ class Targets:
         )
 
     def newest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
-        """Return the newest version of an operator that all take and whose bound that is, None if none is known."""
+        """Return the newest version of an operator that all targets support, and the target that sets it; None if unknown."""
         bounds = [(own, m) for m in self.members if (own := m.newest_version(domain, operator)) is not None]
         return min(bounds, key=itemgetter(0), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> tuple[int, Target] | None:
-        """Return the oldest version of an operator that all take and whose bound that is, None if none is known."""
+        """Return the oldest version of an operator that all targets support, and the target that sets it; None if unknown."""
         bounds = [(own, m) for m in self.members if (own := m.oldest_version(domain, operator)) is not None]
         return max(bounds, key=itemgetter(0), default=None)
 
     @cached_property
     def bounds_versions(self) -> bool:
-        """Whether the newest or the oldest version of some operator may be bound: by a row, or where the standard replaced it."""
+        """Whether a row, or a replacement in the standard, may limit the newest or the oldest version of some operator."""
         rows = (row for member in self.members for row in member.table.operators)
         return any(row.newest or row.oldest for row in rows) or any(
             member.table.listed for member in self.members
@@ -172,11 +172,11 @@ class Targets:
 
     @cached_property
     def wants_constants(self) -> frozenset[str]:
-        """The operators of which an input must be a constant."""
+        """The operators with an input that must be a constant."""
         rows = (row for member in self.members for row in member.table.operators if row.constant_inputs)
         return frozenset(name for row in rows for name in row.names)
 
     @property
     def faults(self) -> tuple[tuple[Target, FaultRow], ...]:
-        """What one of them computes wrongly."""
+        """The operators that one of the targets computes wrongly."""
         return tuple((member, fault) for member in self.members for fault in member.faults)

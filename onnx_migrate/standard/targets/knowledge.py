@@ -25,7 +25,7 @@ _SHOWN = 8
 
 
 class UnknownOperator(NamedTuple):
-    """An operator of which it is not known that it runs, and the number of its nodes of which it is not."""
+    """An operator that may not run, and the number of its nodes that we cannot vouch for."""
 
     operator: str
     nodes: int
@@ -49,7 +49,7 @@ class OperatorKnowledge:
 
     @property
     def sentence(self) -> str:
-        """The same as a sentence, with the runtime."""
+        """The state of knowledge as a sentence that names the runtime."""
         if not self.unknown:
             source = (
                 "tested by us"
@@ -64,16 +64,16 @@ class OperatorKnowledge:
 
     @property
     def warning(self) -> str:
-        """What a migration warns of where operators are not known."""
+        """The warning of a migration if the support of some operators is not known."""
         return f"{self.sentence}. Please test the result there"
 
 
 def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> OperatorKnowledge:
-    """Return how the operators of a model are known, from the number of nodes by domain and operator, and their forms.
+    """Return how well we know the operators of a model, from the number of nodes by domain and operator, and their forms.
 
-    Where forms were measured, a node is known whose form was right and did not fail in another place, and, where pairs were,
-    that was right behind each operator that it stands behind. A Constant counts as known: where a target does not have it, it
-    becomes an initializer.
+    If forms were measured, a node is known if its form was right and did not fail in another place. If pairs were
+    measured too, the node's form must have been right behind each operator before it. A Constant always counts as
+    known: for a target without Constant, it becomes an initializer.
     """
     nodes = {key: count for key, count in nodes.items() if _named(*key) != "Constant"}
     if target.boxes is not None:
@@ -110,7 +110,7 @@ def _in_boxes(boxes: Mapping[str, Sequence[Box]], nodes: _Counts, forms: _Forms)
 
 
 def _behind_others(pairs: Mapping[str, Set[str]], forms: _Forms) -> _Counts:
-    """Return how many nodes stand behind an operator behind which theirs was not measured; none where pairs do not count."""
+    """Return how many nodes stand behind an operator without a measurement of that pair; empty if pairs do not count."""
     return _counts(
         forms() if pairs else (), lambda name, facts: not pairs_in(facts) <= pairs.get(name, frozenset())
     )

@@ -1,11 +1,15 @@
-"""The forms of nodes that releases were measured with, and computed right: what "runs as it is" may be said of.
+"""The forms of nodes that releases computed right when we measured them; only for these, onnx-migrate says that a node runs.
 
-They lie beside the table of a runtime in NAME.forms.jsonl, which `python -m benchmarks.runtime_operators` writes: first the list
-of the releases, then a line for each box: its operator, the numbers of its releases, and the values that each fact of a form may
-have in it (`facts.node_form`). A box holds forms that were right, and none that failed. A list in place of a box names the places
-of inputs with the operators before them that were right: of a runtime that fuses nodes, each pair must have been.
-A release without boxes is one from which on nearly all forms run, so that only those that failed are kept. NAME.failing.jsonl
-has boxes of these, in which none was right: for such releases, and beside the others for what fails behind some nodes only.
+`python -m benchmarks.runtime_operators` writes them to NAME.forms.jsonl, beside the table of the runtime. The first
+line lists the releases. Each other line is a box: an operator, the numbers of its releases, and the allowed values of
+each fact of a form (`facts.node_form`). A box holds forms that were right, and no form that failed.
+
+A line may have a list in place of a box. It names inputs by their places, each with an operator before it that was
+right. A runtime that fuses nodes needs these pairs: each pair in a model must have been right.
+
+From a release without boxes on, nearly all forms run, and the files keep only the forms that failed. NAME.failing.jsonl
+has boxes of failed forms; no form in them was right. The other releases have such boxes too, for forms that fail behind
+some nodes only.
 """
 
 from __future__ import annotations
@@ -37,17 +41,19 @@ __all__ = [
 ]
 
 AFTER, BEHIND, LAST, SIZE = "after", "behind", "last", "size"
-"""The operators before a node, those before its inputs of data by their places, whether the model returns what it computes, and
-the size of its first input."""
+"""Names of facts: the operators before a node, and those before each of its data inputs, by the input's place.
+
+The other two say whether the model returns the node's result, and the size of the node's first input.
+"""
 
 SELDOM = frozenset((AFTER, BEHIND, LAST, SIZE))
-"""The facts that count only where they tell right from wrong; the second, where pairs were measured."""
+"""The facts that a box has only if they separate right from wrong forms; it has `BEHIND` only if pairs were measured."""
 
 ENDING = ".forms.jsonl"
-"""How the name of a file of boxes ends."""
+"""The end of the name of a file of boxes."""
 
 FAILING = ".failing.jsonl"
-"""How that of a file ends whose boxes hold what failed."""
+"""The end of the name of a file whose boxes hold failed forms."""
 
 Box = Mapping[str, Set[str]]
 """The values that each fact may have, none for all; "" stands for a fact that a form does not have."""
@@ -55,7 +61,7 @@ Box = Mapping[str, Set[str]]
 
 @dataclass(frozen=True)
 class NodeForm:
-    """A node as measurements know it: its operator, and facts of it by name, of which each is a short text."""
+    """A node as the measurements describe it: its operator, and its facts by name; each fact is a short text."""
 
     domain: str
     operator: str
@@ -69,10 +75,10 @@ class MeasuredForms:
     releases: tuple[str, ...]
     boxes: Sequence[Mapping[str, Sequence[Box]]]
     pairs: Sequence[Mapping[str, Set[str]]]
-    """The values of `BEHIND` that were right, each by itself; {} where pairs do not count."""
+    """The values of `BEHIND` that were right, each in its own entry; {} if pairs do not count."""
 
     def of(self, release: str) -> Mapping[str, Sequence[Box]] | None:
-        """Return the boxes of the last release up to this one, None where it has none; {} for one that is older than all."""
+        """Return the boxes of the last release up to this one; None if it has none, and {} for a release older than all."""
         at = self._last(release)
         return {} if at is None else self.boxes[at] or None
 
@@ -89,8 +95,8 @@ class MeasuredForms:
 def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:
     """Return whether a form with these facts is in a box.
 
-    Facts that a box does not name say nothing in one of what failed, and a constant fails there wherever it stands: in a node,
-    behind an Identity, or in an initializer.
+    With `failing`, the box holds failed forms, and facts that it does not name have no influence. A constant then fails
+    in whatever way the model stores it: in a node, behind an Identity, or in an initializer.
     """
     if failing:
         return _in(box, facts) or _in(box, _with_initializers(facts))
@@ -113,7 +119,7 @@ def _with_initializers(facts: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_forms(text: str) -> MeasuredForms:
-    """Return what a file of boxes says."""
+    """Return the content of a file of boxes."""
     lines = map(json.loads, text.splitlines())
     releases = tuple(next(lines))
     found: list[dict[str, list[Box]]] = [defaultdict(list) for _ in releases]
@@ -129,6 +135,6 @@ def parse_forms(text: str) -> MeasuredForms:
 
 @cache
 def shipped_forms(name: str, ending: str = ENDING) -> MeasuredForms | None:
-    """Return the measured forms of a runtime's table, None where there are none."""
+    """Return the measured forms of a runtime's table; None if there are none."""
     path = files("onnx_migrate.standard.targets").joinpath("tables", f"{name}{ending}")
     return parse_forms(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -28,7 +28,7 @@ _KINDS: Mapping[int, tuple[str, tuple[type, ...]]] = {
     int(AttributeProto.FLOATS): ("lists", (tuple,)),
     int(AttributeProto.STRINGS): ("lists", (tuple,)),
 }
-"""What the values of an attribute of a type are called, and what they are in a table."""
+"""By attribute type: the word for its values in messages, and the Python types of these values in a table."""
 
 
 def check_names(table: Table, others: Iterable[Table]) -> None:
@@ -82,9 +82,9 @@ def _known(others: tuple[Table, ...]) -> Mapping[str, frozenset[str]]:
 
 @cache
 def _of_onnxruntime() -> frozenset[str]:
-    """Return the operators of com.microsoft that the installed ONNX Runtime has schemas of, also where it has no kernel.
+    """Return the operators of com.microsoft with a schema in the installed ONNX Runtime, even if it has no kernel for them.
 
-    Raises UsageError where it is not installed.
+    Raises UsageError if ONNX Runtime is not installed.
     """
     require_onnxruntime("the check of a row on com.microsoft", "or leave the row out")
     from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
@@ -108,7 +108,7 @@ def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tup
 
 
 def _of_attributes(domain: str, operator: str, attributes: Mapping[str, Values]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the attributes that a row names of an operator, with a hint; an unknown one has any."""
+    """Yield the problems of the attributes that a row names for an operator, with a hint; an unknown operator may have any."""
     forms = [signature(domain, operator, version) for version in versions(domain, operator)]
     if not forms or any(form.unchecked for form in forms):
         return

@@ -25,7 +25,7 @@ else:
 __all__ = ["find", "known_names", "parse_table", "read_table", "shipped", "spellings", "tables"]
 
 _MEASURED = ".operators.toml"
-"""How the name of a file ends whose operator rows a program measured and wrote, beside the table of the same name."""
+"""The end of the name of a file with operator rows that a program measured; it lies beside the table of the same name."""
 
 _LARGEST = 1 << 24
 """The most bytes of the file of a target."""
@@ -50,7 +50,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def parse_table(data: bytes, file: str, measured: bytes = b"") -> Table:
-    """Return the table that the bytes of a file hold, with the operator rows that a file of measurements holds beside it.
+    """Return the table in the bytes of a file, with the operator rows in the file of measurements beside it.
 
     Raises UsageError, code `bad-target-file`.
     """
@@ -66,7 +66,10 @@ def parse_table(data: bytes, file: str, measured: bytes = b"") -> Table:
 
 
 def _with_rows_of(table: Table) -> Table:
-    """Return a table with the rows of the runtime that its own is built from; what ran in that one is read here, not measured."""
+    """Return a table with the rows of the runtime that its own is built from.
+
+    Rows that we measured on that runtime count as read here, not as measured.
+    """
     if table.built_from not in known_names():
         raise WrongRow(
             f"{table.file}: built_from = {table.built_from!r} is no runtime that has a table",
@@ -138,7 +141,7 @@ def _others() -> dict[str, tuple[Table, Bundle | None]]:
 
 @cache
 def spellings() -> dict[str, str]:
-    """Return all names by which runtimes are known, by how they are compared."""
+    """Return all names of runtimes, keyed by the form in which onnx-migrate compares names."""
     found: dict[str, str] = {}
     for table in tables():
         products = [name for bundle in table.bundles for name in bundle.names]

@@ -15,7 +15,7 @@ def is_number(release: str) -> bool:
 
 
 def key(release: str) -> tuple[int, ...]:
-    """Return what releases are compared by; 10 and 10.0 are the same. "" is before all."""
+    """Return a key that orders releases; 10 and 10.0 are the same. "" is before all."""
     numbers = [int(part) for part in release.split(".")] if release else []
     while numbers and not numbers[-1]:
         numbers.pop()

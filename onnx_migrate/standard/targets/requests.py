@@ -1,4 +1,4 @@
-"""Turns what a user asks for, such as "tensorrt==8.6" or "./mychip.toml", into targets."""
+"""Turns the user's requests, such as "tensorrt==8.6" or "./mychip.toml", into targets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ __all__ = ["resolve"]
 
 
 def resolve(texts: str | Iterable[str] | Targets) -> Targets:
-    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0"; targets as they are.
+    """Return the targets for texts such as "onnxruntime==1.14", "tensorrt" and "./mychip.toml==2.0"; return targets unchanged.
 
-    Without a release, it is that of the installed package. Raises UsageError for an unknown runtime, a release that is older
-    than its table, a release that must be named and is not, a file that is wrong, and targets that no model can suit.
+    A request without a release means the installed package. Raises UsageError in these cases:
+
+    - The runtime is unknown, or its release is older than its table.
+    - The user must name a release, and did not.
+    - The file is wrong.
+    - No model can suit all targets.
     """
     if isinstance(texts, Targets):
         return texts

@@ -1,4 +1,4 @@
-"""What a table of a runtime says, as values: its releases, their operators, and what they compute wrongly."""
+"""The rows of a runtime's table as values: its releases, the operators they support, and the operators they compute wrongly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ __all__ = [
 ]
 
 Lower = Literal[True, False, "nearest"]
-"""Whether a model that is newer than the opset asked for is brought down to it, or refused, or brought as near as it can."""
+"""Whether onnx-migrate converts a model that is newer than the requested opset to that older opset.
+
+With True it does, or fails. With False it refuses such a model. With "nearest" it may stop at a newer opset, the oldest
+one that the model can reach.
+"""
 
 Value = str | int | float | tuple[str | int | float, ...]
 """A value of an attribute; a list is a tuple."""
@@ -39,7 +43,7 @@ Value = str | int | float | tuple[str | int | float, ...]
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from one to another, of which either may be None; a list is in it if all that it holds are."""
+    """Numbers from `low` to `high`; None for either means no limit. A list is inside if each of its numbers is."""
 
     low: float | None
     high: float | None
@@ -58,7 +62,7 @@ class Range:
 
 
 Values = tuple[Value, ...] | Range
-"""The values of an attribute that are taken."""
+"""The values of an attribute that a runtime supports."""
 
 FORMS = (
     "bias_last",
@@ -90,7 +94,7 @@ FORMS = (
     "true_shapes",
     "true_inner_shapes",
 )
-"""What `write` of a release may ask for."""
+"""The forms of nodes that `write` of a release may ask for."""
 
 PREDICATES = (
     "pads_only_at_end",
@@ -118,7 +122,7 @@ PREDICATES = (
     "has_computed_k",
     "squeezes_open_dims",
 )
-"""What `when` of a fault may name: conditions on a node that the values of attributes do not express."""
+"""The names that `when` of a fault may have. Each names a condition on a node that attribute values cannot express."""
 
 _TYPES = (
     "float32", "float16", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -185,24 +189,24 @@ class ReleaseRow:
     """A release of a runtime, and all later ones before the next row."""
 
     since: str = toml_key(name="from", default="", label="from ", read=_number)
-    """The first release, "" where the runtime has no releases."""
+    """The first release; "" if the runtime has no releases."""
     names: tuple[str, ...] = ()
     """Other names of the first release."""
     opset: int | None = None
-    """The newest opset that it takes; None if no cap is known."""
+    """The newest opset that the runtime supports; None if no limit is known."""
     oldest: int | None = None
-    """The oldest opset that it takes; None if no bound is known."""
+    """The oldest opset that the runtime supports; None if no limit is known."""
     ir_version: int | None = toml_key(name="ir", default=None)
     """The newest IR version that it loads; None if none is known that it does not load."""
     ml: int | None = None
-    """The newest opset of ai.onnx.ml that it takes; None if no cap is known."""
+    """The newest opset of ai.onnx.ml that the runtime supports; None if no limit is known."""
     measured: bool = False
     """Whether a test or the survey of this project ran it; else the row was only read."""
     source: str = ""
     note: str = ""
-    """What its users should know; `inspect` and a migration say it."""
+    """A note for the users of this release; `inspect` and a migration print it."""
     resize_form: Literal["auto", "scales", "sizes"] = "auto"
-    """The inputs of Resize that it takes: "scales", "sizes", or those that the pass `resize_form` chooses."""
+    """The inputs of Resize that the runtime supports: "scales", "sizes", or those that the pass `resize_form` chooses."""
     resize_axes: bool = True
     """Whether it supports the attribute `axes` of Resize, which came with opset 18."""
     resize_intent: bool = False
@@ -210,29 +214,34 @@ class ReleaseRow:
     write: frozenset[str] = toml_key(of=tuple[str, ...], known=FORMS, default=frozenset(), read=frozenset)
     """The forms that it wants, of `FORMS`."""
     functions: bool = True
-    """Whether it takes local functions; else their calls must be replaced by their bodies."""
+    """Whether the runtime supports local functions; if not, onnx-migrate replaces calls by the functions' bodies."""
     types: tuple[str, ...] = _element_types()
     """The element types of inputs, outputs and computed values, and of constants that are floats; () is all."""
     input_types: tuple[str, ...] = _element_types()
-    """The element types of the model's inputs that are taken; () is all."""
+    """The element types that the runtime supports for the model's inputs; () means all."""
     output_types: tuple[str, ...] = _element_types()
-    """The element types of the model's outputs that are taken; () is all."""
+    """The element types that the runtime supports for the model's outputs; () means all."""
     static: bool = False
     """Whether all dims of the model's inputs must be numbers."""
     inputs_first: bool = False
-    """Whether it takes initializers that are listed before the model's inputs for these."""
+    """Whether the runtime mistakes initializers for inputs if the model lists them before its inputs."""
     integer: Literal["int64", "int32"] = "int64"
     """The widest type of integers that it computes in; "int32" brings models there, as far as ranges prove that they fit."""
     control_flow: bool = True
-    """Whether it takes If, Loop and Scan."""
+    """Whether the runtime supports If, Loop and Scan."""
     sequences: bool = True
-    """Whether it takes sequences and optionals."""
+    """Whether the runtime supports sequences and optionals."""
     falls_back: bool = False
-    """Whether what it lacks runs on the CPU beside it: control flow and sequences that it does not list are then written with
-    plain nodes as far as that can be done, and shape arithmetic is folded where the inputs have fixed dims."""
+    """Whether the CPU runs the operators that the runtime lacks.
+
+    If so, onnx-migrate replaces unlisted control flow and sequence operators by plain nodes where it can. It also folds
+    shape arithmetic if the inputs have fixed dims.
+    """
     unrolled: tuple[str, ...] = toml_key(known=tuple(sorted(CONTROL_FLOW | SEQUENCES)), default=())
-    """The operators of control flow and sequences of which it runs some alone: they are written with plain nodes where all of the
-    model's can be."""
+    """Operators of control flow and sequences that the runtime supports only in part.
+
+    onnx-migrate replaces them by plain nodes if it can replace all of them in the model.
+    """
     rank: int | None = None
     """The largest number of axes of a value."""
 
@@ -250,7 +259,7 @@ class ReleaseRow:
 
 @dataclass(frozen=True)
 class OperatorSupport:
-    """Operators that a runtime has from one release on, or has not, and what it takes of them."""
+    """Operators that a runtime supports from one release on, or lacks, and the limits of that support."""
 
     names: tuple[str, ...] = toml_key(label="")
     domain: str = toml_key(default="", read=_domain)
@@ -259,13 +268,16 @@ class OperatorSupport:
     until: str = toml_key(default="", read=_number)
     """The first release that it holds for no longer, "" for none."""
     newest: int | None = None
-    """The newest version (since_version) of the operators that is taken."""
+    """The newest version (since_version) of the operators that the runtime supports."""
     oldest: int | None = None
-    """The oldest version of the operators that is taken."""
+    """The oldest version of the operators that the runtime supports."""
     attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
-    """The values taken of attributes; an attribute that a node does not have counts as the schema's default."""
+    """The supported values of attributes; an attribute that a node does not have counts as the schema's default."""
     types: tuple[str, ...] = _element_types()
-    """The element types of the first input that are taken, as `standard.element_types.type_name` writes them; () is all."""
+    """The element types of the first input that the runtime supports, as `type_name` of `standard.element_types` writes them.
+
+    () means all.
+    """
     rank: int | None = None
     """The largest number of axes of the inputs and outputs."""
     constant_inputs: tuple[str, ...] = ()
@@ -283,13 +295,13 @@ class OperatorSupport:
 
     @property
     def limits(self) -> bool:
-        """Whether it says which nodes of its operators are taken."""
+        """Whether the row limits which nodes of its operators the runtime supports."""
         return bool(self.attributes or self.types or self.rank)
 
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """The rows of a file that a program wrote beside the table of a runtime."""
+    """The rows of a file that a program wrote, and that lies beside the table of a runtime."""
 
     operators: tuple[OperatorSupport, ...] = toml_key(name="operator", default=())
 
@@ -300,7 +312,7 @@ class MeasuredRows:
 
 
 class Knowledge(str, Enum):
-    """What is known of an operator in a release of a runtime that is not known to lack it."""
+    """How well we know that a release of a runtime supports an operator, if no row says that it is missing."""
 
     MEASURED = "measured"
     READ = "read"
@@ -313,7 +325,7 @@ class FaultRow:
 
     names: tuple[str, ...] = toml_key(label="")
     text: str = toml_key()
-    """What is computed wrongly; it follows the names of node and runtime."""
+    """A description of the wrong result; it follows the names of node and runtime."""
     help: str = ""
     """What to do about it."""
     domain: str = toml_key(default="", read=_domain)
@@ -322,13 +334,13 @@ class FaultRow:
     opset: int | None = None
     """The first opset of a model that is computed wrongly."""
     attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
-    """The values of attributes with which it is computed wrongly."""
+    """The attribute values that lead to the wrong result."""
     elements: int | None = None
-    """From how many elements of the first input on it is."""
+    """The smallest number of elements of the first input that leads to the wrong result."""
     when: str = toml_key(known=("", *PREDICATES), default="")
     """The name of a further condition, one of `PREDICATES`."""
     by_values: bool = False
-    """Whether it is only for some values, which no model says."""
+    """Whether only some values lead to the wrong result, so that a model alone does not show it."""
     source: str = ""
 
 
@@ -343,9 +355,9 @@ class KernelRow:
     since: str = toml_key(name="from", default="", read=_number)
     until: str = toml_key(default="", read=_number)
     attributes: Mapping[str, Values] = toml_key(default_factory=dict, hash=False, read=_attributes)
-    """The values of attributes with which there is none."""
+    """The attribute values for which the release has no kernel."""
     axes: int | None = None
-    """From how many axes of an input on there is none; None for any number."""
+    """The smallest number of axes of an input for which the release has no kernel; None means any number."""
     measured: bool = False
     source: str = ""
 
@@ -359,7 +371,7 @@ class Bundle:
     releases: Mapping[str, str] = toml_key(hash=False)
     """The release of the runtime by that of the product, oldest first."""
     default: str = ""
-    """The release of the product that is meant where none is named, "" if it must be named."""
+    """The release of the product if the user names none; "" if the user must name one."""
 
     def __post_init__(self) -> None:
         for release, own in self.releases.items():
@@ -383,30 +395,35 @@ class Table:
     faults: tuple[FaultRow, ...] = toml_key(name="fault", default=())
     kernels: tuple[KernelRow, ...] = toml_key(name="kernel", default=())
     built_from: str = ""
-    """The runtime from whose source it is built, with the same numbers of releases: it has the rows of that one, from the release
-    of its one row on, as what was read."""
+    """The runtime from whose source this one is built; both number their releases alike.
+
+    This runtime gets the rows of that one, beginning at the release in its own single row. Rows that we measured on
+    that runtime count as read here.
+    """
     aliases: tuple[str, ...] = ()
     bundles: tuple[Bundle, ...] = toml_key(name="bundle", default=())
     packages: tuple[str, ...] = ()
     """The distributions whose version is the installed release."""
     prefix: str = ""
-    """What stands before a release in the version of another package of the runtime: ncnn's 1.0.20261020 is pnnx's 20261020."""
+    """Text before a release in the version of the runtime's other package: ncnn's 1.0.20261020 is pnnx's 20261020."""
     newer: Literal["refused", "tried"] = "refused"
-    """What the runtime does with models of newer opsets than it takes."""
+    """Whether the runtime refuses or tries models of newer opsets than it supports."""
     extent: Literal["listed", "any", "unknown"] = toml_key(name="operators", default="unknown")
-    """What an operator without a row is: missing ("listed"), there ("any"), or not known."""
+    """The status of an operator without a row: missing ("listed"), supported ("any"), or not known."""
     custom_operators: bool = False
-    """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it is not missing; where the table
-    has no list, whether those of other domains are there, too."""
+    """Whether an operator that neither ONNX nor ONNX Runtime defines may be a plugin, so that it does not count as missing.
+
+    If the table has no list of operators, this also says whether the runtime supports operators of other domains.
+    """
     later_types: bool = False
-    """Whether of an operator with a newest version later ones are taken that differ from it in element types only."""
+    """Whether the runtime supports later versions of an operator that differ from its newest listed one only in element types."""
     newest: str = toml_key(default="", read=_number)
     """The newest release that the rows were checked against."""
     default: str = toml_key(default="", read=_number)
-    """The release that is meant where none is named and none is installed, "" if it must be named."""
+    """The release if the user names none and none is installed; "" if the user must name one."""
     notes: tuple[str, ...] = ()
     file: str = ""
-    """Where it was read from: the name of a shipped table, or the path that the user gave."""
+    """The source of the table: the name of a shipped table, or the path that the user gave."""
     digest: str = ""
     """The SHA-256 of the file."""
 

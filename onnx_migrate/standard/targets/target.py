@@ -28,36 +28,36 @@ _DEFINED = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.tra
 
 @dataclass(frozen=True)
 class Target:
-    """What a release of a runtime takes."""
+    """One release of a runtime, with the table that describes its support."""
 
     table: Table
     row: ReleaseRow
     release: str = ""
-    """The release as it was asked for, or the installed one; "" for a runtime without releases."""
+    """The release that the user asked for, or the installed one; "" for a runtime without releases."""
     number: str = ""
-    """The release by which rows are chosen."""
+    """The release number that selects the rows of the table."""
     request: str = ""
     """What the user wrote."""
     later: bool = False
-    """Whether the release is newer than all that the table was checked against, so that its last row stands for it."""
+    """Whether the release is newer than the newest one we checked, so that the last row of the table describes it."""
     assumed: bool = False
-    """Whether no release was named, and none is installed, so that the table's default stands for it."""
+    """Whether the user named no release and none is installed, so that the table's default applies."""
     installed: bool = False
-    """Whether no release was named, so that the installed one stands for it."""
+    """Whether the user named no release, so that the installed one applies."""
 
     @property
     def name(self) -> str:
-        """The name that `--for` takes."""
+        """The name of the runtime for `--for`."""
         return self.table.name
 
     @property
     def opset(self) -> int | None:
-        """The newest opset that it takes, None if no cap is known."""
+        """The newest opset that the release supports; None if no limit is known."""
         return self.row.opset
 
     @property
     def oldest(self) -> int | None:
-        """The oldest opset that it takes, None if no bound is known."""
+        """The oldest opset that the release supports; None if no limit is known."""
         return self.row.oldest
 
     @property
@@ -72,9 +72,9 @@ class Target:
 
     @cached_property
     def boxes(self) -> Mapping[str, Sequence[Box]] | None:
-        """The boxes of the forms that it computed right, by operator; None where forms were not measured.
+        """The boxes of the forms that the release computed right, by operator; None if we did not measure forms.
 
-        Where they were, nothing else says that a node runs: of a row that was read, not every form may.
+        If we did, only these boxes prove that a node runs. A row that we only read does not cover every form.
         """
         found = shipped_forms(self._forms_of)
         return found.of(self.number) if found else None
@@ -87,7 +87,10 @@ class Target:
 
     @cached_property
     def pairs(self) -> Mapping[str, Set[str]]:
-        """The places of inputs with the operators before them that were right in it, by operator; {} where they do not count."""
+        """The pairs of an input's place and the operator before it that the release computed right, by operator.
+
+        {} means that pairs do not count.
+        """
         found = shipped_forms(self._forms_of)
         return found.pairs_of(self.number) if found else {}
 
@@ -99,12 +102,12 @@ class Target:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What its users should know, with that of the release last."""
+        """Notes for the users of the runtime; the note of the release comes last."""
         return (*self.table.notes, *([self.row.note] if self.row.note else []))
 
     @property
     def lower(self) -> Lower:
-        """Whether a newer model must come down to the opset, or to the nearest one that it can reach if that is newer."""
+        """Whether a newer model must be converted to the supported opset (True), or as near to it as possible ("nearest")."""
         return True if self.table.newer == "refused" else "nearest"
 
     def __str__(self) -> str:
@@ -118,7 +121,7 @@ class Target:
 
     @property
     def qualified(self) -> str:
-        """The title and the release, and that what is said of it was only read, if so."""
+        """The title and the release; a remark follows if we only read about its support and did not test it."""
         return str(self) if self.measured else f"{self} (by its documentation, not tested by us)"
 
     def has(self, domain: str, operator: str) -> bool:
@@ -131,10 +134,10 @@ class Target:
         return self.table.custom_operators and domain not in _DEFINED
 
     def knowledge(self, domain: str, operator: str) -> Knowledge:
-        """Return how it is known that it has an operator, if it is not known to lack it.
+        """Return how well we know that the release supports an operator that no row calls missing.
 
-        A table with operators = "any" says so of the operators of the standard alone; that its opset was measured does not say
-        that all operators were.
+        A table with operators = "any" covers only the operators of the standard. A measured opset does not mean that
+        all its operators are measured.
         """
         rows = self.rows_of(domain, operator)
         if rows:
@@ -143,18 +146,18 @@ class Target:
         return Knowledge.READ if self.table.extent == "any" and of_standard else Knowledge.UNKNOWN
 
     def newest_version(self, domain: str, operator: str) -> int | None:
-        """Return the newest version of an operator that it takes, None if no bound is known."""
+        """Return the newest version of an operator that the release supports; None if no limit is known."""
         versions = (row.newest for row in self.rows_of(domain, operator))
         if self.table.later_types:
             versions = (last and newest_but_for_types(domain, operator, last) for last in versions)
         return min((version for version in versions if version is not None), default=None)
 
     def oldest_version(self, domain: str, operator: str) -> int | None:
-        """Return the oldest version of an operator that it takes, None if no bound is known.
+        """Return the oldest version of an operator that the release supports; None if no limit is known.
 
-        A version that its newest opset does not have is no bound where newer opsets are tried: models come to that opset with
-        older versions. Of an operator that it lacks and that the standard replaced, as Upsample, this is the opset that did, if
-        it takes that.
+        A runtime may try newer opsets. Then a version that its newest opset does not have is no limit, because models of
+        that opset have older versions. A release may lack an operator that the standard has removed, such as Upsample.
+        Then the result is the opset of the removal, if the release supports that opset.
         """
         newest = self.opset or newest_opset()
         oldest = (row.oldest for row in self.rows_of(domain, operator))
@@ -165,13 +168,13 @@ class Target:
         return max((version for version in versions if version is not None), default=None)
 
     def rows_of(self, domain: str, operator: str) -> tuple[OperatorSupport, ...]:
-        """Return the rows on an operator that hold for this release; those that were only read not if others were measured."""
+        """Return the rows on an operator that hold for this release: the measured rows if there are any, else all."""
         rows = self._operators.get(("" if domain == "ai.onnx" else domain, operator), ())
         return tuple(row for row in rows if row.measured) or rows
 
     @cached_property
     def faults(self) -> tuple[FaultRow, ...]:
-        """What this release computes wrongly."""
+        """The faults of this release: operators that it computes wrongly."""
         return tuple(fault for fault in self.table.faults if self._holds(fault.since, fault.until))
 
     def kernels(self, domain: str, operator: str) -> tuple[KernelRow, ...]:
@@ -183,7 +186,7 @@ class Target:
         )
 
     def source_of(self, row: OperatorSupport | FaultRow | KernelRow) -> str:
-        """Return where a row is from."""
+        """Return the source of a row."""
         return row.source or self.row.source
 
     @cached_property
@@ -203,7 +206,7 @@ class Target:
 def milestones(table: Table) -> tuple[Target, ...]:
     """Return a target for each release at which a row of the table begins or ends, oldest first, and for the newest known.
 
-    What is said of one holds for all releases before the next. A runtime without releases is one target.
+    Each target describes all releases before the next one. A runtime without releases is one target.
     """
     rows = table.releases
     if not rows[0].since:

@@ -1,4 +1,4 @@
-"""Finds the runtime and the release in what a user wrote, as in "tensorrt==8.6" and "Jetson with TensorRT 8.2"."""
+"""Finds the runtime and the release in the words of a user, as in "tensorrt==8.6" and "Jetson with TensorRT 8.2"."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _GLUE = re.compile(
 
 @dataclass(frozen=True)
 class Meant:
-    """What a request names: a table, the product if it is one, and the release, "" if none is named."""
+    """The meaning of a request: a table, the product if the user named one, and the release; "" if the user named none."""
 
     table: Table
     product: Bundle | None
     release: str = ""
     among_words: bool = False
-    """Whether there were other words, so that what was understood must not be completed by a guess."""
+    """Whether the request had other words too. If so, onnx-migrate must not add a guess to its reading of the request."""
 
 
 def understand(text: str) -> Meant:
-    """Return what a request names. Raises UsageError for an unknown runtime, and for a sentence that names several."""
+    """Return the meaning of a request. Raises UsageError for an unknown runtime, and for a sentence that names several."""
     own = text.strip()
     name, given, release = (part.strip() for part in own.partition("=="))
     if given and not release:
@@ -50,13 +50,13 @@ def _of(name: str, release: str = "") -> Meant | None:
 
 
 def _glued(text: str) -> Meant | None:
-    """Return what a name and a release without == between them mean."""
+    """Return the meaning of a name and a release without == between them."""
     found = _GLUE.fullmatch(text)
     return _of(found[1] or found[3], found[2] or found[4]) if found else None
 
 
 def _in_sentence(text: str) -> Meant | None:
-    """Return what the runtime among other words means; the one with a release, if there are several names of it."""
+    """Return the meaning of the runtime among other words; of several names of it, that of the one with a release."""
     words = re.findall(r"[^\s,;()]+", text)
     found: list[Meant] = []
     start = 0
