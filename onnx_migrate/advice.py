@@ -51,7 +51,7 @@ FIX_DIMS = Advice("fix the dims of the model's inputs with --fix-shape", options
 
 
 def advice_of(hint: Hint, *, tried: bool) -> tuple[Advice, ...]:
-    """Return a hint as separate pieces of advice; `tried` is said of a bare text."""
+    """Return a hint as separate pieces of advice; `tried` marks a bare text as tried."""
     if isinstance(hint, str):
         return (Advice(hint, tried),) if hint else ()
     return (hint,) if isinstance(hint, Advice) else tuple(hint)

@@ -76,18 +76,19 @@ def compare(
 ) -> Verdict:
     """Run two models on the same inputs and return whether they compute the same.
 
-    Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
-    ONNX Runtime runs both without optimisations. With `cast` their floating-point types may differ: every value of a narrow
-    type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
-    (docs/precision.md). `names` maps names of inputs and outputs of `original` to those of `other`. Where the numbers differ,
-    `Verdict.first_difference` is the first value that does, with its nodes. `run_in` names further runtimes to run both in, of
-    which one where `other` does not run right makes them differ. `all_values` adds `Verdict.values`: how far each inner value is
-    from its counterpart in `other`, on one input. The other arguments are those of `migrate`.
+    Names, types and order of inputs and outputs must be equal too. With `exact`, ONNX Runtime runs both models without
+    optimisations, and outputs must be bit-identical. With `cast` their floating-point types may differ. Then a simulation
+    rounds every value of a narrow type after each node, and allows `other` the error that this rounding causes in the original
+    (docs/precision.md).
 
-    Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
-    not fit the models, and where ONNX Runtime is not installed. Whether nodes are as their schemas say is asked only of a
-    model that ONNX Runtime does not load. Any other failure of running them is in the verdict: verified, differs, or
-    unverified with a reason.
+    `names` maps names of inputs and outputs of `original` to those of `other`. If the numbers differ,
+    `Verdict.first_difference` is the first different value, with its nodes. `run_in` names further runtimes to run both models
+    in. The models differ if one of these runtimes does not run `other` correctly. `all_values` adds `Verdict.values`: the
+    distance of each inner value from its counterpart in `other`, on one input. The other arguments are those of `migrate`.
+
+    Raises LoadError for an unreadable model and InvalidModel for an invalid one. Raises UsageError if `input_data` does not fit
+    the models, or if ONNX Runtime is not installed. `compare` checks nodes against their schemas only if ONNX Runtime cannot
+    load the model. Any other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
     require_onnxruntime("a comparison", "both models are run in it")
     with stoppable(cancel, timeout), transfers_within(timeout):
@@ -230,7 +231,7 @@ def _with_names(other: Model, names: Mapping[str, str], original: Model) -> Mode
 
 
 def _as_mapped(one: Interface, other: Interface) -> str:
-    """Return the options with which models are compared whose inputs or outputs have other names, "" where that is not all."""
+    """Return the --match-name options for models that differ only in names of inputs and outputs, else ""."""
     if [len(one.inputs), len(one.outputs)] != [len(other.inputs), len(other.outputs)]:
         return ""
     pairs = list(zip((*one.inputs, *one.outputs), (*other.inputs, *other.outputs), strict=True))
@@ -243,7 +244,7 @@ def _as_mapped(one: Interface, other: Interface) -> str:
 
 
 def _on_precision(one: Model, other: Model) -> Iterator[str]:
-    """Yield what compares two models of which one alone computes in float16 or bfloat16."""
+    """Yield advice on --cast if only one of two models computes in float16 or bfloat16."""
     narrow = [model for model in (one, other) if is_narrow(model.proto)]
     if len(narrow) == 1:
         yield f"only one of the models computes in {_NARROW[narrowest(narrow[0].proto)]}: --cast allows the error of its rounding"

@@ -36,7 +36,7 @@ class DifferenceCount:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two models; `entries` in the order of the original's nodes."""
+    """The differences between two models; `entries` are in the order of the original's nodes."""
 
     original: str
     other: str

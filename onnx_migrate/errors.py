@@ -1,7 +1,8 @@
 """The exceptions of this package, and the place in a model that they refer to.
 
-Every error has a `code`, a stable slug that `onnx-migrate explain` explains. Its text is one line: where, and what is
-wrong. Its `hint` says what helps, and marks what was not tried. Both start in lower case and have no full stop at the end.
+Every error has a `code`, a stable slug that `onnx-migrate explain` explains. The text of an error is one line, which names the
+place and the problem. Its `hint` suggests a solution, and marks suggestions that nobody tried. Both start in lower case and
+have no full stop at the end.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class SaveError(MigrateError):
 
 @contextmanager
 def saving(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert an OSError of the block to SaveError for `path`; a BrokenPipeError is left as it is."""
+    """Convert an OSError of the block to SaveError for `path`; a BrokenPipeError stays unchanged."""
     try:
         yield
     except BrokenPipeError:
@@ -198,7 +199,7 @@ class VerificationFailed(MigrateError):
     verification: Verdict | None = None
     """The findings for each output."""
     proved_in: tuple[RuntimeProof, ...] = ()
-    """What came of the models in other runtimes."""
+    """The results of running the models in other runtimes."""
     first_difference: FirstDifference | None = None
     """The pass after which the numbers first differ, and the node; None where they do not, or none was found."""
 

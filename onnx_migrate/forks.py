@@ -1,7 +1,8 @@
-"""Lets a fork of this process wait until other threads have imported what a call needs.
+"""Lets a fork of this process wait until other threads have imported the modules that a call needs.
 
-A fork has only the thread that made it. A module that another thread was importing stays half imported there, and the lock of its
-import is never released: the next import of the module waits for ever. Calls import much of this package when they first need it.
+A fork has only the thread that made it. If another thread was importing a module, that module stays half imported in the fork.
+Nothing releases the lock of its import, so the next import of the module waits for ever. Calls import much of this package when
+they first need it.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _SINGULAR = {"are": "is", "do": "does", "have": "has", "were": "was"}
 
 
 def count_and_verb(number: int, noun: str, verb: str) -> str:
-    """Return a number, its noun and what that does, as in "1 node computes" and "2 nodes compute"; the verb is in the plural."""
+    """Return a number, its noun and a verb, as in "1 node computes" and "2 nodes compute"; give the verb in the plural."""
     head, space, rest = verb.partition(" ")
     singular = _SINGULAR.get(head, f"{head}s") + space + rest
     return f"{count_of(number, noun)} {singular if number == 1 else verb}"
@@ -57,7 +57,7 @@ def first_of(texts: Sequence[str], most: int) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the nearest known name as a question, whatever its case; "" if none is near."""
+    """Return a question with the most similar known name, ignoring case; "" if no name is similar."""
     by_case = {item.lower(): item for item in sorted(known)}
     from difflib import get_close_matches  # only errors need it
 
@@ -128,7 +128,7 @@ _collected: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
 
 
 def remark(text: str) -> None:
-    """Add a remark to those that the caller collects; where nobody does, it is a RuntimeWarning."""
+    """Add a remark to those that the caller collects; without such a caller, issue a RuntimeWarning."""
     collected = _collected.get()
     if collected is None:
         warnings.warn(text, RuntimeWarning, stacklevel=2)

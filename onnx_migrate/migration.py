@@ -68,15 +68,17 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
 
     Args:
         source: a path, a URL that fsspec knows, the bytes of a model, a file opened in binary mode, a ModelProto of any size,
-            an onnx_graphsurgeon.Graph, what torch.onnx.export(dynamo=True) returns, or a loaded Model; it is not touched.
+            an onnx_graphsurgeon.Graph, the result of torch.onnx.export(dynamo=True), or a loaded Model. It stays unchanged.
         options: see `onnx_migrate.options.Options`.
 
     Raises:
-        LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
+        LoadError: the source is unreadable.
+        UsageError: an argument does not fit the model, or other arguments.
         CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
-        VerificationFailed: the numbers differ, the result does not load in ONNX Runtime where the original does, or it
-            could not be verified with verify="require", or a runtime of `run_in` does not run it right. PassError: a
-            pass failed. Cancelled: `cancel` was set. All are MigrateError.
+        VerificationFailed: the numbers differ, or ONNX Runtime loads the original but not the result. Also if verify="require"
+            could not verify the result, or a runtime of `run_in` does not run it correctly.
+        PassError: a pass failed.
+        Cancelled: `cancel` was set. All of these are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
         if options.split and options.runtime is not None and not options.extract_outputs:
@@ -89,7 +91,7 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
 
 
 class _Run:
-    """What one call of `migrate` is to do, resolved and checked, before the model is known."""
+    """The resolved and checked options of one call of `migrate`, before it loads the model."""
 
     def __init__(self, options: Options) -> None:
         self.policy = policy_of(options.verify)

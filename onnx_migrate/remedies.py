@@ -38,9 +38,9 @@ def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]
 
 
 def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[Advice, ...]:
-    """Return the advice on a refusal of a model: with a mark on what works, and without what does not help.
+    """Return the advice on an error of a model, with a mark on advice that works, and without useless advice.
 
-    Advice without options does not change, and neither does advice for which no time is left.
+    Advice without options does not change, and neither does advice for which no time remains.
     """
     tried: list[Advice] = []
     every = [*error.advice]
@@ -95,7 +95,7 @@ _ASIDE: dict[str, Any] = {
 
 
 def _failure(model: Model, options: Options) -> MigrateError | None:
-    """Return the error with which the passes of a request end, None if they make a model."""
+    """Return the error that ends the passes of a request, None if they make a model."""
     try:
         pipeline_of(options).run(model, ChangeLog())
     except MigrateError as failure:

@@ -1,4 +1,6 @@
-"""Where a model is cut so that runtimes take what is before: at the first nodes that they do not take, found by trying."""
+"""Finds the outputs at which to cut a model: before the first nodes that the target runtimes do not support, found by
+trying.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,10 @@ class Split:
 
 
 def split_for(model: Model, options: Options) -> Split:
-    """Return where to cut a model so that the runtimes of `options` take what is before; no outputs where they take it whole.
+    """Return the outputs at which to cut a model so that the runtimes of `options` support the first part; none to keep it
+    whole.
 
-    Raises what refuses the model where nothing would be left, or no node is to blame.
+    Raises the error of the migration if the first part would be empty, or if no node causes the error.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
@@ -70,7 +73,7 @@ def split_for(model: Model, options: Options) -> Split:
 
 
 def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]:
-    """Return the values that nodes which the runtimes do not take compute, and what depends on these, in the migrated model."""
+    """Return the outputs of unsupported nodes in the migrated model, and the values that depend on them."""
     labels = {error.where.node} if error.where else set()
     log, result = ChangeLog(), model
     with suppress(MigrateError):  # else the node that the refusal names is looked for in the model as it is

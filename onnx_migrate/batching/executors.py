@@ -1,4 +1,4 @@
-"""Where the jobs of a batch run: in processes of this machine, or on a caller's executor, whose workers keep a child process.
+"""Runs the jobs of a batch: in processes of this machine, or on a caller's executor, whose workers keep a child process.
 
 Crashes, time-outs and lost jobs become outcomes.
 """

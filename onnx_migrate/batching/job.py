@@ -31,7 +31,7 @@ MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED = "migrated", "unchanged", "refuse
 """How a job can end. "invalid": the source can be read, and is not a valid ONNX model."""
 
 VERIFIED, UNVERIFIED, NOT_VERIFIED = "verified", "unverified", "not verified"
-"""What is known of a result; "not verified" is one whose verification was turned off."""
+"""How sure onnx-migrate is of a result; "not verified" means that the caller turned verification off."""
 
 TIMED_OUT = "timed-out"
 """The state of a model that did not end in time, and the code of its error."""
@@ -67,12 +67,11 @@ class Job:
 class Outcome:
     """How a job ended: "migrated", "unchanged", "refused", "invalid" or "failed".
 
-    `code` and `reason` say why it was refused or failed. `report` is the report or the failure, None where `cached`
-    says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
-    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `late` is whether
-    it is unverified because the time limit ended the verification. `remarks` say
-    what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid, `left`
-    how many things a best effort did not change.
+    `code` and `reason` give the cause of an error. `report` is the report or the failure. It is None if `cached` is true: then
+    an earlier run wrote the result already. `record` is the journal's entry. `verification` is "verified", "unverified" or "not
+    verified", and "" without a result. `doubt` is the reason why a result is unverified. `late` is true if the time limit ended
+    the verification. `remarks` report problems that did not damage the result. `loadable` says that ONNX Runtime loads an
+    invalid model. `left` counts the things that a best effort did not change.
     """
 
     source: str
@@ -149,9 +148,9 @@ class Outcome:
 class Summary:
     """How a batch ended.
 
-    It counts models by outcome, by outcome and code of the reason, and by state, and results by `verification`. `cached` counts
-    models that an earlier run had done. `loadable` counts invalid models that ONNX Runtime loads all the same, and `left` results
-    of a best effort that a runtime does not support in whole.
+    It counts models by outcome, by outcome and error code, and by state, and results by `verification`. `cached` counts models
+    that an earlier run migrated. `loadable` counts invalid models that ONNX Runtime nevertheless loads. `left` counts
+    best-effort results that a runtime supports only in part.
     """
 
     models: int = 0
@@ -173,7 +172,7 @@ class Summary:
 
     @property
     def done(self) -> bool:
-        """Whether every model was migrated or needed no change, and nothing was left."""
+        """Whether every model was migrated or needed no change, and no best effort left a node unchanged."""
         done = self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
         return self.complete and done and not self.left
 

@@ -79,12 +79,12 @@ def _line(record: Mapping[str, Any]) -> str:
 
 
 def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | None:
-    """Return all that the result depends on besides the model: versions, options, and digests of the files they name.
+    """Return everything the result depends on besides the model: versions, options, and digests of the files they name.
 
-    Of the runtimes it is for, that is also the installed release and the digest of its table. Raises UsageError for one that
-    is not known.
+    For each target runtime this includes the installed release and the digest of its table. Raises UsageError for an unknown
+    runtime.
 
-    None if that cannot be written as JSON: a pass or a pipeline that is an object of the caller's.
+    Returns None if JSON cannot express an option: a pass or a pipeline that is an object of the caller's.
     """
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}

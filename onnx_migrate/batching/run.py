@@ -82,8 +82,8 @@ def batch(
     Args:
         sources: see `find`.
         out_dir: a folder for the results and the journal, which `batch` makes if needed. A URL has no journal.
-        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files. By default it is
-            processes of this machine; a new one replaces a process that a model ends.
+        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files. The default runs
+            processes of this machine; a new process replaces one that a model ends.
         jobs: number of such processes, by default the number of processors.
         fail_fast: stop at the first model that is not migrated, or whose result is unverified.
         resume: skip a model that the journal lists with the same content, options and versions, and whose result is unchanged.
@@ -93,14 +93,14 @@ def batch(
         timeout: seconds that a model may take. A model that takes three quarters of them, or crashes its process, gets one more
             attempt in the rest of the time. Then each native stage runs in a child process of its own.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
-        watcher: called with the outcome of every model; the summary that is returned has only totals.
+        watcher: called with the outcome of every model; the returned summary has only totals.
         cancel: a threading.Event, or anything with `is_set`. Once it is set, `batch` ends the workers and raises Cancelled. The
             results until then are complete, and in the journal.
         arguments_of: returns arguments of `migrate`, or `external`, for one model by its path. They override the others.
             `flags` are further flags of the command line in the report.
         arguments: as for `migrate`.
 
-    Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, and TypeError for an argument that
+    Returns the totals. Raises Cancelled, UsageError if no model can be migrated at all, and TypeError for an argument that
     `migrate` does not have. An exception of `watcher` ends the workers, and then the batch.
     """
     arguments = current_names(Options, arguments)

@@ -38,16 +38,15 @@ from onnx_migrate.verify.settings import Settings, libraries_of
 __all__ = ["refused", "run_job"]
 
 _LEAST = 1e-3
-"""Seconds that are left for a second attempt in any case."""
+"""Minimum time of a second attempt, in seconds."""
 
 
 def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.
 
-    The result is written whole or not at all. If `job.known` records that the same content with the same options led
-    to the file that exists, the model is not migrated again. The journal gets no
-    record of a result with remarks, of one with something that a best effort left, and of one whose verification took too long:
-    --resume tries these again.
+    The result is written completely or not at all. If `job.known` records the same content, options and existing result,
+    `run_job` skips the migration. The journal gets no record of three kinds of results, so --resume tries them again: results
+    with remarks, incomplete results of a best effort, and results whose verification took too long.
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:
@@ -73,7 +72,7 @@ def _outcome(job: Job) -> Outcome:
 
 
 def _told(error: Exception) -> MigrateError:
-    """Return what is told of an exception that ended a job."""
+    """Return an exception that ended a job as a MigrateError, which reports use."""
     if isinstance(error, MigrateError):
         return error
     if isinstance(error, MemoryError):
@@ -99,7 +98,7 @@ def refused(job: Job, error: MigrateError) -> Outcome:
 
 
 def _tried(job: Job, ended: Outcome) -> Outcome:
-    """Return the outcome of a model that was refused as invalid, with whether ONNX Runtime loads it in a child process."""
+    """Return the outcome of an invalid model, with whether ONNX Runtime loads it in a child process."""
     given = Options(**current_names(Options, job.arguments))
     settings = Settings(limits=given.limits, libraries=libraries_of(given.ort_library))
     try:

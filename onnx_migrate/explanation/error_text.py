@@ -34,7 +34,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an error text means: who says it, what follows from it, what caused it, and what mends it."""
+    """The meaning of an error text: the program that raises it, its consequences, its causes and the remedies."""
 
     entry: ErrorText = field(repr=False)
     said: str
@@ -44,7 +44,7 @@ class Explanation:
     causes: tuple[str, ...]
     remedies: tuple[Remedy, ...]
     alike: tuple[str, ...] = ()
-    """What else the text says the same of: operators, or other values."""
+    """Further operators, or other values, for which the text reports the same error."""
     nodes: tuple[str, ...] = ()
     """The names of the nodes that the text complains of."""
 
@@ -97,7 +97,7 @@ def explanation_of(
 
 
 def filled(sentences: Iterable[Sentence], facts: Facts) -> tuple[str, ...]:
-    """Return the sentences that can be said with these facts."""
+    """Return the sentences for which all facts are known, with the facts filled in."""
     return tuple(filled_text(item.text, facts) for item in sentences if _fits(item, facts))
 
 

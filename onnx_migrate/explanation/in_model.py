@@ -1,4 +1,4 @@
-"""Whether a given model would raise an error that was recognised, because of which nodes, and what the remedy does to it."""
+"""Finds out whether a model would raise a recognised error, which nodes cause it, and how the remedy changes the model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ask_model(item: Explanation, source: Source) -> ModelVerdict:
 
 
 def _given(given: Mapping[str, tuple[str, ...]], item: Explanation) -> dict[str, tuple[str, ...]]:
-    """Return what a question is asked with, with the values of the text; of operators, all that the text names."""
+    """Return the arguments of a question, filled with the text's values; for operators, all that the text names."""
     values = {name: tuple(filled_text(text, item.facts) for text in texts) for name, texts in given.items()}
     if "op" in values and given["op"][0].startswith("{op"):
         others = item.facts.get("ops", "").split(", ") if "ops" in item.facts else []

@@ -1,4 +1,4 @@
-"""What is nearest to something that was not recognised."""
+"""Finds the known names and texts that are most similar to an unrecognised one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of each node of the operators that an error text names; `checks` of the text name the questions."""
+"""The questions about each node of the operators that an error text names; `checks` of the text name the questions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _wrong_attribute(item: LocatedNode, asked: Asked) -> bool:
 
 
 def _other_attribute(item: LocatedNode, asked: Asked) -> bool:
-    """Return whether the attribute has another value; where it is not set, it has the default."""
+    """Return whether the attribute has another value; an attribute that is not set has its default."""
     own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
     if own is None:
         return (asked.opset or 0) >= 11
@@ -189,4 +189,4 @@ NODE_QUESTIONS: Mapping[str, tuple[Callable[[LocatedNode, Asked], bool], str, st
     "empty-input": (_empty_input, "with an empty or unread input", "none has an empty input"),
     "negative-axis": (_negative_axis, "with an axis counted from the end", "no axis is counted from the end"),
 }
-"""What is asked, what is said of the nodes for which it holds, and what if it holds for none."""
+"""For each question: its function, the words for the nodes that answer yes, and the words if no node does."""

@@ -1,4 +1,4 @@
-"""What the schemas know of an operator that an error text names."""
+"""Reads facts from the schemas about an operator that an error text names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _QUANTIZED = re.compile(
 _MICROSOFT = "com.microsoft"
 
 _OLDEST_KERNELS = 7
-"""The opset from which on ONNX Runtime has kernels: a version below it is never a way out."""
+"""The oldest opset for which ONNX Runtime has kernels: an older version never solves a problem."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""All that is done with an operator: its versions, the steps between them, and what replaces it where a runtime lacks it."""
+"""Describes an operator: its versions, the steps between them, and its replacement for runtimes that lack it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_h
 
 @dataclass(frozen=True)
 class StepLine:
-    """One step of an operator in a line: what it is explained by, from and to which version, its kind and its reason."""
+    """One step of an operator in a line: the code that explains it, its versions, its kind and its reason."""
 
     code: str
     versions: str

@@ -1,4 +1,4 @@
-"""What a runtime takes: all its releases in a line each, or one release in full."""
+"""Lists the operators and opsets that a runtime supports: all its releases in a line each, or one release in full."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RuntimeRelease:
 
     @property
     def others(self) -> str:
-        """What the operators are that are named neither as had nor as lacking."""
+        """The state of the operators that the table does not name: missing, there, or not known."""
         return {"listed": "missing", "any": "there", "unknown": "not known"}[self.target.table.extent]
 
 

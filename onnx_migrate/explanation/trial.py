@@ -28,7 +28,7 @@ _VALUES = ("NAME=SIZE", "VERSION", "RELEASE", "OPSET", "RUNTIME", "INPUT", "A,B"
 
 @dataclass(frozen=True)
 class Trial:
-    """What the command of a remedy does to a model, and whether it ends with a result."""
+    """The effect of a remedy's command on a model, and whether it ends with a result."""
 
     text: str
     succeeds: bool
@@ -67,7 +67,7 @@ def _planned(command: str, options: dict[str, str], source: Source) -> Trial | N
 
 
 def _run(command: str, passes: list[str], source: Source, item: Explanation) -> Trial:
-    """Return how many nodes of the operators that the text names are left after the passes."""
+    """Run the passes, and return how many nodes of the operators in the text they rewrite."""
     model, _ = load_structure(source)
     results = Pipeline(tuple(make_pass(name) for name in passes)).intermediate_models(model)
     if not results:
