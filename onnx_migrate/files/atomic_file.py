@@ -1,8 +1,8 @@
-"""Replaces a file atomically: at any moment the old or the new content is at the name, whole.
+"""Replaces a file atomically: at any moment the name leads to the complete old or the complete new content.
 
-The new content is written to a temporary file in the same folder and reaches the disk (fsync(2)) before it takes the
-name: rename(2) replaces a file atomically, but says nothing of when its content is on the disk. Then the folder is
-synchronised, since the fsync(2) of a file does not write the name that the file has in its folder.
+The new content goes to a temporary file in the same folder. It reaches the disk (fsync(2)) before the file takes the name:
+rename(2) replaces a file atomically, but does not say when its content is on the disk. Then the folder is synchronised, since
+the fsync(2) of a file does not write the name that the file has in its folder.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def temporary_name(target: Path) -> Path:
 class NewFile:
     """A complete file that has not yet taken the name `target`.
 
-    On Linux it has no name until `put` (O_TMPFILE, see open(2)), so a process that is killed leaves a temporary file only
-    between `link` and `rename`. Elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's folder, with the hash of a long
-    name, removed on any exception. `remove_leftovers` removes what a killed process left.
+    On Linux the file has no name until `put` (O_TMPFILE, see open(2)). A killed process leaves a temporary file only between
+    `link` and `rename`. On other systems the file is `.{name}.{pid}-{n}.tmp` in the target's folder, with the hash of a long
+    name, and any exception removes it. `remove_leftovers` removes the files of killed processes.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:
@@ -93,8 +93,8 @@ class NewFile:
     def put(self, target: Path | None = None) -> None:
         """Give the file the name `target`, or another in its folder, replacing the file of that name.
 
-        Raises OSError where it does not get the name. Where the folder cannot be synchronised then, that is a remark: the
-        name is taken, and may be lost with the power.
+        Raises OSError if the file does not get the name. If synchronising the folder then fails, `put` only adds a remark: the
+        file has the name, but a power failure may lose it.
         """
         if not self._named:
             folder = os.open(self.target.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,6 +1,6 @@
-"""Writes pieces to a file; payloads in files are copied by the kernel, not through the memory of this process.
+"""Writes pieces to a file; the kernel copies payloads from file to file, not through the memory of this process.
 
-Sources: copy_file_range(2), which shares blocks where the file system can; sendfile(2); posix_fadvise(2).
+Sources are copy_file_range(2), sendfile(2) and posix_fadvise(2). copy_file_range(2) shares blocks if the file system can.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHUNK = 1 << 20
 """Bytes that are collected before a write, and copied at once where the platform cannot copy within the kernel."""
 
 WRITEBACK_STEP = 1 << 26
-"""Bytes after which the kernel is asked to start writing to the disk, so that the final fsync waits for little."""
+"""After so many bytes, the kernel starts writing to the disk, so that the final fsync takes little time."""
 
 _UNSUPPORTED = frozenset(
     {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}

@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 PERMISSION = "change its permissions or choose another output path"
-"""What helps where writing is not permitted."""
+"""The hint for a path without permission to write."""
 
 _INSTEAD = (
     "pipes and devices are not replaced: give a file's path; - is standard output, and --check writes nothing"
 )
-"""What helps where the path of a model is not that of a file."""
+"""The hint for a path of a model that is not that of a file."""
 
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+|self)(/task/\d+)?/fd")
 """The folders whose entries are the open files of a process."""
@@ -59,7 +59,7 @@ def check_file(
 ) -> bool:
     """Return whether there is a file at a path. Raises SaveError as `check_target` does.
 
-    `instead` is the hint for a pipe, a device, or what else is not a file.
+    `instead` is the hint for a pipe, a device, or anything else that is not a file.
     """
     label, target = os.fspath(path), resolve_links(path)
     if label.endswith((os.sep, "/")) and not os.path.exists(target):
@@ -119,7 +119,8 @@ def resolve_links(path: str | os.PathLike[str]) -> Path:
 def open_descriptor(path: str | os.PathLike[str]) -> int | None:
     """Return the number of the open file that a path leads to, as /dev/stdout and /dev/fd/63 do; None for other paths.
 
-    -1 for one of another process. To replace what such a path leads to would take it from those who have it open.
+    The number is -1 if another process has the file open. A save must not replace such a file: the processes that have it open
+    would no longer see it.
     """
     try:
         current = os.path.abspath(path)

@@ -1,18 +1,21 @@
 """Publishes a model and its file of external data as one: a single rename(2) decides which of two models is there.
 
-A model and its NAME.onnx.data are two files, and rename(2) replaces one. Where NAME.onnx.data is free, the data takes it
-first, and the rename of the model decides. Where the old model's data has the name:
+A model and its NAME.onnx.data are two files, and rename(2) replaces one. If the name NAME.onnx.data is free, the data takes it
+first, and the rename of the model decides. If the old model's data has the name, a save takes three steps:
 
 1. The new data takes a hidden name, `.NAME.onnx.data.1` or `.2`.
 2. The new model, which refers to its data by that name, takes NAME.onnx: this rename decides.
-3. The old data is removed, a copy of the new takes the name NAME.onnx.data, a model that refers to it by that name replaces the
-   other, and the hidden name is removed. It is a copy, not a second hard link, since onnx.load refuses data with two links, and
-   a save may be killed here; a file system that can copies by sharing blocks.
+3. The save removes the old data, and a copy of the new data takes the name NAME.onnx.data. A model that refers to this name
+   replaces the other. Then the save removes the hidden name.
 
-What fails before the decision is undone, and the old model is there with its data. What fails after it leaves the whole new
-model, with its data at a hidden name or the old data beside it, and is a remark. SIGINT and SIGTERM wait until all is
-done. A mark, `.NAME.onnx.data.owned`, says which data files saves wrote, so that the next save of the model removes what a
-killed one left. Files are moved with rename(2) and their folder synchronised with fsync(2), see `atomic_file`.
+Step 3 makes a copy, not a second hard link, since onnx.load refuses data with two links, and a save may be killed here. File
+systems that can do so copy by sharing blocks.
+
+If a step before the decision fails, the save undoes it, and the old model is there with its data. If a step after it fails, the
+complete new model is there. Its data then has a hidden name, or the old data is beside it, and the save adds a remark. SIGINT
+and SIGTERM wait until all is done. A mark, `.NAME.onnx.data.owned`, says which data files saves wrote. So the next save of the
+model removes the files that a killed save left. Files are moved with rename(2) and their folder synchronised with fsync(2), see
+`atomic_file`.
 """
 
 from __future__ import annotations
@@ -233,7 +236,7 @@ def _stamps(path: Path | None) -> list[FileStamp]:
 def _locations(path: Path, label: str) -> frozenset[str]:
     """Return the files that a model refers to as external data, normalised; none if it is not a model.
 
-    Raises LoadError, code `cannot-read`, where that cannot be found out.
+    Raises LoadError, code `cannot-read`, if the file is unreadable.
     """
     try:
         proto = from_file(path, label, Weights(path.parent, source=path))

@@ -90,7 +90,7 @@ def _copy_tensor(source: TensorProto, target: TensorProto, weights: Weights) -> 
 
 
 def _has_payload(message: Any, message_type: MessageType) -> bool:
-    """Return whether a tensor in `message`, a message of `message_type`, must not be copied as it is."""
+    """Return whether a tensor in `message`, a message of `message_type`, has a payload that must not be copied."""
     if message_type is TENSOR:
         return TensorPayload.of(message).length > INLINE_LIMIT or _awaits_external_data(message)
     for field in message_type.tensor_fields.values():

@@ -26,7 +26,10 @@ _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class Channel(ABC):
-    """What this process writes to a child, and reads from it. All methods raise OSError, and what `Waiting` raises."""
+    """The connection by which this process writes to a child, and reads from it.
+
+    All methods raise OSError, and the exceptions of `Waiting`.
+    """
 
     def __init__(self) -> None:
         self._rest = b""

@@ -1,7 +1,8 @@
 """The child process's side: receives calls from its parent, one after the other, and returns how they ended.
 
-Requests come through stdin and messages go out through what was stdout, both as pickles. What the calls print, on
-either stream, goes to the log that the parent made stderr. The child never outlives its parent.
+The parent writes requests to the child's stdin. The child writes messages to its original stdout. Both are pickles. If a called
+function prints something, on either stream, it goes to the log that the parent made stderr. The child never outlives its
+parent.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ __all__ = [
 ]
 
 BOOT = "import sys; sys.path[:] = sys.argv[4:]; from onnx_migrate.process.child import serve; serve(*sys.argv[1:4])"
-"""What the interpreter of a child runs: the parent's process id, the memory limit, modules to import and sys.path follow.
+"""The program of a child's interpreter.
 
-`__main__` of the parent is not imported, so scripts need no guard."""
+Its arguments are the parent's process id, the memory limit, modules to import, and sys.path. The child does not import the
+parent's `__main__`, so scripts need no guard.
+"""
 
 READY, STAGE, SAID, LEFT, ENDED = "ready", "stage", "said", "left", "ended"
 """The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name, a text, bytes or the `Ending`."""
@@ -57,10 +60,10 @@ Function = str | Callable[..., Any]
 """A function that pickles, or "package.module:name"."""
 
 Listener = Callable[[str], None]
-"""What receives the texts that a called function says."""
+"""A function that receives the texts that a called function says."""
 
 _LONGEST_CAUSE = 300
-"""How many characters of a library's message are told of what lacked memory."""
+"""How many characters of a library's message about a lack of memory the parent gets."""
 
 _current = threading.local()
 
@@ -92,7 +95,7 @@ def heard_by(listen: Listener | None) -> Iterator[None]:
 
 
 def _forget_parent() -> None:
-    """Send nothing to a parent any more: in a fork of a child, whose messages would be taken for the child's."""
+    """Stop sending to the parent, in a fork of a child: the parent would mistake the messages for the child's."""
     global _current
     _current = threading.local()
 
@@ -125,7 +128,7 @@ def captured_output() -> Iterator[Callable[[], str]]:
 
 
 def call(function: Function, args: tuple[Any, ...], listen: Listener | None = None) -> Ending:
-    """Call a function in this process and return how it ended; `listen` gets what it says on the way."""
+    """Call a function in this process and return how it ended; `listen` gets the texts that it says meanwhile."""
     _current.stage = ""
     try:
         if isinstance(function, str):
@@ -223,7 +226,7 @@ def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
 
 
 def use_folder(folder: str) -> None:
-    """Let this process, and what it starts, put temporary files into a folder; "" leaves that as it is."""
+    """Let this process, and the processes it starts, put temporary files into a folder; "" changes nothing."""
     if folder:
         os.environ.update(dict.fromkeys(TEMPORARY, folder))
         tempfile.tempdir = folder

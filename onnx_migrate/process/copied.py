@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CopiedProcess", "ForkedProcess", "allow_copies", "fork", "keep_only", "may_copy"]
 
 _MOST_DATA = 256 << 20
-"""Bytes of private memory above which a process is not copied: they would count as the child's, for its limit."""
+"""Limit of private memory, in bytes. A process with more is not copied: its memory would count for the child's limit."""
 
 _PAUSE = 0.01
 """Seconds between two looks at whether a child has ended, where the wait has a limit."""
@@ -107,7 +107,7 @@ class CopiedProcess(ForkedProcess):
 
 
 def _serve(calls: int, log: int, arguments: tuple[str, str, str]) -> None:
-    """Become a worker: what a fresh interpreter would not have is put aside."""
+    """Become a worker: drop the state that a fresh interpreter would not have."""
     os.setsid()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -124,9 +124,9 @@ def _serve(calls: int, log: int, arguments: tuple[str, str, str]) -> None:
 def fork(serve: Callable[[], None]) -> int:
     """Return the process id of a copy of this process, which calls `serve` and ends.
 
-    There SIGTERM and SIGALRM end it, no timer runs, and the signals of `STOPS` stay blocked until `serve` unblocks them: no
-    handler of this process runs in the copy. Linux kills it when this thread ends. Raises OSError, and RuntimeError at the end
-    of the interpreter.
+    In the copy, SIGTERM and SIGALRM end the process, and no timer runs. The signals of `STOPS` stay blocked until `serve`
+    unblocks them, so no handler of this process runs in the copy. Linux kills the copy when this thread ends. Raises OSError,
+    and RuntimeError at the end of the interpreter.
     """
     import ctypes  # noqa: F401 - for `die_with`: a copy imports nothing, as another thread may hold the lock of an import
 

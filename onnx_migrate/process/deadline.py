@@ -67,7 +67,7 @@ class Deadline:
         return own if self._outer is None else min(own, self._outer.grace_left())
 
     def postpone(self, seconds: float) -> None:
-        """Let this deadline, and those around it, end later: a file was on its way for so many seconds."""
+        """Let this deadline, and those around it, end later by the seconds that the transfer of a file took."""
         self._start += seconds
         if self._outer is not None:
             self._outer.postpone(seconds)
@@ -120,7 +120,7 @@ def current_deadline() -> Deadline | None:
 
 
 def postpone(seconds: float) -> None:
-    """Let the current call end later: a file was on its way for so many seconds, which have a limit of their own."""
+    """Let the current call end later by the seconds that the transfer of a file took; transfers have a limit of their own."""
     deadline = _deadline.get()
     if deadline is not None:
         deadline.postpone(seconds)
@@ -137,7 +137,7 @@ def seconds_left() -> float:
 def bounded(seconds: float | None) -> tuple[float | None, float]:
     """Return the seconds that a child process may take, None for no limit, and the limit that messages give.
 
-    `seconds` is the limit of this child alone. Where the deadline of the call comes earlier, messages give the call's limit.
+    `seconds` is the limit of this child alone. If the deadline of the call comes earlier, messages give the call's limit.
     """
     own, deadline = math.inf if seconds is None else seconds, _deadline.get()
     left = seconds_left()
@@ -148,11 +148,11 @@ def bounded(seconds: float | None) -> tuple[float | None, float]:
 
 
 def optional_seconds(seconds: float | None) -> float:
-    """Return the seconds that a stage may take which the call can do without: half of what is left, so that others have some."""
+    """Return the seconds that an optional stage may take: half of the remaining time, so that other stages have some."""
     return min(math.inf if seconds is None else seconds, max(seconds_left() / 2, LEAST_SECONDS))
 
 
 def bounded_own_work(seconds: float) -> float:
-    """Return the seconds of a short native call whose failure the caller recovers from: at most half of what is left."""
+    """Return the seconds of a short native call whose failure the caller recovers from: at most half of the remaining time."""
     deadline = _deadline.get()
     return seconds if deadline is None else max(0.0, min(seconds, deadline.own_work_left() / 2))

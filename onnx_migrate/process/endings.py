@@ -105,7 +105,7 @@ class OutOfMemory:
     log: str = ""
     stage: str = ""
     cause: str = ""
-    """What failed, in the words of the library that told it; "" if that is not known."""
+    """The failure, in the words of the library that reported it; "" if nothing reported it."""
 
     def __str__(self) -> str:
         size = (self.limit or 0) / 2**30

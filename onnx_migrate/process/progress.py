@@ -44,7 +44,7 @@ class Progress:
 
 
 ProgressListener = Callable[[Progress], object]
-"""What is called as stages and runs begin, in the thread of the call; what it raises ends the call."""
+"""A function that gets each stage and run as it begins, in the thread of the call; its exceptions end the call."""
 
 
 OWN_STAGES = {
@@ -55,7 +55,7 @@ OWN_STAGES = {
 """The titles of the stages that are no passes."""
 
 _OF_CHILDREN = frozenset({"verify", "prove"})
-"""Stages that end in time by themselves: they run models in child processes. The result is unverified then, and no error."""
+"""Stages that run models in child processes and so end in time. A time-out makes the result unverified, and is no error."""
 
 
 class Reporter:

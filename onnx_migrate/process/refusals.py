@@ -1,4 +1,4 @@
-"""The errors of a system that starts no process: why, and what helps."""
+"""The errors of a system that starts no process, with the reason and a hint."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Supervised:
         self.close()
 
     def kill(self) -> None:
-        """End the child and what it started, whatever they do; may be called by any thread."""
+        """End the child and the processes it started, even busy ones; any thread may call this."""
         self._killed = True
         with contextlib.suppress(PermissionError):  # macOS refuses where all have ended
             try:
@@ -165,9 +165,9 @@ def _log_file() -> IO[bytes]:
 class Program(Supervised):
     """A running program that is not ours, in its `folder`: it takes requests as lines of JSON and answers each with one.
 
-    `limits.memory` bounds its private writable memory, and that of what it starts, where the system has prlimit;
-    `limits.seconds` the time that one request may take. The folder, which has its temporary files, is removed as it is closed.
-    Raises OSError where the command cannot be run.
+    `limits.memory` bounds its private writable memory, and that of the processes it starts, on systems with prlimit.
+    `limits.seconds` is the time that one request may take. The folder, which has its temporary files, is removed on closing.
+    Raises OSError if the command cannot be run.
     """
 
     def __init__(

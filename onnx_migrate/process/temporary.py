@@ -21,7 +21,7 @@ if sys.platform != "win32":
     import fcntl
 
 _NAME = re.compile(r"onnx-migrate-(\d+)-\w{8}")
-"""The names of folders: the id of the process, and what makes them unique."""
+"""The names of folders: they contain the id of the process, and a unique part."""
 
 _ATTEMPTS, _PAUSE = 5, 0.05
 """How often the removal of a folder is tried, and seconds between: a process that was killed in it may end a moment later."""

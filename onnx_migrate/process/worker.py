@@ -1,8 +1,8 @@
 """The parent process's side: starts a child, sends it calls, and kills it when a call takes too long.
 
-The child is a fresh interpreter (`subprocess`, not multiprocessing), or for the command line a copy of this one (copied.py),
-in a session of its own, so Ctrl-C in a terminal reaches the parent alone. Each call has a temporary folder, which is removed
-with it: a child that waits has none, so that the end of this process by a signal leaves nothing behind.
+The child is a fresh interpreter (`subprocess`, not multiprocessing), or for the command line a copy of this process
+(copied.py). It has a session of its own, so Ctrl-C in a terminal reaches only the parent. Each call has a temporary folder,
+which is removed with it. A waiting child has no such folder, so a signal that ends this process leaves nothing behind.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Opens a file in a folder by a location that comes from elsewhere, so that no swap of a link or a folder leads out of it.
+"""Opens a file in a folder by an untrusted location, so that no swap of a link or a folder leads out of the folder.
 
-A path that was checked may lead elsewhere when it is opened. So symbolic links are resolved to a path without any, and that
-is opened from the folder's descriptor component by component, none of which may be a link then (openat(2) with O_NOFOLLOW):
-what is opened is in the folder whatever happens meanwhile. openat2(2) with RESOLVE_BENEATH would refuse absolute links that stay
-inside the folder, which are allowed here.
+A path may lead elsewhere when it is opened than when it was checked. So symbolic links are first resolved to a path without
+links. This path is opened from the folder's descriptor, component by component, and no component may be a link then (openat(2)
+with O_NOFOLLOW). So the opened file is in the folder, even if another process swaps something meanwhile. openat2(2) with
+RESOLVE_BENEATH would refuse absolute links that stay inside the folder, which are allowed here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Folder:
         return cls(real, (status.st_dev, status.st_ino))
 
     def open_file(self, name: str) -> int:
-        """Open the regular file `name` in this folder, or what it links to, and return its descriptor. Raises OSError."""
+        """Open the regular file `name` in this folder, or the target of the link `name`. Return its descriptor. Raises
+        OSError.
+        """
         if not _BY_DESCRIPTOR:
             return open_regular(os.path.join(self.path, name))
         at = self.open()
@@ -83,7 +85,7 @@ def open_beneath(folders: Sequence[Folder], location: str) -> int:
 
 
 def _open(folder: Folder, parts: list[str], real: str) -> int:
-    """Open a file by the names on its way from a folder, none of which is a link."""
+    """Open a file, starting at a folder, by the names of its path; no name may be a link."""
     if not _BY_DESCRIPTOR:
         return _open_by_path(real)
     at = folder.open()
@@ -104,7 +106,7 @@ def _open(folder: Folder, parts: list[str], real: str) -> int:
 
 
 def _open_by_path(real: str) -> int:
-    """Open a path without links where the system cannot open from a folder; what was swapped meanwhile is refused."""
+    """Open a path without links if the system cannot open from a folder. Raises OSError if a file was swapped meanwhile."""
     fd = open_regular(real)
     opened, there = os.fstat(fd), os.lstat(real)
     same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)

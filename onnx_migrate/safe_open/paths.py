@@ -1,7 +1,7 @@
-"""Looks up what is in a folder, and where links lead to.
+"""Looks up the contents of a folder, and the targets of links.
 
-Functions of os.path, pathlib and pkgutil take a folder that cannot be read for an empty one, and a file that cannot be looked up
-for one that is not there. These raise OSError.
+os.path, pathlib and pkgutil treat an unreadable folder as empty. They treat a file as missing if looking it up fails. The
+functions here raise OSError instead.
 """
 
 from __future__ import annotations

@@ -50,10 +50,10 @@ _KINDS = (
 
 
 def open_regular(path: str | os.PathLike[str], *, dir_fd: int | None = None, follow: bool = True) -> int:
-    """Open a regular file for reading and return its descriptor; anything else is not waited for.
+    """Open a regular file for reading and return its descriptor; anything else raises an error at once.
 
-    `dir_fd` is the folder of a relative path. Without `follow`, a symbolic link is not opened. Raises OSError, of which
-    NotRegularError is a kind.
+    `dir_fd` is the folder of a relative path. Without `follow`, a symbolic link is not opened. Raises OSError, also as its
+    subclass NotRegularError.
     """
     before = os.stat(path, dir_fd=dir_fd, follow_symlinks=follow)
     if not (stat.S_ISREG(before.st_mode) or stat.S_ISLNK(before.st_mode)):

@@ -28,8 +28,8 @@ _READ_WHOLE = 1 << 24
 def from_path(path: Path, name: str) -> tuple[onnx.ModelProto, Weights]:
     """Return the structure of the model at `path`, which may be a link, and its weights. Raises LoadError.
 
-    A model whose payloads are all inside is read where a link leads: ONNX Runtime refuses data behind a link that leads out
-    of the folder, as those of Hugging Face's cache do.
+    If `path` is a link and the model has all payloads inside, the model is read from the link's target. ONNX Runtime refuses
+    data behind a link that leads out of the folder. The links in Hugging Face's cache do so.
     """
     weights = Weights(path.parent, source=path)
     proto = from_file(path, name, weights)

@@ -29,8 +29,9 @@ _LONGEST_HEADER = 20
 def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None) -> bytearray:
     """Return the bytes of a model; `read` returns some bytes, up to a number of them, and none at the end.
 
-    What is no model is returned as far as that can be told from it. Raises LoadError, code `cannot-read`, where the model is
-    larger than `limit`, half of what a process may use, and OSError.
+    If the bytes are not those of a model, reading stops early, and the bytes so far are returned. Raises OSError, and
+    LoadError, code `cannot-read`, if the model is larger than `limit`. By default this is half of the memory that a process may
+    use.
     """
     limit = limit or (Limits().memory or 1 << 34) // 2
     data = bytearray()

@@ -1,4 +1,4 @@
-"""What a model can be read from: objects of other libraries, files and pipes, brought to a path, a buffer or a ModelProto."""
+"""Converts every source of a model (objects of other libraries, files, pipes) to a path, a buffer or a ModelProto."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Readable(Protocol):
     """An open binary file, or anything that reads as one."""
 
     def read(self) -> bytes:
-        """Return the bytes that are left."""
+        """Return the remaining bytes."""
 
 
 class ExportedProgram(Protocol):
@@ -60,8 +60,17 @@ Content = str | os.PathLike[str] | bytes | bytearray | memoryview | Readable | E
 """A source that is no model itself, so that a ModelProto is read from it."""
 
 Source = Content | onnx.ModelProto | IrModel
-"""What a model is read from: a path, a URL, its serialised bytes, a ModelProto, a file opened in binary mode, what
-torch.onnx.export(dynamo=True) returns, an onnx_ir.Model; or an onnx_graphsurgeon.Graph, which has no types."""
+"""The sources of a model.
+
+- a path
+- a URL
+- its serialised bytes
+- a ModelProto
+- a file opened in binary mode
+- the result of torch.onnx.export(dynamo=True)
+- an onnx_ir.Model
+- an onnx_graphsurgeon.Graph, which has no type annotations
+"""
 
 
 def content_of(source: Any) -> tuple[Any, str]:

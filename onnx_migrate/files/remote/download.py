@@ -1,7 +1,7 @@
 """Downloads a model from a URL, and the files of its external data, to a temporary folder.
 
-What reads weights, in this package and in ONNX Runtime, maps files into memory. So a model at a URL is copied, block
-by block, and is then a local model. Of its folder only the files that its tensors name are downloaded.
+This package and ONNX Runtime read weights by mapping files into memory. So a model at a URL is copied, block by block, and is
+then a local model. From its folder, only the files that its tensors name are downloaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["DownloadedModel", "ensure_local"]
 
 
 SLOW = "--timeout, in Python timeout, allows more seconds"
-"""What helps where a transfer takes too long."""
+"""The hint for a transfer that takes too long."""
 
 _STALLED = "try again, or download the file and give its path"
 
@@ -98,7 +98,7 @@ class DownloadedModel(os.PathLike[str]):
             self._get(remote, target)
 
     def _get(self, remote: str, target: str, *, enough: Callable[[], bool] = lambda: False) -> None:
-        """Download a file, within the time and the space that there is. Raises StoppedError, and what the library raises."""
+        """Download a file, within the available time and space. Raises StoppedError, and errors of the library."""
         transfer = Transfer()
 
         def size() -> int:
@@ -116,12 +116,12 @@ class DownloadedModel(os.PathLike[str]):
         )
 
     def _is_no_model(self) -> bool:
-        """Return whether the first bytes of the copy are there, and not those of a model: no more need come."""
+        """Return whether the first bytes of the copy have come, and are not those of a model: then the download can stop."""
         head = self._head()
         return len(head) == HEAD and not may_be_model(head)
 
     def _head(self) -> bytes:
-        """Return the first bytes of the copy, as far as they are there."""
+        """Return the first bytes of the copy, or fewer if only these have come."""
         try:
             with open(self, "rb") as file:
                 return file.read(HEAD)
