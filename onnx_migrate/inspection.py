@@ -340,7 +340,7 @@ def _external_files(model: Model) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name != own and not name.startswith(MEMORY)))
 
 
-# What the runtime takes from this release on; "from" is a keyword of Python.
+# How well the runtime supports the model from this release on; "from" is a keyword of Python.
 ReleaseSupport = TypedDict("ReleaseSupport", {"from": str, "standing": str})
 
 

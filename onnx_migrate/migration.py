@@ -102,7 +102,7 @@ class _Run:
         self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
         self.strict = options.require_valid
-        # A process for the verification is started while the passes run, unless it may take no run at all.
+        # A process for the verification starts while the passes run, unless the result may need no verification run.
         self.ready = options.isolated and self.policy != "off" and options.ir_version is None
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))

@@ -59,7 +59,7 @@ class Migration(Generic[M]):
 
     @cached_property
     def rest(self) -> M | None:
-        """The unchanged part of the original behind the result's outputs, in the form of `model`; None without `cut`."""
+        """Return the unchanged part of the original behind the result's outputs, in the form of `model`; None without `cut`."""
         return None if self._rest is None else self._given_back(self._rest)
 
     def _given_back(self, model: Model) -> M:

@@ -76,7 +76,7 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
     """Return the outputs of unsupported nodes in the migrated model, and the values that depend on them."""
     labels = {error.where.node} if error.where else set()
     log, result = ChangeLog(), model
-    with suppress(MigrateError):  # else the node that the refusal names is looked for in the model as it is
+    with suppress(MigrateError):  # otherwise the search for the node of the error uses the unchanged model
         result = pipeline_of(replace(options, best_effort=True)).run(model, log).model
     labels |= {note.subject for note in log.notes if note.code == "not-fitted"}
     found: set[str] = set()

@@ -61,8 +61,8 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
 def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """Return each model's path, and the path of its result below `out_dir`.
 
-    Models that an earlier run wrote as results are left out. Raises UsageError for two models with the same result, and for a
-    result that would overwrite a model.
+    Skips models that an earlier run wrote as results. Raises UsageError for two models with the same result, and for a result
+    that would overwrite a model.
     """
     pairs: list[tuple[str, str]] = []
     taken: dict[str, str] = {}

@@ -79,7 +79,7 @@ def _line(record: Mapping[str, Any]) -> str:
 
 
 def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | None:
-    """Return everything the result depends on besides the model: versions, options, and digests of the files they name.
+    """Return everything the result depends on except the model: versions, options, and digests of the files they name.
 
     For each target runtime this includes the installed release and the digest of its table. Raises UsageError for an unknown
     runtime.

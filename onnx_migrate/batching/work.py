@@ -45,8 +45,11 @@ def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.
 
     The result is written completely or not at all. If `job.known` records the same content, options and existing result,
-    `run_job` skips the migration. The journal gets no record of three kinds of results, so --resume tries them again: results
-    with remarks, incomplete results of a best effort, and results whose verification took too long.
+    `run_job` skips the migration. The journal gets no record of three kinds of results, so --resume tries them again:
+
+    - results with remarks
+    - results of a best effort that left nodes unchanged
+    - results whose verification took too long
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:

@@ -93,7 +93,7 @@ def _is_text(head: bytes) -> bool:
 
 def _tensor(head: bytes) -> tuple[str, str]:
     """Recognise a serialised TensorProto, such as the test inputs that many model zoos put beside a model."""
-    # The head of a long tensor ends within raw_data; what precedes that field's tag (dims, data_type, name) is complete.
+    # The head of a long tensor ends within raw_data; the fields before that field's tag (dims, data_type, name) are complete.
     try:
         tensor = TensorProto.FromString(
             head[: max(head.find(_RAW_DATA_TAG), 0)] if len(head) >= HEAD else head

@@ -186,7 +186,7 @@ def _write_small(ir: Any, tensor: TensorProto, payload: ObjectPayload) -> None:
 
 
 def _bytes_of(ir: Any, tensor: Any) -> bytes:
-    """Return the bytes that identify a small tensor, of onnx or of onnx_ir, without metadata, which an older opset may drop."""
+    """Return the bytes that identify a small tensor, of onnx or of onnx_ir; an older IR version may drop its metadata."""
     copy = TensorProto()
     copy.CopyFrom(tensor if isinstance(tensor, TensorProto) else ir.serde.serialize_tensor(tensor))
     if "metadata_props" in TensorProto.DESCRIPTOR.fields_by_name:

@@ -33,7 +33,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     stay, and reading such a tensor raises LoadError.
 
     `load` does not check whether the model is valid, since the check takes as long as loading. Pipelines check it before their
-    first pass, and so does `compare` (engine/validity.py). So `migrate`, `convert_version`, `inspect`, `batch` and `verify`
+    first pass, and `compare` does too (engine/validity.py). So `migrate`, `convert_version`, `inspect`, `batch` and `verify`
     refuse an invalid model.
 
     Raises UsageError for an object of another type. Raises LoadError with one of the codes `no-such-file`, `is-directory`,

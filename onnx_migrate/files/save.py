@@ -52,8 +52,8 @@ def save(
 ) -> None:
     """Write the model to `path`, copying its payloads from the files that hold them.
 
-    Writes one file. If that would exceed 2 GB or `external` is true, it writes the structure with its small tensors, and beside
-    it a file of external data, `NAME.onnx.data`. If nobody changed a structure since it was read from a single file, the result
+    Writes one file. If that would exceed 2 GB or `external` is true, it writes two files: the structure with its small tensors,
+    and the external data, `NAME.onnx.data`. If nobody changed a structure since it was read from a single file, the result
     is a copy of that file. A new file gets the permission bits of the file that it replaces. If `path` is a symbolic link, its
     target is replaced.
 
@@ -157,7 +157,7 @@ def _save(
     replaces_source = exists and source is not None and same_place(str(target), source)
     # The references stay valid only where they are resolved in the same folder as before.
     same_folder = real_path(path.parent) == real_path(model.weights.folder or "")
-    # What an interrupted save left at a hidden name takes its own name again.
+    # Data that an interrupted save left at a hidden name gets its proper name again.
     to_move = hidden_names(target) if external else ()
 
     def keeps(location: str) -> bool:

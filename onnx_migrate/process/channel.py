@@ -26,7 +26,7 @@ _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class Channel(ABC):
-    """The connection by which this process writes to a child, and reads from it.
+    """The connection of this process to a child, for writing and reading.
 
     All methods raise OSError, and the exceptions of `Waiting`.
     """

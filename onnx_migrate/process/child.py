@@ -201,7 +201,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
             use_folder(folder)
             limit_memory(
                 inherited if most is None else most + left
-            )  # what calls before left is not this one's
+            )  # memory that earlier calls left does not count for this call
             ending = call(function, args, lambda text: send(SAID, text))
         except Exception as error:
             ending = _raised(error)

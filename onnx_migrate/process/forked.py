@@ -57,7 +57,7 @@ def call_in_fork(function: str, *args: object, seconds: float, memory: int, stat
     copy = _taken(state) or _started(memory)
     ending: Ending | None = None
     try:
-        if isinstance(copy, Worker):  # whose memory stays limited as it was at the first call
+        if isinstance(copy, Worker):  # the memory limit of the first call stays
             ending = copy.call(function, *args, seconds=allowed)
         else:
             ending = copy.call(function, args, allowed, memory)

@@ -55,7 +55,7 @@ OWN_STAGES = {
 """The titles of the stages that are no passes."""
 
 _OF_CHILDREN = frozenset({"verify", "prove"})
-"""Stages that run models in child processes and so end in time. A time-out makes the result unverified, and is no error."""
+"""Stages that end in time, since they run models in child processes. A time-out makes the result unverified, and is no error."""
 
 
 class Reporter:

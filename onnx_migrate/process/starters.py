@@ -21,7 +21,7 @@ class _Starter:
     def __init__(self) -> None:
         self._tasks: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[tuple[Any, BaseException | None]]]]
         self._tasks = SimpleQueue()
-        # Not of a ThreadPoolExecutor, which takes no work when the main thread has ended and others go on.
+        # A ThreadPoolExecutor would refuse work after the end of the main thread, although other threads go on.
         start_blocked(threading.Thread(target=self._serve, name="onnx-migrate-starter", daemon=True))
 
     def make(self, make: Callable[[], Value]) -> Value:
@@ -40,7 +40,7 @@ class _Starter:
                 made.put((make(), None))
             except BaseException as error:
                 made.put((None, error))
-            del make, made  # what was made is its user's alone
+            del make, made  # only the caller may hold a reference to the result
 
 
 _idle: list[_Starter] = []

@@ -201,7 +201,9 @@ def _remove(path: Path) -> None:
     ):  # it is removed; or this is a fork, which has its parent's objects and not its folders
         return
     with blocked(*STOPS):
-        if descriptor is not None:  # first, as the removal needs a number where no more files may be open
+        if (
+            descriptor is not None
+        ):  # first: the removal needs a descriptor, and this process may have reached its limit
             with contextlib.suppress(OSError):
                 os.close(descriptor)
             _live[path] = process, None

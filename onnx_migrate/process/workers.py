@@ -33,7 +33,7 @@ _IDLE_SECONDS = 60.0
 """How long the workers of no session are kept without a call."""
 
 _MOST_LEFT = 256 << 20
-"""Limit of a worker's memory growth since its first call, in bytes, including imported libraries. Larger workers end."""
+"""Limit of a worker's memory growth since its first call, in bytes, including imported libraries. A worker above it ends."""
 
 
 class Workers:

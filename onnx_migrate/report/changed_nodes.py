@@ -42,12 +42,12 @@ class ShownConstant:
 
 
 def node_before(change: Change) -> ShownNode:
-    """Return the node as it was."""
+    """Return the node before the change."""
     return ShownNode.of(change.before, change.version_before, change.attributes[0])
 
 
 def node_after(change: Change) -> ShownNode | None:
-    """Return the node as it is now, None when other nodes replaced it."""
+    """Return the node after the change, None if other nodes replaced it."""
     if change.after is None:
         return None
     return ShownNode.of(change.after, change.version_after, change.attributes[1])

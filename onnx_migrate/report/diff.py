@@ -1,7 +1,7 @@
-"""A diff of two models by what they mean: nodes are matched by what they compute, whatever their order and names.
+"""A diff of two models by meaning: it matches nodes that compute the same, in any order and with any names.
 
-Nodes and weights that moved, values and weights with other names, constants that became initializers and numbers that are
-stored in another field are no changes.
+The diff ignores nodes and weights that moved, values and weights with other names, and constants that became initializers. It
+also ignores numbers that moved to another field.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ def diff_lines(entries: Iterable[DiffEntry], names: tuple[str, str]) -> Iterator
 def diff_entries(
     before: onnx.ModelProto, after: onnx.ModelProto, *, weights: WeightsOf = (None, None)
 ) -> Iterator[DiffEntry]:
-    """Yield what differs between two models, in the order of the first one's nodes. Linear in the number of nodes.
+    """Yield the differences between two models, in the order of the first one's nodes.
 
-    Values that have another name are only listed. Shapes of inner values are compared only where the first model declares
-    them. Where `weights` are given, large weights that are not at the same place are read.
+    The time is linear in the number of nodes. Values with another name are only listed. Shapes of inner values are compared
+    only if the first model declares them. With `weights`, large weights that are not at the same position in both models are
+    read.
     """
     yield from changed_lines("model", _header(before), _header(after))
     yield from _body(before.graph, after.graph, "graph", {}, weights)

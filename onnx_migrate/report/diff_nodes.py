@@ -1,4 +1,4 @@
-"""The entries of a diff: what differs between the nodes of two bodies."""
+"""The entries of a diff: the differences between the nodes of two bodies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from onnx_migrate.rewrite.operator_counts import operator_name
 __all__ = ["DiffEntry", "WeightsOf", "changed_lines", "node_changes"]
 
 WeightsOf = tuple[Weights | None, Weights | None]
-"""What finds the large weights of the two models; without, only their types and shapes are compared."""
+"""The large weights of the two models; without them, a diff compares only types and shapes of these weights."""
 
 
 @dataclass(frozen=True)
 class DiffEntry:
-    """One difference: the body it is in, what differs, and the lines removed and added; `title` heads them, if not ""."""
+    """One difference: its body, its subject, and the lines removed and added; `title` heads them, if not ""."""
 
     body: str
     subject: str
@@ -55,7 +55,7 @@ def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> 
 def node_changes(
     old: list[onnx.NodeProto], new: list[onnx.NodeProto], path: str, found: Matching, weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield the nodes that are gone, new or changed; those that are gone come before those in their place."""
+    """Yield the nodes that were removed, added or changed; removed nodes come before those that replace them."""
     matched = set(found.partner.values())
     gone = [place for place in range(len(old)) if place not in matched]
     done, pending = 0, []
@@ -104,7 +104,7 @@ def _node_changes(
         texts = [
             None if item is None else _value(item, side) for item, side in zip(pair, weights, strict=True)
         ]
-        if texts[0] == texts[1]:  # what differs is not shown, as at the end of a long list
+        if texts[0] == texts[1]:  # the texts omit the difference, for example at the end of a long list
             texts = [f"{text} #{_digest(item)}" for text, item in zip(texts, pair, strict=True)]
         removed += [f"{name} = {texts[0]}"] if name in before else []
         added += [f"{name} = {texts[1]}"] if name in after else []

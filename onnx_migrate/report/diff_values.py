@@ -1,4 +1,4 @@
-"""What differs between the weights, inputs, outputs and declared shapes of two bodies."""
+"""The differences between the weights, inputs, outputs and declared shapes of two bodies."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _sparse(body: Body, weights: Weights | None) -> dict[str, str]:
 def interface_changes(before: Body, after: Body, path: str, found: Matching) -> Iterator[DiffEntry]:
     """Yield the inputs and outputs that differ, and whether only their order does.
 
-    Those of a main graph are told apart by their names, those of other bodies by their places, as callers do.
+    Inputs and outputs of a main graph are matched by name, those of other bodies by position, as callers do.
     """
     for side in ("input", "output"):
         old, new = (list(getattr(body, side)) for body in (before, after))

@@ -1,10 +1,16 @@
-"""How the values of a report are printed as JSON, and the JSON Schema of what is printed, both from one declaration.
+"""Prints the values of a report as JSON, and the JSON Schema of this output, both from one declaration.
 
-`selects` declares which attributes of a class are printed, in order, as GraphQL does: `name` prints one, `pass=pass_name` prints
-it under another name, `scope=where.scope` prints an attribute of an attribute, `error=.{code hint}` an object made of a selection
-(`.` is the value itself), `release?` null for an empty value, and `*` stands for all fields of a dataclass or named tuple.
-A class without a declaration has all its fields. How a value is printed, and its schema, follow from the annotation of the field,
-property or function that returns it.
+`selects` declares which attributes of a class are printed, in order, as GraphQL does:
+
+- `name` prints the attribute `name`.
+- `pass=pass_name` prints the attribute `pass_name` as `pass`.
+- `scope=where.scope` prints an attribute of an attribute.
+- `error=.{code hint}` prints an object made of a selection; `.` is the value itself.
+- `release?` prints null for an empty value.
+- `*` stands for all fields of a dataclass or named tuple.
+
+A class without a declaration prints all its fields. The annotation of the field, property or function decides how its value is
+printed, and the schema of the output.
 """
 
 from __future__ import annotations
@@ -56,7 +62,7 @@ _selections: dict[type, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {}
 
 @dataclass(frozen=True)
 class _Form:
-    """How values of a type are printed, None for those that JSON has as they are, and the schema of what is printed."""
+    """How to print values of a type, with the schema of the output; `convert` is None for types that JSON has."""
 
     convert: Callable[[Any], Any] | None
     schema: Schema
@@ -76,7 +82,7 @@ def selects(kind: type, keys: str, /, **computed: Callable[[Any], Any]) -> None:
 
 
 def json_of(value: Any) -> Any:
-    """Return a value as JSON's types; of a subclass, what its base class prints."""
+    """Return a value as JSON's types; a value of a subclass is printed like one of its base class."""
     kind = next((base for base in type(value).__mro__ if base in _selections), type(value))
     return _printed(value, _keys(kind))
 
@@ -149,9 +155,9 @@ def _fields(kind: Any) -> Sequence[str]:
 
 
 def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False) -> _Key:
-    """Return the key of an attribute of a value, or of one of its attributes: null, or an empty text, where that is None.
+    """Return the key of an attribute of a value, or of an attribute of an attribute.
 
-    With `or_null`, an empty value is null.
+    If the first attribute is None, the key prints null, or an empty text. With `or_null`, it prints null for an empty value.
     """
     if path == ".":
         return _Key(lambda value: value, _object(_selected(kind, inner, {})))
@@ -186,7 +192,7 @@ def _object(keys: Mapping[str, _Key]) -> _Form:
 
 
 def _form_of_selected(hint: Any, selection: str) -> _Form:
-    """Return the form of a value, or of several or none, of which a selection is printed."""
+    """Return the form that prints a selection of a value, of several values, or of None."""
     kind, optional = _without_none(hint)
     several = get_origin(kind) is tuple
     if several:
@@ -260,7 +266,7 @@ def _form(hint: Any) -> _Form:
 
 
 def _union(inner: Iterable[Any]) -> _Form:
-    """Return the form of a value of one of some types: of several classes, or of one that is not printed as it is, and others."""
+    """Return the form of a value that has one of several types."""
     forms = [_form(item) for item in inner]
     converting = [form for form in forms if form.convert is not None]
     simple = all(set(form.schema) == {"type"} for form in forms)

@@ -24,10 +24,10 @@ _STEPS = 3
 
 @dataclass(frozen=True)
 class OperatorStep:
-    """What changed nodes of an operator: a rewrite, as in "Upsample-9 → Resize-13", of the pass `pass_name`.
+    """A rewrite that changed nodes of an operator, as in "Upsample-9 → Resize-13", by the pass `pass_name`.
 
-    `step` is "" for what the pass did besides rewriting single nodes. `difference` is by how much it changed the number of
-    nodes of this operator, `nodes` how many of them it rewrote.
+    `step` is "" for changes of the pass other than rewrites of single nodes. `difference` is by how much it changed the number
+    of nodes of this operator, `nodes` how many of them it rewrote.
     """
 
     pass_name: str
@@ -43,7 +43,7 @@ class OperatorStep:
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """An operator with its number of nodes in all bodies before and after, and what changed these nodes."""
+    """An operator with its number of nodes in all bodies before and after, and the steps that changed these nodes."""
 
     operator: str
     before: int
@@ -57,7 +57,7 @@ class OperatorRow:
 
     @property
     def texts(self) -> list[str]:
-        """The steps in words; where several changed the number, each with its difference."""
+        """The steps in words; if several steps changed the number, each has its difference."""
         several = sum(1 for step in self.steps if step.difference) > 1
         return [
             f"{step.label} ({step.difference:+,})" if several and step.difference else step.label
@@ -78,7 +78,7 @@ def operator_table(
 ) -> tuple[OperatorRow, ...]:
     """Return a row for each operator, in the order of their names.
 
-    What a pass did to a number and its changes do not explain is a step of its own, without a rewrite.
+    If the changes of a pass do not fully explain its effect on a number, the rest becomes a step without a rewrite.
     """
     steps: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(dict)
 

@@ -1,4 +1,4 @@
-"""What a migration was asked to do, in a form in which it can be asked for again."""
+"""The options of a migration, in a form that can repeat it."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Request:
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.
 
-        `ports` are the model's inputs and outputs, whose ranks the command line needs for axes given by number. An installed
-        release is named, so that the command does the same elsewhere.
+        `ports` are the model's inputs and outputs, whose ranks the command line needs for axes given by number. The command
+        line names the release of an installed runtime, so that it does the same elsewhere.
         """
         if not self.repeatable:
             return None

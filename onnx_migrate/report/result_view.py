@@ -146,7 +146,7 @@ class _ResultIndex:
 
     @property
     def opset(self) -> int:
-        """The ai.onnx opset of the result."""
+        """Return the ai.onnx opset of the result."""
         return onnx_opset(self.proto.opset_import, ir_version=self.proto.ir_version) or 1
 
 

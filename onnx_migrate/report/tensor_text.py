@@ -41,7 +41,7 @@ def values_text(summary: TensorProto) -> str | None:
     try:
         array = numbers(numpy_helper.to_array(summary))
     except (ValueError, TypeError, KeyError, OverflowError):
-        return None  # the report of a model that is refused for this very tensor
+        return None  # the report of an invalid model shows the invalid tensor
     texts = [_element_text(value) for value in array.reshape(-1)]
     return f"[{', '.join(texts)}]" if summary.dims else texts[0]
 

@@ -41,7 +41,7 @@ def headline(verdict: Verdict | None) -> str:
 
 
 def run_line(verdict: Verdict) -> str:
-    """Return how many outputs were compared, on how many inputs, and what ran them; "" if nothing was."""
+    """Return how many outputs a runtime compared, on how many inputs, and its name; "" if nothing was compared."""
     if not verdict.evaluator:
         return ""
     inputs = f" on {count_of(len(verdict.feeds), 'set of inputs')}" if verdict.feeds else ""

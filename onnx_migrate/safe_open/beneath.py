@@ -2,8 +2,8 @@
 
 A path may lead elsewhere when it is opened than when it was checked. So symbolic links are first resolved to a path without
 links. This path is opened from the folder's descriptor, component by component, and no component may be a link then (openat(2)
-with O_NOFOLLOW). So the opened file is in the folder, even if another process swaps something meanwhile. openat2(2) with
-RESOLVE_BENEATH would refuse absolute links that stay inside the folder, which are allowed here.
+with O_NOFOLLOW). So the opened file is in the folder, even if another process swaps something meanwhile. The call openat2(2)
+with RESOLVE_BENEATH would refuse absolute links that stay inside the folder, which are allowed here.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Row:
 
 
 def _changed_nodes(report: ReportData) -> int:
-    """Return how many nodes of the result are changed, or of all that were changed where the result was not looked at."""
+    """Return the number of changed nodes in the result, or of all changes if the report has no view of the result."""
     return len(report.changes if report.view is None else report.view.changes)
 
 
@@ -131,7 +131,9 @@ def _both(label: str, old: object, new: object) -> Fact:
 
 
 def ports(before: ModelSummary | None, after: ModelSummary | None) -> list[tuple[str, Port, Port | None]]:
-    """Return the inputs and outputs, each with its name, "input" or "output", and what it became, None without a result."""
+    """Return each input and output with the name "input" or "output" and its counterpart in the result, None without a
+    result.
+    """
     if before is None:
         return []
     return [
@@ -146,7 +148,7 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return how alike the models are, or why that is not determined, and what ran them."""
+    """Return how similar the models are, or the reason why nobody knows, and the runtime that ran them."""
     claim = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
     first = f"({verdict.first_difference})" if verdict.first_difference else ""
     text = " ".join(filter(None, (claim, first)))
@@ -175,7 +177,7 @@ def axis_text(shown: Sequence[tuple[int, str]]) -> str:
 
 
 def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]]:
-    """Return the nodes with the largest numbers: where the bar of each begins and how long it is, in percent; and what it shows.
+    """Return the nodes with the largest values, each with its bar's start and length, in percent, and its kind of bar.
 
     The scale is logarithmic, and goes from a thousandth of the type's smallest number to a thousand times its largest.
     """

@@ -21,7 +21,7 @@ _KEPT = 40
 """Changed nodes up to which each has a box of its own, wherever it is; more are counted in the boxes of their scopes."""
 
 _FEW = 6
-"""Boxes below which a fold by scopes says too little of a large graph, and runs of equal length are better."""
+"""Minimum number of boxes: if scopes fold a large graph into fewer boxes, it is folded into runs of equal length."""
 
 _SHORTEST = 6
 """Nodes of a run without scopes: shorter ones are as many boxes again, with less in them."""
