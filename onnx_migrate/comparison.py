@@ -77,8 +77,9 @@ def compare(
     """Run two models on the same inputs and return whether they compute the same.
 
     Names, types and order of inputs and outputs must be equal too. With `exact`, ONNX Runtime runs both models without
-    optimisations, and outputs must be bit-identical. With `cast` their floating-point types may differ. Then a simulation rounds every value of a narrow type after each node of the original.
-    `other` may have the error that this rounding causes (docs/precision.md).
+    optimisations, and outputs must be bit-identical. With `cast` their floating-point types may differ. Then a simulation
+    rounds every value of a narrow type after each node of the original. `other` may have the error that this rounding causes
+    (docs/precision.md).
 
     `names` maps names of inputs and outputs of `original` to those of `other`. If the numbers differ,
     `Verdict.first_difference` is the first different value, with its nodes. `run_in` names further runtimes to run both models

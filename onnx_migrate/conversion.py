@@ -66,8 +66,8 @@ def convert_version(
     evaluated only if an adapter needs their values. The argument stays unchanged, unless `in_place` is true: then it becomes
     the result, and is returned.
 
-    Only the opset and the IR version change: `convert_version` neither simplifies nor verifies. To a newer opset, the IR version becomes that of the
-    opset's release, if it is lower. To an older opset, it becomes the oldest version with all features that
+    Only the opset and the IR version change: `convert_version` neither simplifies nor verifies. On an upgrade, the IR version
+    becomes that of the opset's release, if it is lower. On a downgrade, it becomes the oldest version with all features that
     the model needs. "keep" leaves it unchanged. If the last node of a custom domain goes, its import goes too. References to
     external data that was not loaded stay.
 

@@ -90,7 +90,7 @@ _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # Terminals obey control characters, and a line feed splits a name.
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # These marks reorder the text around them.
     "\u2028\u2029\ud800-\udfff"  # These separate lines, or stand for bytes of names that are not UTF-8.
-    "\ufffe\uffff]"  # XML 1.0 forbids these noncharacters.
+    "\ufffe\uffff]"  # XML 1.0 does not allow these.
 )
 
 

@@ -67,8 +67,9 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
     Args:
-        source: a path, a URL that fsspec knows, the bytes of a model, a file opened in binary mode, a ModelProto of any size,
-            an onnx_graphsurgeon.Graph, the result of torch.onnx.export(dynamo=True), or a loaded Model. It stays unchanged.
+        source: a path, a URL that fsspec knows, the bytes of a model, or a file opened in binary mode. It may also be a
+            ModelProto of any size, an onnx_graphsurgeon.Graph, the result of torch.onnx.export(dynamo=True), or a loaded
+            Model. It stays unchanged.
         options: see `onnx_migrate.options.Options`.
 
     Raises:

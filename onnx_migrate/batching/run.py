@@ -94,10 +94,10 @@ def batch(
             attempt in the rest of the time. Then each native stage runs in a child process of its own.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
         watcher: called with the outcome of every model; the returned summary has only totals.
-        cancel: a threading.Event, or anything with `is_set`. Once it is set, `batch` ends the workers and raises Cancelled. The
-            results until then are complete, and in the journal.
-        arguments_of: returns arguments of `migrate`, or `external`, for one model by its path. They override the others.
-            `flags` are further flags of the command line in the report.
+        cancel: give a threading.Event, or any object with the method `is_set`. Once it is set, `batch` ends the workers and
+            raises Cancelled. The results until then are complete, and in the journal.
+        arguments_of: takes the path of a model and returns arguments of `migrate`, or `external`, for it. These arguments take
+            precedence. `flags` are further flags of the command line in the report.
         arguments: as for `migrate`.
 
     Returns the totals. Raises Cancelled, UsageError if no model can be migrated at all, and TypeError for an argument that

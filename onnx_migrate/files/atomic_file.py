@@ -1,8 +1,8 @@
 """Replaces a file atomically: at any moment the name leads to the complete old or the complete new content.
 
-The new content goes to a temporary file in the same folder. It reaches the disk (fsync(2)) before the file takes the name,
-since rename(2) is atomic but does not say when the content is on the disk. Then the folder is synchronised, since the fsync(2)
-of a file does not write the name that the file has in its folder.
+The new content goes to a temporary file in the same folder. It reaches the disk (fsync(2)) before the file takes the name.
+The reason is that rename(2) is atomic, but does not say when the content is on the disk. Then the folder is synchronised,
+since the fsync(2) of a file does not write the name that the file has in its folder.
 """
 
 from __future__ import annotations

@@ -37,11 +37,8 @@ class Tool(TypedDict):
 
 
 class AskedFor(TypedDict):
-    """The options of a migration.
-
-    `options` are those that differ from the defaults, also under their former names. `command` is the command line that repeats
-    the migration.
-    """
+    """The options of a migration. `options` has those that differ from the defaults, also under
+    their former names. `command` is the command line that repeats the migration."""
 
     targets: tuple[Target, ...]
     options: Mapping[str, Any]
