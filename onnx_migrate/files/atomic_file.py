@@ -32,13 +32,13 @@ _numbers = itertools.count()  # one process may write several files for one name
 
 
 def _prefix(target: Path) -> str:
-    """Return how the names of temporary files of `target` begin; file systems allow names of 255 bytes."""
+    """Return the first part of the names of `target`'s temporary files; file systems allow names of 255 bytes."""
     name = os.fsencode(target.name)
     return f".{target.name}." if len(name) <= 200 else f".{hashlib.sha256(name).hexdigest()}."
 
 
 def temporary_name(target: Path) -> Path:
-    """Return a hidden name beside `target` for this process; `remove_leftovers` removes it where nobody locks the file."""
+    """Return a hidden name beside `target` for this process; `remove_leftovers` removes the file if nobody locks it."""
     return target.with_name(f"{_prefix(target)}{os.getpid()}-{next(_numbers)}.tmp")
 
 
@@ -75,7 +75,7 @@ class NewFile:
             raise
 
     def _open(self) -> int:
-        """Return a descriptor of a new, empty file in the target's folder, without a name where that is possible."""
+        """Return a descriptor of a new, empty file in the target's folder, without a name if the system allows this."""
         if hasattr(os, "O_TMPFILE"):
             with contextlib.suppress(OSError):  # not every file system supports O_TMPFILE
                 fd = os.open(self.target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
@@ -119,7 +119,7 @@ class NewFile:
             remark(f"{self.target} is written, but its folder could not be synchronised: {reason}")
 
     def has_name(self, target: Path) -> bool:
-        """Return whether the file is at the name `target`; also if that cannot be found out."""
+        """Return whether the file has the name `target`; True also if nobody can tell."""
         try:
             return self._fd >= 0 and os.path.samestat(os.fstat(self._fd), target.stat())
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class NewFile:
             return True
 
     def _rename(self, target: Path) -> None:
-        """Rename the file to `target`; a network file system may report an error of a rename that was done."""
+        """Rename the file to `target`; a network file system may report an error although it renamed the file."""
         try:
             os.replace(self._temporary, target)
         except OSError:
@@ -159,7 +159,7 @@ class NewFile:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time replace files in `folder`, where its file system has locks; readers need none."""
+    """Let one process at a time replace files in `folder`, if its file system has locks; readers need no lock."""
     if sys.platform == "win32":
         yield
         return
@@ -186,7 +186,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove temporary files of `target` that killed processes left: those that no process holds a lock on."""
+    """Remove temporary files of `target` that killed processes left: no process holds a lock on these."""
     start, end = _prefix(target), ".tmp"
     for name in os.listdir(target.parent):
         if not (

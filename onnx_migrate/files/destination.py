@@ -38,7 +38,7 @@ _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+|self)(/task/\d+)?/fd")
 def check_target(
     path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
 ) -> None:
-    """Check a path or URL to write to; `source` is where the model is read from.
+    """Check a path or URL to write to; `source` is the path or URL of the model.
 
     Raises SaveError (`no-such-folder`, `is-directory`, `in-place`, `cannot-write`).
     """
@@ -100,9 +100,9 @@ def check_file(
 
 
 def resolve_links(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path that a path leads to. Raises SaveError where a link cannot be followed.
+    """Return the absolute path that a path leads to. Raises SaveError if a link cannot be followed.
 
-    os.path.realpath takes a link that it cannot read for a file, which would then be replaced in place of its target.
+    os.path.realpath treats an unreadable link as a file. A save would then replace the link instead of its target.
     """
     target = Path(real_path(absolute(path)))
     try:
@@ -160,12 +160,12 @@ def refuse_source(target: str, origin: Iterable[str]) -> None:
 
 
 def _unusable(label: str, error: OSError) -> SaveError:
-    """Return the error for a path that cannot be looked up: too long a name, or links that lead in a circle."""
+    """Return the error for a path that the system cannot look up: its name is too long, or links form a circle."""
     return SaveError(f"{label} cannot be written: {error.strerror}", hint="choose another output path")
 
 
 def _is_same(target: str, other: str) -> bool:
-    """Return what `same_place` does. Raises SaveError where that cannot be found out."""
+    """Return the answer of `same_place`. Raises SaveError if the system cannot tell."""
     try:
         return same_place(target, other)
     except OSError as error:

@@ -43,14 +43,14 @@ __all__ = ["ExternalDataSwap", "hidden_names"]
 
 
 def hidden_names(target: Path) -> tuple[str, str]:
-    """Return the names that data of the model at `target` has while it is replaced."""
+    """Return the hidden names that the data of the model at `target` may have during a save."""
     return f".{target.name}.data.1", f".{target.name}.data.2"
 
 
 class ExternalDataSwap:
-    """Replaces the model at `target` and its data file; made under the lock of the folder, or to check in advance.
+    """Replaces the model at `target` and its data file. Make it under the lock of the folder, or to check in advance.
 
-    `label` is how messages name the target, `needed` the files that the new model is read from.
+    `label` is the target's name in messages, `needed` the files that the new model is read from.
     """
 
     def __init__(self, target: Path, label: str, needed: Iterable[str]) -> None:
@@ -64,7 +64,7 @@ class ExternalDataSwap:
         self._locations = _locations(target, label) if any(map(exists, names)) else frozenset()
 
     def check_replaceable(self) -> None:
-        """Raise SaveError (`would-overwrite`) if the data file is not that of the model at the target alone."""
+        """Raise SaveError (`would-overwrite`) unless the data file belongs only to the model at the target."""
         if not exists(self.data):
             return
         holds = ""
@@ -131,9 +131,9 @@ class ExternalDataSwap:
 
     @contextlib.contextmanager
     def _undone_on_error(self, data: NewFile | None, model: NewFile) -> Iterator[Callable[[Path], None]]:
-        """Yield what puts the data at a name; if the block raises, the data and a new mark are removed again.
+        """Yield a function that puts the data at a name; if the block raises, the data and a new mark are removed again.
 
-        They stay where the model has its name all the same, as after a signal or an error that came with its rename.
+        They stay if the model nevertheless has its name, for example after a signal or an error during its rename.
         """
         placed: list[Path] = []
 
@@ -153,7 +153,7 @@ class ExternalDataSwap:
             raise
 
     def _replaced_data(self) -> tuple[Path | None, str]:
-        """Return the data file of the old model, if nothing is known to need it afterwards, and why it may be needed."""
+        """Return the data file of the old model if no known model needs it afterwards, and why one may need it."""
         if self._is_needed or not exists(self.data) or not self._is_owned():
             return None, ""
         other = self._other_reader()
@@ -182,7 +182,7 @@ class ExternalDataSwap:
         return self.data.name in self._locations or self._is_marked() or self._is_copy()
 
     def _is_copy(self) -> bool:
-        """Return whether the data file is a copy of the model's data, which has a hidden name still."""
+        """Return whether the data file is a copy of the model's data, which still has a hidden name."""
         hidden = [path for path in self._hidden if path.name in self._locations and exists(path)]
         return any(path.stat().st_size == self.data.stat().st_size for path in hidden)
 
@@ -216,7 +216,7 @@ class ExternalDataSwap:
 
 @dataclass(frozen=True)
 class _Reader:
-    """A model that refers to the data file, by its name; or one that may do so, and why that cannot be found out."""
+    """A model that refers to the data file, or one that may do so, with the reason why nobody can tell."""
 
     name: str
     reason: str = ""
@@ -252,7 +252,7 @@ def _locations(path: Path, label: str) -> frozenset[str]:
 
 @contextlib.contextmanager
 def _as_remark(text: str) -> Iterator[None]:
-    """Turn an error into a remark: the new model is in place, whole, and the next save of it tidies up."""
+    """Turn an error into a remark: the complete new model is there, and its next save tidies up."""
     try:
         yield
     except (OSError, LoadError) as error:

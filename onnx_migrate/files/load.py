@@ -1,4 +1,4 @@
-"""Reads a model's structure into memory and leaves its large payloads where they are, as references."""
+"""Reads a model's structure into memory; its large payloads stay in their files, as references."""
 
 from __future__ import annotations
 

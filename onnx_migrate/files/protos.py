@@ -34,7 +34,7 @@ def structure_of(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
 
 
 def _copy(source: Message, target: Message, message_type: MessageType, weights: Weights) -> None:
-    """Copy `source` into the empty `target`: as a whole if no payload in it becomes a reference, else by field."""
+    """Copy `source` into the empty `target`: the whole message if no payload in it becomes a reference, else by field."""
     if not _has_payload(source, message_type):
         target.CopyFrom(source)
         return

@@ -1,4 +1,4 @@
-"""Files that are written beside a model: there with the model, or not at all."""
+"""Writes files beside a model: they appear together with the model, or not at all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NewContent:
 
 @contextmanager
 def published(contents: Iterable[NewContent]) -> Iterator[None]:
-    """Write files, let all take their names when all are complete, and put back what they replaced if the block raises.
+    """Write files, give them their names when all are complete, and restore the old files if the block raises.
 
     Raises SaveError; then no file has changed.
     """
@@ -101,7 +101,7 @@ class _Replaced:
 
 
 def _is_same(kept: Path, target: Path) -> bool:
-    """Return whether the target has not been replaced; also False if that cannot be found out."""
+    """Return whether the target still has the same file; False also if nobody can tell."""
     try:
         return os.path.samefile(kept, target)
     except OSError:
@@ -116,7 +116,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds a lock, so that no other process takes a second name of the file for a leftover."""
+    """Return a descriptor that holds a lock, so that no other process treats a second name of the file as a leftover."""
     if sys.platform == "win32":
         return None
     import fcntl

@@ -33,7 +33,7 @@ from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 __all__ = ["Beside", "contents_beside", "rest_path", "save", "write"]
 
 Beside = Callable[[int], AbstractContextManager[object]]
-"""Makes the context in which the files of a model take their names; the argument is how many bytes they have."""
+"""A function that makes the context in which the files of a model take their names; its argument is their size in bytes."""
 
 ONE_FILE_LIMIT = 2**31 - 1
 """The most bytes of a serialised model that protobuf reads."""
@@ -95,7 +95,7 @@ def save(
 
 
 def rest_path(path: str | os.PathLike[str]) -> str:
-    """Return where the rest of a model is written whose first part is at `path`: "a.rest.onnx" for "a.onnx"."""
+    """Return the path for the rest of a model whose first part is at `path`: "a.rest.onnx" for "a.onnx"."""
     return f"{os.fspath(path).removesuffix('.onnx')}.rest.onnx"
 
 
@@ -203,7 +203,7 @@ def _save(
 
 
 def _require_same(model: Model, target: Path) -> None:
-    """Raise LoadError if the model at the target is no longer the one that was read, so that nobody's work is lost."""
+    """Raise LoadError if somebody changed the model at the target since it was read, so that no work is lost."""
     if model.stamp is not None and file_stamp(target.stat()) != model.stamp:
         raise LoadError(
             f"{target} has changed since the model was read",
@@ -250,7 +250,7 @@ def _layout(
     end = 0
 
     def place(tensor: TensorProto) -> Payload | ExternalLocation | None:
-        """Return where to write a tensor's payload: into the tensor if it is small, else into the data file."""
+        """Return the destination of a tensor's payload: the tensor if it is small, else the data file."""
         nonlocal end
         payload = find(tensor)
         if payload is None or payload.length <= INLINE_LIMIT:

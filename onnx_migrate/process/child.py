@@ -69,7 +69,7 @@ _current = threading.local()
 
 
 def mark(stage: str) -> None:
-    """Record what a called function is about to do, for messages in case it ends there; costs a small write."""
+    """Record the next action of a called function, for messages in case the process ends there; costs a small write."""
     _current.stage = stage
     send: Callable[[str, object], None] | None = getattr(_current, "send", None)
     if send is not None:
@@ -77,7 +77,7 @@ def mark(stage: str) -> None:
 
 
 def say(text: str) -> None:
-    """Pass a text to the listener of the call, if there is one: how far a called function has come."""
+    """Pass a text about a called function's progress to the listener of the call, if there is one."""
     listen: Listener | None = getattr(_current, "listen", None)
     if listen is not None:
         listen(text)
@@ -85,7 +85,7 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def heard_by(listen: Listener | None) -> Iterator[None]:
-    """Pass what this thread says to a listener, outside of calls; each call has a listener of its own."""
+    """Pass this thread's texts to a listener, outside of calls; each call has a listener of its own."""
     before: Listener | None = getattr(_current, "listen", None)
     _current.listen = listen
     try:
@@ -106,7 +106,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextlib.contextmanager
 def captured_output() -> Iterator[Callable[[], str]]:
-    """Collect what native code writes to stderr within the block; the value is a function that returns it.
+    """Collect the output of native code to stderr within the block; the value is a function that returns it.
 
     Works on the file descriptor, so it takes the stderr of the whole process: use it in child processes.
     """
@@ -155,12 +155,12 @@ def _raised(error: Exception) -> Ending:
 
 
 def pack(request: tuple[Function, tuple[Any, ...], int | None, str]) -> bytes:
-    """Return a call, its limit of memory and its temporary folder as the bytes that `serve` reads. Raises what pickle raises."""
+    """Return a call, its memory limit and its temporary folder as the bytes that `serve` reads. Raises the errors of pickle."""
     return framed(request)
 
 
 def framed(value: object) -> bytes:
-    """Return a value that pickles as the bytes of a message. Raises what pickle raises."""
+    """Return a value that pickles as the bytes of a message. Raises the errors of pickle."""
     data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(data)) + data
 
@@ -168,7 +168,7 @@ def framed(value: object) -> bytes:
 def serve(parent: str, memory: str, modules: str) -> None:
     """Take calls until the parent ends this process; `memory` is its limit in bytes, "" for none.
 
-    `modules`, separated by commas, are imported first, so that the call which needs them need not wait for that.
+    `modules`, separated by commas, are imported first, so that the call that needs them need not wait.
     """
     die_with(int(parent))
     requests = os.fdopen(os.dup(0), "rb")
@@ -217,7 +217,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
 
 
 def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
-    """Pass requests on; the end of the stream is the end of the parent, also on systems without PR_SET_PDEATHSIG."""
+    """Pass requests on; the stream ends when the parent ends, also on systems without PR_SET_PDEATHSIG."""
     while True:
         head = requests.read(LENGTH.size)
         if len(head) < LENGTH.size:
@@ -233,7 +233,7 @@ def use_folder(folder: str) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Let Linux kill this process when the thread that started it ends: also while native code holds the GIL."""
+    """Let Linux kill this process when the thread that started it ends, even while native code holds the GIL."""
     if sys.platform == "linux":
         import ctypes
 

@@ -1,8 +1,8 @@
-"""A child process that is a copy of this one, in place of a fresh interpreter: it has imported what this process has.
+"""A child process that is a copy of this one instead of a fresh interpreter: it has the imports of this process.
 
-A start of Python with onnx and NumPy takes 0.2 s of processor time, a fork some milliseconds. Only a process that is ours
-alone may be copied: the command line allows it (`allow_copies`). A program that uses the library may have loaded what does
-not work in a fork, such as OpenMP's threads or a GPU's driver.
+A start of Python with onnx and NumPy takes 0.2 s of processor time, a fork some milliseconds. Only the process of our own
+command line may be copied (`allow_copies`). A program that uses the library may have loaded something that does not work in a
+fork, such as OpenMP's threads or a GPU's driver.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _MOST_DATA = 256 << 20
 """Limit of private memory, in bytes. A process with more is not copied: its memory would count for the child's limit."""
 
 _PAUSE = 0.01
-"""Seconds between two looks at whether a child has ended, where the wait has a limit."""
+"""Seconds between two checks whether a child has ended, if the wait has a limit."""
 
 _allowed = False
 
 
 def allow_copies() -> None:
-    """Let the workers of this process be copies of it, where the system can copy it safely."""
+    """Let the workers of this process be copies of it, if the system can copy it safely."""
     global _allowed
     _allowed = sys.platform == "linux"
 
@@ -51,7 +51,7 @@ def may_copy() -> bool:
 
 
 class ForkedProcess:
-    """A copy of this process that calls `serve` and ends, with what `Supervised` uses of a subprocess.Popen.
+    """A copy of this process that calls `serve` and ends, with the methods of subprocess.Popen that `Supervised` uses.
 
     Linux ends it with the thread that made it. Raises OSError, and RuntimeError at the end of the interpreter.
     """
@@ -95,7 +95,7 @@ class ForkedProcess:
 class CopiedProcess(ForkedProcess):
     """A copy of this process that takes calls (`child.serve`), in a session of its own.
 
-    It reads them from the socket, and answers there; it prints to the open file `log`.
+    It reads calls from the socket, and answers there; it prints to the open file `log`.
     """
 
     def __init__(

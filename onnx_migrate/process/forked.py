@@ -35,10 +35,10 @@ from onnx_migrate.process.worker import Worker
 __all__ = ["call_in_fork"]
 
 _most_kept = max(2, os.cpu_count() or 1)
-"""How many copies are kept without a call: as many as can compute at the same time."""
+"""Maximum number of idle copies: as many as can compute at the same time."""
 
 _LONGEST = 1e8
-"""Seconds that a timer of the system can be set to."""
+"""Maximum seconds of a timer of the system."""
 
 
 def call_in_fork(function: str, *args: object, seconds: float, memory: int, state: object = None) -> Ending:
@@ -139,11 +139,11 @@ def _answer(ending: Ending, memory: int) -> bytes:
 
 
 _kept: list[tuple[object, _Copy | Worker]] = []
-"""The copies that have no call, each with the state of this process that it was made in. No lock: a call takes one out."""
+"""The idle copies, each with the state of this process in which it was made. No lock is needed: a call takes one out."""
 
 
 def _taken(state: object) -> _Copy | Worker | None:
-    """Take out a kept copy; those that have ended, or were made in another state, are closed."""
+    """Take out a kept copy; close copies that have ended or were made in another state."""
     while True:
         try:
             made_in, copy = _kept.pop()
@@ -155,7 +155,7 @@ def _taken(state: object) -> _Copy | Worker | None:
 
 
 def _started(memory: int) -> _Copy | Worker:
-    """Return a new copy. Raises MigrateError, code `no-process`, where the system starts no process."""
+    """Return a new copy. Raises MigrateError, code `no-process`, if the system starts no process."""
     with starting():
         if sys.platform == "linux":
             with contextlib.suppress(RuntimeError):  # of Python 3.12 and newer, at the end of the interpreter

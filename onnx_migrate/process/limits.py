@@ -43,7 +43,7 @@ class Limits:
 
 
 def limit_memory(memory: int | None) -> None:
-    """Limit this process to so many bytes of private writable memory, where the system can; None is no limit."""
+    """Limit this process to so many bytes of private writable memory, if the system can; None is no limit."""
     try:
         import resource
     except ImportError:
@@ -56,7 +56,7 @@ def limit_memory(memory: int | None) -> None:
 
 @contextmanager
 def less_memory(more: int) -> Iterator[None]:
-    """Let this process, if its memory is limited, take only so many bytes more than it has, in the block."""
+    """In the block, let this process take at most so many bytes more than it has, if its memory is limited."""
     allowed = memory_limit()
     if allowed is not None:
         limit_memory(min(allowed, data_size() + more))
@@ -68,7 +68,7 @@ def less_memory(more: int) -> Iterator[None]:
 
 
 def memory_limit() -> int | None:
-    """Return the bytes of private writable memory that this process may have, None if that is not limited."""
+    """Return the limit of this process's private writable memory in bytes, None without a limit."""
     try:
         import resource
     except ImportError:

@@ -51,7 +51,7 @@ class Workers:
         self._taken: set[Worker] = set()
         self._timer: threading.Timer | None = None
         self.closed = False
-        """Whether no worker is kept any more."""
+        """Whether these workers are closed, so that no worker is kept."""
 
     @contextmanager
     def borrowed(
@@ -63,7 +63,7 @@ class Workers:
         keep: bool = True,
         fresh: bool = False,
     ) -> Iterator[Worker]:
-        """Provide a worker for the block alone: a kept one, unless it must be `fresh`, or a new one.
+        """Provide a worker for this block only: a kept one, unless it must be `fresh`, or a new one.
 
         The other arguments are those of `Worker`. `keep` says whether it may be kept afterwards. A call that an exception ends in
         this process ends the worker.
@@ -116,7 +116,7 @@ class Workers:
     def _watch(self) -> list[Worker]:
         """Wait in a thread for the next worker that has been idle for too long; with the lock held.
 
-        Return the workers to end, all of them, where the system starts no thread.
+        Return the workers to end; these are all workers if the system starts no thread.
         """
         if self._idle is None or self._timer is not None or not self._waiting:
             return []
@@ -213,7 +213,7 @@ def run(
 
 
 def current_workers() -> Workers:
-    """Return the workers of the session that this thread is in; outside of one those of this process, which end with it."""
+    """Return the workers of this thread's session; without a session those of this process, which end with it."""
     global _default
     workers = _current.get()
     if workers is not None:

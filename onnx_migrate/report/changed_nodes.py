@@ -28,7 +28,7 @@ class ShownNode:
 
     @classmethod
     def of(cls, node: onnx.NodeProto, version: int, attributes: Mapping[str, str]) -> ShownNode:
-        """Return what is shown of a node of this version, with these attributes."""
+        """Return the shown parts of a node of this version, with these attributes."""
         return cls(node.op_type, version, node.domain, tuple(node.input), tuple(node.output), attributes)
 
 
@@ -54,7 +54,7 @@ def node_after(change: Change) -> ShownNode | None:
 
 
 def shown_helpers(change: Change) -> tuple[ShownNode, ...]:
-    """Return the nodes that were written beside the node, or instead of it."""
+    """Return the nodes that a change added beside the node, or that replace it."""
     return tuple(_helper(node, change.opset) for node in change.helpers)
 
 

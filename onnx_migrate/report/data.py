@@ -131,13 +131,13 @@ class ReportData:
         )
 
     def saved(self: _Same, output: str | None, *flags: str) -> _Same:
-        """Return the report of a result that was written to `output`, with these flags of the command line."""
+        """Return the report of a result saved to `output`, with these flags of the command line."""
         if self.request is None:
             return self
         return replace(self, request=replace(self.request, output=output or "", saving=flags))
 
     def viewed(self: _Same, result: Model) -> _Same:
-        """Return the report with what a page draws of the result."""
+        """Return the report with the view of the result, which a page draws."""
         return replace(self, view=ResultView.of(self.changes, result))
 
     def written(self: _Same, before: int | None, size: int | None) -> _Same:
@@ -157,7 +157,7 @@ class ReportData:
 
     @property
     def verified(self) -> bool:
-        """Whether the result was compared with the original, and computes the same."""
+        """Whether verification compared the result with the original and found them equal."""
         return self.verification is not None and self.verification.verified
 
     @property
@@ -172,6 +172,6 @@ class ReportData:
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:
-    """Return how many bytes the values of a tensor take; those of texts are counted."""
+    """Return the size of a tensor's values in bytes, for texts as well."""
     size = byte_size(tensor.dims, tensor.data_type)
     return sum(map(len, tensor.string_data)) if size is None else size

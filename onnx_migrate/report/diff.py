@@ -66,7 +66,7 @@ def diff_entries(
 
 
 def _header(proto: onnx.ModelProto) -> dict[str, str]:
-    """Return the lines on a model outside its graphs, by what they are about."""
+    """Return the lines about a model's fields outside its graphs, by their subject."""
     found = {"IR version": f"IR version {proto.ir_version}", **_opsets(proto.opset_import)}
     for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
         if proto.HasField(field) and getattr(proto, field):
@@ -85,7 +85,7 @@ def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, str]:
 def _body(
     before: Body, after: Body, path: str, outside: Mapping[str, str], weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield what differs between two bodies, then between the sub-graphs in them; `outside` is how outer values are renamed."""
+    """Yield the differences of two bodies, then those of their sub-graphs; `outside` maps outer values to their new names."""
     renamed = dict(outside)
     if path != "graph":  # the names of a body's inputs are its own, and callers give values by position
         renamed.update(

@@ -45,7 +45,7 @@ class DiffEntry:
 
 
 def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[DiffEntry]:
-    """Yield an entry for each key whose text differs, is gone, or is new."""
+    """Yield an entry for each key whose text changed, was removed or was added."""
     for key in dict.fromkeys((*old, *new)):
         if old.get(key) != new.get(key):
             removed, added = ((side[key],) if key in side else () for side in (old, new))
@@ -83,7 +83,7 @@ def _removed(node: onnx.NodeProto, path: str, weights: Weights | None) -> DiffEn
 def _node_changes(
     old: onnx.NodeProto, new: onnx.NodeProto, path: str, found: Matching, weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield how a node differs from the one that it was: as a whole if its operator does, else by inputs and attributes."""
+    """Yield the changes of a node: the whole node if its operator changed, else its inputs and attributes."""
     subject = f"node {_label(old)}"
     if _operator(old) != _operator(new):
         yield DiffEntry(path, subject, (_node(old, weights[0]),), (_node(new, weights[1]),))

@@ -31,7 +31,7 @@ class PartialReport:
     """
 
     before: ModelSummary | None = None
-    """None for a model that was not loaded."""
+    """Summary of the original, None if the model was not loaded."""
     changes: tuple[Change, ...] = ()
     notes: tuple[Note, ...] = ()
     seconds: Mapping[str, Seconds] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Failure:
     reason: str
     hint: str
     hint_tried: bool
-    """False if a part of the hint is marked as not tried."""
+    """Whether all of the hint was tried; a part that was not is marked."""
     where: Where | None
     done: PartialReport = field(default_factory=PartialReport)
     verification: Verdict | None = None

@@ -45,7 +45,7 @@ Version = Literal[1]
 """The type of `schema_version`."""
 
 SCHEMA_VERSION: Version = 1
-"""Version of what is printed: raised when a field is removed or changes its meaning, not when one is added."""
+"""Version of the output: it increases when a field is removed or changes its meaning, not when a field is added."""
 
 Schema = dict[str, Any]
 
@@ -70,14 +70,14 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Key:
-    """A key of an object: how its value is got from the printed value, and how it is printed."""
+    """A key of an object: a function that gets its value from the printed object, and the form of this value."""
 
     get: Callable[[Any], Any]
     form: _Form
 
 
 def selects(kind: type, keys: str, /, **computed: Callable[[Any], Any]) -> None:
-    """Declare what is printed of a class; `computed` are functions of the value for keys that are no attributes of it."""
+    """Declare the printed attributes of a class; `computed` has functions of the value, for keys that are not attributes."""
     _selections[kind] = keys, computed
 
 
@@ -88,7 +88,7 @@ def json_of(value: Any) -> Any:
 
 
 def properties(kind: type) -> dict[str, Schema]:
-    """Return the schemas of the keys that are printed of a class."""
+    """Return the schemas of a class's printed keys."""
     return {name: key.form.schema for name, key in _keys(kind).items()}
 
 
@@ -103,12 +103,12 @@ def schema_of(hint: Any) -> Schema:
 
 
 def printed_class(name: str) -> type:
-    """Return the class that a schema which was returned before calls `#/$defs/NAME`."""
+    """Return the class that earlier schemas call `#/$defs/NAME`."""
     return _classes[name]
 
 
 def record(keys: Mapping[str, Schema], text: str = "", *, may_lack: Sequence[str] = ()) -> Schema:
-    """Return the schema of an object that has all these keys, but for those that it may lack, and no other."""
+    """Return the schema of an object with these keys and no others; keys in `may_lack` are optional."""
     return {
         **({"description": text} if text else {}),
         "type": "object",
@@ -315,5 +315,5 @@ def _table(form: _Form) -> _Form:
 
 
 def _number(value: Any) -> Any:
-    """Return a number; as text where JSON has none."""
+    """Return a number, or a text if JSON cannot express the number."""
     return str(value) if isinstance(value, float) and not abs(value) < float("inf") else value

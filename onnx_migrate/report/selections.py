@@ -47,7 +47,7 @@ class AskedFor(TypedDict):
 
 
 def version(_value: object) -> Version:
-    """Return the version of what is printed."""
+    """Return the version of the JSON output."""
     return SCHEMA_VERSION
 
 

@@ -1,4 +1,4 @@
-"""Reads a model from a pipe into memory, and no further than it can be a model: a pipe may have no end."""
+"""Reads a model from a pipe into memory, and stops when the bytes cannot be a model: a pipe may have no end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["read_model"]
 _CHUNK = 1 << 20
 
 _LONGEST_HEADER = 20
-"""Bytes of a field's tag and length, or of its tag and value, at most."""
+"""Maximum number of bytes of a field's tag and length, or of its tag and value."""
 
 
 def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None) -> bytearray:
@@ -57,10 +57,10 @@ def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None
 
 
 def _whole_fields(data: memoryview, at: int, groups: list[int]) -> int:
-    """Return where the first field ends that `data` does not hold whole; a field begins at `at`.
+    """Return the end of the first field that `data` holds only in part; a field begins at `at`.
 
-    `groups` are the numbers of the groups that are open at `at`, the innermost last, and then of those at the result. Raises
-    Malformed where there is no field.
+    `groups` are the numbers of the groups that are open at `at`, the innermost last. Afterwards they are those of the result.
+    Raises Malformed if there is no field.
     """
     while at < len(data) - _LONGEST_HEADER:
         tag, value = decode_varint(data, at, len(data))

@@ -80,7 +80,7 @@ class DownloadedModel(os.PathLike[str]):
                     self._download(tensor.name, entry.value)
 
     def _download(self, tensor: str, location: str) -> None:
-        """Download the file at `location`, relative to the model's folder, that the data of `tensor` is in."""
+        """Download the file with the data of `tensor`, at `location` relative to the model's folder."""
         target, normal = os.path.join(self._temporary.path, location), posixpath.normpath(location)
         if not self._is_in_folder(target):
             raise LoadError(
@@ -138,13 +138,13 @@ class DownloadedModel(os.PathLike[str]):
         return self.with_url(os.path.normpath(path).replace(os.sep, "/"))
 
     def with_url(self, text: str) -> str:
-        """Return a message in which the temporary folder is replaced by the URL of the model's folder."""
+        """Return a message with the URL of the model's folder instead of the temporary folder."""
         return text.replace(str(self._temporary.path), self.url.rpartition("/")[0])
 
 
 @contextmanager
 def _read(subject: str, missing: str, *, code: str, hint: str) -> Iterator[None]:
-    """Turn what keeps a file from being downloaded into LoadError: `missing` with its code and hint where there is none."""
+    """Turn errors of a download into LoadError: for a missing file, with the message `missing`, `code` and `hint`."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Finds what protobuf does not name in a serialised model: messages that are nested too deep, and names that are not UTF-8."""
+"""Finds two faults that protobuf does not report: messages that are nested too deep, and names that are not UTF-8."""
 
 from __future__ import annotations
 

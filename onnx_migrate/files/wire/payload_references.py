@@ -32,7 +32,7 @@ from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 __all__ = ["ExternalLocation", "Piece", "assemble", "rebuild", "split", "total_size"]
 
 Piece = bytes | Payload
-"""A part of a file to write: the bytes themselves, or a reference to where they are."""
+"""A part of a file to write: bytes, or a reference to bytes elsewhere."""
 
 
 def total_size(pieces: list[Piece]) -> int:

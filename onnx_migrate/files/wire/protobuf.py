@@ -31,7 +31,7 @@ VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 """Wire types: the low three bits of a tag. BYTES is LEN in the specification, GROUP is SGROUP, GROUP_END is EGROUP."""
 
 MAX_DEPTH = 100
-"""How deep messages may be nested: the default recursion limit of protobuf's own parsers."""
+"""Maximum depth of nested messages: the default recursion limit of protobuf's own parsers."""
 
 
 MOST_FIELDS = 2_500_000

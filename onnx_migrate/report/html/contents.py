@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _BARS = 500
-"""How many nodes are shown with the range of their numbers."""
+"""Maximum number of nodes that the page shows with the range of their values."""
 
 Fact = tuple[str, str, bool]
 Note = tuple[str, str]
@@ -157,7 +157,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def feed_text(feed: FeedNote) -> str:
-    """Return the name of inputs that were fed, and their shapes."""
+    """Return the name of a set of test inputs, and their shapes."""
     origin = "" if feed.seed is None else f", seed {feed.seed}"
     shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in feed.shapes)
     return f"{feed.name}{origin}: {shapes}"
@@ -171,7 +171,7 @@ def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
 
 
 def axis_text(shown: Sequence[tuple[int, str]]) -> str:
-    """Return what the bars of a histogram count, from the first to the last."""
+    """Return the label of a histogram's axis, from the first bar to the last."""
     names = [text.rpartition(":")[0] for _, text in shown]
     return f"elements by difference: {' … '.join(dict.fromkeys((names[0], names[-1])))}" if names else ""
 
@@ -207,12 +207,12 @@ def trial_notes(proof: DynamicProof | None) -> list[Note]:
 
 
 def size_notes(proof: DynamicProof) -> list[Note]:
-    """Return what the runs at other sizes have shown."""
+    """Return the results of the runs at other sizes."""
     return [("info", text) for text in proof.notes]
 
 
 def trials_text(proof: DynamicProof) -> str:
-    """Return how many runs at other sizes there were, and of how many the model cannot run."""
+    """Return the number of runs at other sizes, and the number of sizes at which the model cannot run."""
     failed = sum(bool(trial.problem) for trial in proof.trials)
     more = f", {failed} at sizes that do not fit" if failed else ""
     return f"{count_of(len(proof.trials), 'run')}{more}"
@@ -230,7 +230,7 @@ def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:
 
 
 def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorKnowledge] = ()) -> list[Note]:
-    """Return what the runtimes that a model is made for take, and how the operators of the result are known in each."""
+    """Return the opsets that the target runtimes support, and how we know that each supports the result's operators."""
     found = []
     for target in targets or ():
         measured = "tested by us" if target.measured else "by its documentation, not tested by us"
