@@ -20,7 +20,7 @@ class Chosen(Enum):
 
 @dataclass(frozen=True)
 class Advice:
-    """One way out of an error.
+    """One possible solution of an error.
 
     `options` are the keywords of `migrate` that follow the advice; without any, nobody but the user can follow it.
     """
@@ -58,7 +58,7 @@ def advice_of(hint: Hint, *, tried: bool) -> tuple[Advice, ...]:
 
 
 def advice_text(advice: Iterable[Advice]) -> str:
-    """Return all advice as one text, with a mark in front of what was not tried."""
+    """Return all advice as one text, with a mark in front of untried advice."""
     every = list(advice)
     works = "; ".join(one.text for one in every if one.tried)
     rest = "; ".join(one.text for one in every if not one.tried)

@@ -47,10 +47,10 @@ _PRECISIONS = ("float", "float16", "bfloat16")
 _NARROW: dict[int, str] = {onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16"}
 
 _DRAWS = 2
-"""How many times inputs are drawn for models of different precision."""
+"""Number of random inputs for models of different precision."""
 
 _SHOWN = 5
-"""How many weights a note names."""
+"""Maximum number of weights that a note names."""
 
 
 @formerly(prove_in="run_in")
@@ -158,7 +158,7 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
 
 
 def _with_values(verdict: Verdict, prover: Prover, segment: Segment[Model]) -> Verdict:
-    """Return a verdict with the distances of all values that both models compute, or a note why they are not known."""
+    """Return a verdict with the distances of all values that both models compute, or a note why they are unknown."""
     runnables = map(prover.runnable, (segment.original, segment.result))
     ending = prover.settings.alone.call(VALUE_DISTANCES, *runnables, prover.settings.for_child)
     if isinstance(ending, Returned):
@@ -167,7 +167,7 @@ def _with_values(verdict: Verdict, prover: Prover, segment: Segment[Model]) -> V
 
 
 def _first_difference(prover: Prover, original: Model, other: Model) -> FirstDifference | str:
-    """Return where two models first differ, or why that is not known."""
+    """Return the first difference of two models, or the reason why it is unknown."""
     runnables = map(prover.runnable, (original, other))
     ending = prover.settings.alone.call(FIRST_DIVERGENCE, *runnables, prover.settings.for_child)
     if not isinstance(ending, Returned):
@@ -195,7 +195,7 @@ def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str
 
 
 def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
-    """Return a verdict with what running both models in other runtimes showed."""
+    """Return a verdict with the results of running both models in other runtimes."""
     failing = [proof for proof in proofs if not proof.passed]
     known = [proof for proof in failing if proof.outcome != "unknown"]
     if known and verdict.kind is not Kind.DIFFERS:
@@ -206,7 +206,7 @@ def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
 
 
 def _with_names(other: Model, names: Mapping[str, str], original: Model) -> Model:
-    """Return a model whose inputs and outputs have the names that those of the original have. Raises UsageError."""
+    """Return a model with the original's names of inputs and outputs. Raises UsageError."""
     if not names:
         return other
     interfaces = map(Interface.of, (original.proto, other.proto))
@@ -251,7 +251,7 @@ def _on_precision(one: Model, other: Model) -> Iterator[str]:
 
 
 def _without_precision(interface: Interface) -> Interface:
-    """Return an interface in which all floating-point types that a precision names are one."""
+    """Return an interface in which all floating-point types of a precision are the same type."""
 
     def alike(ports: tuple[Port, ...]) -> tuple[Port, ...]:
         return tuple(replace(port, kind="float") if port.kind in _PRECISIONS else port for port in ports)
@@ -260,7 +260,7 @@ def _without_precision(interface: Interface) -> Interface:
 
 
 def _closeness(prover: Prover, original: Model, other: Model, settings: Settings) -> Verdict:
-    """Return whether a model is as near to the original as its precision allows, on two draws of inputs or the user's."""
+    """Return whether a model's error is within the limit of its precision, on two random inputs or the user's inputs."""
     begin = time.perf_counter()
     runnables = prover.runnable(original), prover.runnable(other)
     kind = narrowest(other.proto)
@@ -292,7 +292,7 @@ def _other_weights(segment: Segment[Model]) -> Iterator[str]:
 
 
 def _ran_in_onnxruntime(verdict: Verdict) -> bool:
-    """Whether ONNX Runtime ran both models, so that it matters little what the schemas say of their nodes."""
+    """Whether ONNX Runtime ran both models: then faults of nodes by their schemas matter little."""
     return bool(verdict.comparisons) and verdict.load is None and "onnx.reference" not in verdict.evaluator
 
 

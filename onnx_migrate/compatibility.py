@@ -48,12 +48,12 @@ __all__ = [
 
 
 class Support(str, Enum):
-    """Whether a runtime runs a model, by what is known of that."""
+    """Whether a runtime runs a model, as far as we know."""
 
     AS_IS = "as it is"
     AFTER = "after migration"
     NOT_KNOWN = "opset fits, operators not known"
-    """Nothing is known against the model, or its migrated form, and of some operators not whether they are there."""
+    """We know no objection to the model, or to its migrated form, but not whether the runtime has some operators."""
     UNSURE = "perhaps"
     """The runtime may run the model.
 
@@ -64,7 +64,7 @@ class Support(str, Enum):
 
     @property
     def rank(self) -> int:
-        """A number that is higher for what is better."""
+        """A number that is higher for better support."""
         return len(Support) - 1 - list(Support).index(self)
 
 
@@ -100,7 +100,7 @@ class Compatibility:
 
     @property
     def basis(self) -> str:
-        """How it is known: "measured" or "read"."""
+        """The source of our knowledge: "measured" or "read"."""
         if self.operators is not None and not self.operators.unknown:
             state = self.operators.state
         else:
@@ -175,7 +175,7 @@ class CompatibilityChecker:
         self._names = {operator for _, operator in self._operators}
 
     def advise(self, target: Target) -> Compatibility:
-        """Return how the model stands with one release of a runtime."""
+        """Return whether one release of a runtime supports the model."""
         if self._fault is not None:
             return Compatibility(
                 target, Support.NO, obstacles=(Incompatibility.of(self._fault),), refusal=self._fault
@@ -198,7 +198,7 @@ class CompatibilityChecker:
             return self._after(target, passes[:cut], passes[cut:], objections)
 
     def outlook(self, table: Table) -> RuntimeCompatibility:
-        """Return how the model stands with each release of a runtime at which its table changes."""
+        """Return whether each release of a runtime at which its table changes supports the model."""
         found = [self.advise(target) for target in milestones(table)]
         return RuntimeCompatibility(
             found[-1], tuple((advice.target.release, advice.standing) for advice in found)
@@ -212,7 +212,7 @@ class CompatibilityChecker:
 
     @cached_property
     def _own_forms(self) -> tuple[NodeForm, ...]:
-        """The forms of the nodes of the model itself, which are found once."""
+        """The forms of the nodes of the unchanged model, computed once."""
         return tuple(node_forms(self.model))
 
     @property
@@ -305,7 +305,7 @@ class CompatibilityChecker:
         return bare
 
     def _run(self, passes: tuple[Pass, ...]) -> _Migrated:
-        """Return the model after passes, from the cache where they were run before."""
+        """Return the model after passes, from the cache if these passes ran before."""
         known = self._migrated.get(passes)
         if known is None:
             known = self._migrated[passes] = _migrated(self.model.copy(), ChangeLog(), passes)

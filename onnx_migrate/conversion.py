@@ -90,7 +90,7 @@ def convert_version(
 
 
 def _checked(model: object, target_version: object, ir_version: str, *, in_place: bool) -> int:
-    """Return the opset. Raises UsageError for arguments that are not right."""
+    """Return the opset. Raises UsageError for invalid arguments."""
     if isinstance(target_version, bool) or not hasattr(target_version, "__index__"):
         raise UsageError(
             f"target_version is {target_version!r}, which is no opset", hint="give a whole number, as in 17"
@@ -136,7 +136,7 @@ def _pipeline(opset: int, *, keep: bool) -> Pipeline:
 
 
 def _given_back(model: object, result: Model, *, in_place: bool) -> object:
-    """Return the result in the form of what was given; with `in_place` as the very object that was given."""
+    """Return the result in the form of the argument; with `in_place`, return the argument itself."""
     if files.is_ir_model(model):
         converted = files.ir_model_of(result, model)
         if not in_place:

@@ -1,4 +1,4 @@
-"""How an option is declared, and a function that takes all declared options as its keywords."""
+"""Declares options, and makes functions that take all declared options as keywords."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Declared:
 
     @property
     def negated(self) -> bool:
-        """Whether its flag turns off what is on by default."""
+        """Whether its flag turns off a default."""
         return bool(self.flags) and self.flags[0].startswith("--no-")
 
     @property

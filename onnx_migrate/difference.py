@@ -17,7 +17,7 @@ __all__ = ["Difference", "DifferenceCount", "diff"]
 
 @dataclass(frozen=True)
 class DifferenceCount:
-    """How many things of one kind are only in the original, only in the other model, or in both with something changed."""
+    """The numbers of things of one kind that are only in the original, only in the other model, or in both but changed."""
 
     kind: str
     """ "node", "weight", "input", "output", "shape" or "model"."""

@@ -64,7 +64,7 @@ class Where(NamedTuple):
 
 
 _NOTE = "Hint: "
-"""How the note of an exception begins that is its hint."""
+"""The first word of an exception's note that contains its hint."""
 
 
 class MigrateError(Exception):
@@ -84,7 +84,7 @@ class MigrateError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.partial_report: object = None
-        """An `onnx_migrate.report.PartialReport` of what had been done to the model; None if it was not loaded."""
+        """An `onnx_migrate.report.PartialReport` of the changes to the model so far; None if it was not loaded."""
         super().__init__(reason)
         self.advise(hint)
 
@@ -99,7 +99,7 @@ class MigrateError(Exception):
 
     @property
     def hint_tried(self) -> bool:
-        """Whether all of the hint is known to work."""
+        """Whether all of the hint was tried and works."""
         return all(one.tried for one in self.advice)
 
     @property
@@ -174,7 +174,7 @@ class CannotMigrate(MigrateError):
 
 
 class InvalidModel(LoadError, CannotMigrate):
-    """The source is readable and not a valid ONNX model: it contradicts itself or the standard at the place named."""
+    """The source is readable but not a valid ONNX model: it contradicts itself or the standard at the named place."""
 
     default_code = "invalid-node"
     corrects = False
@@ -201,7 +201,7 @@ class VerificationFailed(MigrateError):
     proved_in: tuple[RuntimeProof, ...] = ()
     """The results of running the models in other runtimes."""
     first_difference: FirstDifference | None = None
-    """The pass after which the numbers first differ, and the node; None where they do not, or none was found."""
+    """The pass after which the numbers first differ, and the node; None if they do not differ, or nobody knows the node."""
 
 
 class PassError(MigrateError):

@@ -18,7 +18,7 @@ _PATIENCE = 10.0
 """Seconds that a fork waits at most. An import takes less than one, unless the file system hangs."""
 
 _PAUSE = 0.001
-"""Seconds between two looks at the locks."""
+"""Seconds between two checks of the locks."""
 
 _PACKAGES = frozenset(
     (

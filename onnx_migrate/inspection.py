@@ -144,7 +144,7 @@ class Inspection:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are, in all bodies."""
+        """Return the number of nodes in all bodies."""
         return sum(operator.count for operator in self.operators)
 
 
@@ -242,7 +242,7 @@ def _advice(
 
 
 def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibility:
-    """Return how a model stands with a release, with what would help where the answer is no."""
+    """Return whether a release supports a model, with solutions if the answer is no."""
     advice = advisor.advise(target)
     if advice.standing.rank >= Support.NOT_KNOWN.rank:
         return advice
@@ -257,7 +257,7 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
 
 
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
-    """Return a model without its weights, also if external data is missing, and messages on what is missing."""
+    """Return a model without its weights, and messages on missing external data, which is no error here."""
     if isinstance(source, (str, os.PathLike)):
         source = files.ensure_local(source)
     try:
@@ -291,7 +291,7 @@ class LocatedNode:
 
     @property
     def where(self) -> Where:
-        """Its place, with the version of its operator, or the opset if that is not known."""
+        """Its place, with the version of its operator, or the opset if the version is unknown."""
         form = self.form
         version = form.since_version if form else self.opset or None
         return Where(self.path, node_label(self.node), self.node.op_type, version)
@@ -319,7 +319,7 @@ def _is_foreign(domain: str, own: set[str]) -> bool:
 
 
 def _text(value: str | bytes) -> str:
-    """Return a text, which protobuf gives as bytes where it is not UTF-8."""
+    """Return a text; protobuf gives it as bytes if it is not UTF-8."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 

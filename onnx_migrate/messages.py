@@ -82,7 +82,7 @@ def share_text(share: float) -> str:
 
 
 _LONGEST = 1000
-"""Characters without a space that are printed of one name; a path has up to 4,096, rarely above 200."""
+"""Maximum number of characters of a name without spaces that are printed; a path has up to 4,096, rarely above 200."""
 
 _RUN = re.compile(rf"\S{{{_LONGEST + 1},}}")
 
@@ -105,12 +105,12 @@ def shortened(text: str) -> str:
 
 
 def without_middle(text: str, first: int, last: int) -> str:
-    """Return so many first and last characters of a text that is longer, and how many it has."""
+    """Return so many first and last characters of a longer text, and its length."""
     return f"{text[:first]}…{text[-last:]} ({len(text):,} characters)"
 
 
 def markup_of(text: str) -> str:
-    """Return text as rich's markup for just these characters, made printable."""
+    """Return rich's markup that shows exactly this text, made printable."""
     from rich.markup import escape
 
     return escape(printable(text))

@@ -50,7 +50,7 @@ P = ParamSpec("P")
 
 
 class _Migrate(Protocol[P]):
-    """`migrate` as type checkers see it: the result has the type of the model that is given."""
+    """`migrate` as type checkers see it: the result has the type of the caller's model."""
 
     def __call__(self, source: M | files.Content | Model, *args: P.args, **options: P.kwargs) -> Migration[M]:
         """Migrate a model."""
@@ -161,7 +161,7 @@ class _Run:
         return Migration(report, original, result.model, rest.model if rest else None)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
-        """Try the advice on a refusal, and add what would help where the passes refused the model for a runtime."""
+        """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""
         if isinstance(error, InvalidModel):
             return
         from onnx_migrate.remedies import remedies, tried_advice
@@ -182,7 +182,7 @@ class _Run:
     def _proved(
         self, original: Model, log: ChangeLog
     ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
-        """Run the pipeline and verify what comes of it, here and in other runtimes."""
+        """Run the pipeline and verify its result, here and in other runtimes."""
         proof: Proof | None = None
         with ExitStack() as stack:
             if self.ready:

@@ -69,7 +69,7 @@ class Migration(Generic[M]):
 
     @property
     def structure(self) -> onnx.ModelProto:
-        """The result with its large weights left where they are, marked as external data; not to be changed."""
+        """The result; its large weights stay in their files, marked as external data. Do not change it."""
         return self._model.proto
 
     def same_as_original(self) -> bool:
@@ -77,7 +77,7 @@ class Migration(Generic[M]):
         return self.report.same or files.equal(self.original, self._model)
 
     def viewed(self, report: Report) -> Report:
-        """Return a report of this migration with what a page draws of the result: the changed nodes in it, and its graph."""
+        """Return a report of this migration with the view of the result for a page: the changed nodes, and the graph."""
         return report.viewed(self._model)
 
     def html(self) -> str:

@@ -21,7 +21,7 @@ from onnx_migrate.verdicts import Verdict
 __all__ = ["Session"]
 
 _PAUSE = 0.05
-"""Seconds between two looks at the token of a call that waits."""
+"""Seconds between two checks of the token of a waiting call."""
 
 
 class Session:
@@ -70,7 +70,7 @@ class Session:
     def _place(self, options: Mapping[str, Any]) -> Iterator[None]:
         """Wait for one of the places: a token ends the wait, and the time of the call begins after it.
 
-        Raises UsageError where the session is closed, else as `migrate` does.
+        Raises UsageError if the session is closed, and the errors of `migrate` for a stop.
         """
         places = self._places
         with stoppable(options.get("cancel")):

@@ -30,7 +30,7 @@ __all__ = ["Split", "split_for"]
 
 @dataclass(frozen=True)
 class Split:
-    """Values at which a model is cut, the first node behind them, and how many nodes there are on both sides."""
+    """The values at which a model is cut, the first node behind them, and the number of nodes on each side."""
 
     outputs: tuple[str, ...]
     label: str = ""

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Identity = tuple[object, str]
-"""A file system (an empty string for that of this machine) and a path in it."""
+"""A file system (an empty string for this machine's) and a path in it."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # a single letter is a drive of Windows
 _LOCAL = ("file", "local")

@@ -147,7 +147,7 @@ def _models_below(folder: str) -> Iterator[str]:
 
 
 def _fixed_part(pattern: str) -> str:
-    """Return the folder of a pattern before its first part that holds *, ? or [."""
+    """Return the folder before the first part of a pattern that contains *, ? or [."""
     head = pattern
     while glob.has_magic(head):
         head = os.path.dirname(head)

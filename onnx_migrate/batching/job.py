@@ -1,4 +1,4 @@
-"""One model of a batch, before and after it is migrated, and the totals; as values that pickle."""
+"""One model of a batch, before and after its migration, and the totals of the batch; all values pickle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED = "migrated", "unchanged", "refused", "invalid", "failed"
-"""How a job can end. "invalid": the source can be read, and is not a valid ONNX model."""
+"""The possible endings of a job. "invalid": the source is readable, but not a valid ONNX model."""
 
 VERIFIED, UNVERIFIED, NOT_VERIFIED = "verified", "unverified", "not verified"
 """How sure onnx-migrate is of a result; "not verified" means that the caller turned verification off."""
@@ -42,13 +42,12 @@ STATES = (MIGRATED, UNCHANGED, UNVERIFIED, TIMED_OUT, REFUSED, INVALID, FAILED)
 
 @dataclass(frozen=True)
 class Job:
-    """A model to migrate: where it is, where the result is written (None: nowhere, as for --check), and how.
+    """A model to migrate: its path, the path of the result (None with --check), and the arguments.
 
-    `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
-    `isolated` the native stages run in child processes of their own. `spent` is how many seconds of the model's time an attempt
-    before took. `known` is the journal's record of the output, if
-    there is one. `flags` complete the command line that does the same again. `viewed` asks for a report
-    with what a page draws of the result.
+    `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With `isolated`
+    the native stages run in child processes of their own. `spent` is how many seconds of the model's time an earlier attempt
+    took. `known` is the journal's record of the output, if there is one. `flags` complete the command line that does the same
+    again. `viewed` asks for a report with the view of the result, which a page draws.
     """
 
     source: str
@@ -92,7 +91,7 @@ class Outcome:
 
     @classmethod
     def of(cls, source: str, output: str | None, kind: str, report: ReportData) -> Outcome:
-        """Return the outcome of a migration that was done."""
+        """Return the outcome of a completed migration."""
         verdict, left = report.verification, len(report.left)
         if verdict is None:
             return cls(source, output, kind, report=report, verification=NOT_VERIFIED, left=left)
@@ -109,7 +108,7 @@ class Outcome:
         return self.kind in (MIGRATED, UNCHANGED)
 
     def succeeded(self, *, allow_unverified: bool) -> bool:
-        """Whether the model is done and its result verified, or not to be verified, or unverified where that is allowed."""
+        """Whether the model is done and its result is verified, needs no verification, or may be unverified."""
         return self.done and (allow_unverified or self.verification != UNVERIFIED)
 
     @property
@@ -123,7 +122,7 @@ class Outcome:
 
     @property
     def why(self) -> str:
-        """Why the model is not migrated, or its result is unverified, on one line; "" for a success."""
+        """The reason on one line if the model is not migrated, or its result unverified; "" for a success."""
         return " ".join((self.reason or self.doubt).split())
 
     def as_dict(self) -> dict[str, Any]:
@@ -164,7 +163,7 @@ class Summary:
     left: int = 0
     seconds: float = 0.0
     preview: bool = False
-    """Whether results were not written, so that `migrated` are the models that would be."""
+    """Whether this was a preview: no results were written, and `migrated` counts the models that would change."""
     complete: bool = False
     """Whether every model was tried: False after an interruption, or a failure with `fail_fast`."""
     allow_unverified: bool = False
@@ -178,7 +177,7 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether all is done, and no result is unverified unless that is allowed."""
+        """Whether all models are done, and no result is unverified unless the caller allows it."""
         return self.done and (self.allow_unverified or not self.verification[UNVERIFIED])
 
     def add(self, outcome: Outcome) -> None:
@@ -196,7 +195,7 @@ class Summary:
 
     @property
     def text(self) -> str:
-        """How many models were migrated and how many results verified, as in "1,021 migrated, 973 verified, 48 unverified"."""
+        """The numbers of migrated models and of verified results, as in "1,021 migrated, 973 verified, 48 unverified"."""
         counts = [(kind, self.outcomes[kind]) for kind in (MIGRATED, UNCHANGED)]
         counts += [(kind, self.verification[kind]) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
         counts.append(("invalid although ONNX Runtime loads them", self.loadable))
@@ -204,7 +203,7 @@ class Summary:
         return ", ".join(f"{count:,} {self.wording(kind)}" for kind, count in counts if count)
 
     def wording(self, kind: str) -> str:
-        """Return what a person reads for an outcome."""
+        """Return the words for an outcome that people read."""
         return "would be migrated" if self.preview and kind == MIGRATED else kind
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Migrates many models in workers, so that a model that crashes or hangs costs no other."""
+"""Migrates many models in workers, so that a model that crashes or hangs does not affect the others."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from onnx_migrate.url import is_url, resolve_file_url
 __all__ = ["MODEL_SECONDS", "Watcher", "batch", "run_jobs"]
 
 MODEL_SECONDS = 120.0
-"""Seconds that a model may take by default, both attempts together: a model that hangs must not hold up a nightly run."""
+"""Default time limit of a model in seconds, for both attempts together: a hanging model must not delay a nightly run."""
 
 _TICK = 0.2
-"""Seconds between two looks at the jobs, to see those that have begun."""
+"""Seconds between two checks which jobs have begun."""
 
 _WINDOW = 1000
-"""Jobs that are submitted to the executor at a time."""
+"""Maximum number of jobs that are submitted to the executor at a time."""
 
 
 class Watcher:
     """Callbacks on the progress of a batch, which do nothing; a base class to override."""
 
     views = False
-    """Whether the reports of outcomes hold what a page draws of the results."""
+    """Whether the reports of outcomes contain the views of the results, which a page draws."""
 
     def placed(self, outputs: Iterable[str]) -> None:
         """Called once, before `planned`, with the paths of the results; an exception ends the batch."""
@@ -54,7 +54,7 @@ class Watcher:
         """Called several times a second while models run."""
 
     def ended(self, outcome: Outcome) -> None:
-        """Called when a model has ended, in whatever way."""
+        """Called when a model has ended, with any outcome."""
 
     def finished(self, summary: Summary) -> None:
         """Called once at the end, also after an interruption."""

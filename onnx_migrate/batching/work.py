@@ -62,7 +62,7 @@ def run_job(job: Job) -> Outcome:
 
 
 def _outcome(job: Job) -> Outcome:
-    """Return how a job ended; raises no Exception."""
+    """Return the outcome of a job; raises no Exception."""
     try:
         with collected_remarks() as remarks:
             ended = _run(job)
@@ -125,11 +125,11 @@ _FAILURES = (
     "pass-failed",
     "adapter-failed",
 )
-"""Codes of failures that need not be the model's fault: the outcome is "failed", not "refused"."""
+"""Codes of failures that may not be the model's fault: the outcome is "failed", not "refused"."""
 
 
 def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
-    """Return the outcome of a migration that was done."""
+    """Return the outcome of a completed migration."""
     flags = [*job.flags]
     flags += ["--save-as-external-data"] if job.external else []
     flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
@@ -198,7 +198,7 @@ def _run(job: Job) -> Outcome:
 
 
 def _check_or_replace(job: Job) -> Outcome:
-    """Migrate without an output, for the outcome alone, or over the source if that changes it."""
+    """Migrate without an output and return only the outcome, or replace the source if the migration changes it."""
     if job.output is not None:
         files.check_target(job.output, source=job.source, in_place=True)
     migration = _migrate(job, job.source)

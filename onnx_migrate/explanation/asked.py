@@ -20,7 +20,7 @@ from onnx_migrate.standard.targets import Table
 __all__ = ["Answer", "AskedStep", "Code", "Near", "Unknown", "explain"]
 
 _SHORT = 80
-"""The longest text that may name a runtime, and be nothing but that name."""
+"""Maximum length of a text that is only the name of a runtime, in characters."""
 
 _OWN = re.compile(r"onnx-migrate: ([a-z]+(?:-[a-z]+)*): ")
 """An error of this tool."""
@@ -67,9 +67,9 @@ class Unknown:
 
 
 def explain(asked: str, model: str = "") -> Answer | Unknown:
-    """Return what a name or a pasted text means; commands name `model`, or the path that the text names.
+    """Explain a name or a pasted text; commands in the answer use `model`, or the path in the text.
 
-    `model` is quoted for a shell. Of the file of that path, its element types decide which advice is given.
+    `model` is quoted for a shell. If there is a file at that path, its element types decide which advice the answer gives.
     Raises UsageError for a known runtime with a release that is not, and LoadError if the file is not a readable model.
     """
     name = " ".join(asked.strip().strip("\"'`").split()) if len(asked) <= _SHORT * 4 else ""

@@ -67,11 +67,11 @@ class Asked:
         return self.opset if is_onnx(self.domain) else imported(self.proto.opset_import, self.domain)
 
     def text(self, name: str) -> str:
-        """Return a value of the text, "" if it does not say one."""
+        """Return a value of the text, "" if it has none."""
         return next(iter(self.given.get(name, ())), "")
 
     def number(self, name: str) -> int | None:
-        """Return a value of the text that is a number, None if it is none."""
+        """Return a value of the text as a number, None if it is not a number."""
         text = self.text(name)
         return int(text) if text.isdigit() else None
 
@@ -103,5 +103,5 @@ class Asked:
 
     @cached_property
     def _bodies(self) -> list[Body]:
-        """The bodies of the model, which are kept so that none gets the id of another."""
+        """Return the bodies of the model. They are kept so that no new body gets the id of an old one."""
         return [located.body for located in bodies(self.proto)]

@@ -115,7 +115,7 @@ def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:
 
 
 def _first_ort(what: str, number: int) -> str:
-    """Return the first release of ONNX Runtime that takes an opset or IR version, "" if none is known."""
+    """Return the first release of ONNX Runtime that supports an opset or IR version, "" if none is known."""
     rows = shipped("onnxruntime").releases
     return next((row.since for row in rows if (getattr(row, what) or 0) >= number), "")
 

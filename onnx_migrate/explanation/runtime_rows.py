@@ -46,7 +46,7 @@ class RuntimeRelease:
 def runtime_rows(text: str) -> Table | RuntimeRelease | None:
     """Return the table of a runtime that a text names, or the release of it; None if the text names none.
 
-    A sentence that names a runtime without a release is no question about the runtime: most are error texts.
+    A sentence that names a runtime without a release does not ask about the runtime: most are error texts.
     Raises UsageError for a known runtime with a release that is not.
     """
     try:

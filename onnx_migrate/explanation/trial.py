@@ -20,7 +20,7 @@ from onnx_migrate.model.model import Model
 __all__ = ["Trial", "tried"]
 
 _PASSES = {("--quantized-form", "qdq"): "quantized_as_pairs", ("--to-onnx-ops", ""): "standard"}
-"""The passes that options alone stand for, which a trial runs without the rest of the pipeline."""
+"""The passes for certain options; a trial runs only these passes of the pipeline."""
 
 _VALUES = ("NAME=SIZE", "VERSION", "RELEASE", "OPSET", "RUNTIME", "INPUT", "A,B")
 """Words that a user has to replace before a command can run."""
@@ -35,7 +35,7 @@ class Trial:
 
 
 def tried(command: str, source: Source, item: Explanation) -> Trial | None:
-    """Return what a command does to a model; None if its options cannot be tried without weights, or miss values."""
+    """Return the effect of a command on a model; None if its options need weights, or lack values."""
     words = shlex.split(command)
     if any(value in word for word in words for value in _VALUES):
         return None
@@ -54,7 +54,7 @@ def tried(command: str, source: Source, item: Explanation) -> Trial | None:
 
 
 def _planned(command: str, options: dict[str, str], source: Source) -> Trial | None:
-    """Return what the plan of a migration to an opset, or for a runtime, says."""
+    """Return the effect of a migration to an opset, or for a runtime, by its plan."""
     opset, runtime = options.get("--opset", ""), options.get("--for")
     if opset and not re.fullmatch(r"\d+\+?", opset):
         return None

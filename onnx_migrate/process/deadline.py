@@ -33,7 +33,7 @@ _GRACE, _LEAST_GRACE = 0.1, 2.0
 class Deadline:
     """The moment at which a call ends. A call within another one ends with the outer one at the latest.
 
-    `spent` is how many of the seconds an earlier attempt took. Raises UsageError unless the seconds are above 0.
+    `spent` is how many of the seconds an earlier attempt took. Raises UsageError unless they are a number above 0.
     """
 
     def __init__(self, seconds: float, outer: Deadline | None = None, *, spent: float = 0.0) -> None:

@@ -26,7 +26,7 @@ _HELPS = {
 def starting() -> Iterator[None]:
     """Raise MigrateError, code `no-process`, if the system starts no process or thread in the block.
 
-    Python raises RuntimeError if it starts no thread: the system has no more, or the interpreter ends.
+    Python raises RuntimeError if it starts no thread: the system has none left, or the interpreter ends.
     """
     try:
         yield

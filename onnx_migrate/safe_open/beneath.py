@@ -19,7 +19,7 @@ from onnx_migrate.safe_open.regular import NotRegularError, open_regular
 __all__ = ["Folder", "OutsideError", "open_beneath"]
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
-"""With O_PATH a folder need not be readable, as for opening a file by its path."""
+"""Flags for opening a folder. With O_PATH the folder need not be readable, just as when opening a file by its path."""
 
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
@@ -27,12 +27,12 @@ _SWAPPED = "it is a link that leads to itself, or was replaced while it was open
 
 
 class OutsideError(Exception):
-    """A location leads out of the folders that it may lead into."""
+    """A location leads out of the allowed folders."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder by its path, and which one that was: its device and inode, None where that is not known."""
+    """A folder by its path, with its identity: device and inode, None if unknown."""
 
     path: str
     identity: tuple[int, int] | None = None
@@ -69,8 +69,8 @@ class Folder:
 def open_beneath(folders: Sequence[Folder], location: str) -> int:
     """Open the regular file at `location`, relative to the first folder, and return its descriptor.
 
-    Symbolic links are followed as long as they lead into one of the folders in the end; a hard link is the folder's own
-    file. Raises OutsideError, OSError, and ValueError for a NUL in the name.
+    Symbolic links are followed if their final target is in one of the folders; a hard link is the folder's own file. Raises
+    OutsideError, OSError, and ValueError for a NUL in the name.
     """
     if os.path.isabs(location):
         raise OutsideError

@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 _SECONDS: ContextVar[float] = ContextVar("seconds for a transfer", default=600.0)
 
 _RATE = 1 << 20
-"""Bytes a second that a transfer must have made on average to go on after its time."""
+"""Minimum average rate of a transfer that goes on after its time, in bytes a second."""
 
 _STALL = 30.0
 """A download that moved fewer than `_LEAST` bytes in so many seconds is stopped, even if it has time left."""
@@ -31,7 +31,7 @@ _STALL = 30.0
 _LEAST = 30 << 10
 
 _LONGEST_PAUSE = 0.25
-"""Seconds between two looks at how far a transfer is."""
+"""Maximum seconds between two checks of a transfer's progress."""
 
 
 class StoppedError(Exception):
@@ -44,7 +44,7 @@ class StalledError(StoppedError):
 
 @contextmanager
 def transfers_within(seconds: float) -> Iterator[None]:
-    """Give each transfer in the block so many seconds, and those that large files need beyond."""
+    """Give each transfer in the block so many seconds; fast transfers of large files get more."""
     token = _SECONDS.set(seconds)
     try:
         yield
