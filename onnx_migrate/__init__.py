@@ -110,7 +110,7 @@ _MODULES = {
     "session": ("Session",),
     "verdicts": ("Comparison", "DynamicProof", "Kind", "RuntimeProof", "Verdict"),
 }
-"""Where a public name is from; the others are in `errors`."""
+"""The modules that define the public names. The module `errors` defines the rest."""
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ class Chosen(Enum):
 
 @dataclass(frozen=True)
 class Advice:
-    """One way out of an error.
+    """One possible solution of an error.
 
     `options` are the keywords of `migrate` that follow the advice; without any, nobody but the user can follow it.
     """
@@ -51,14 +51,14 @@ FIX_DIMS = Advice("fix the dims of the model's inputs with --fix-shape", options
 
 
 def advice_of(hint: Hint, *, tried: bool) -> tuple[Advice, ...]:
-    """Return a hint as separate pieces of advice; `tried` is said of a bare text."""
+    """Return a hint as separate pieces of advice; `tried` marks a bare text as tried."""
     if isinstance(hint, str):
         return (Advice(hint, tried),) if hint else ()
     return (hint,) if isinstance(hint, Advice) else tuple(hint)
 
 
 def advice_text(advice: Iterable[Advice]) -> str:
-    """Return all advice as one text, with a mark in front of what was not tried."""
+    """Return all advice as one text, with a mark in front of untried advice."""
     every = list(advice)
     works = "; ".join(one.text for one in every if one.tried)
     rest = "; ".join(one.text for one in every if not one.tried)

@@ -1,7 +1,7 @@
 """Attributes that are computed once: `functools.cached_property`, without the lock that it has before Python 3.12.
 
-That lock is one for all instances of a class. A thread holds it as long as it computes one attribute, and a process that is
-forked meanwhile waits for it for ever.
+All instances of a class share that lock. A thread holds it while it computes one attribute. A process that is forked
+meanwhile waits for the lock for ever.
 """
 
 from __future__ import annotations

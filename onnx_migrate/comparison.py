@@ -47,10 +47,10 @@ _PRECISIONS = ("float", "float16", "bfloat16")
 _NARROW: dict[int, str] = {onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16"}
 
 _DRAWS = 2
-"""How many times inputs are drawn for models of different precision."""
+"""Number of random inputs for models of different precision."""
 
 _SHOWN = 5
-"""How many weights a note names."""
+"""Maximum number of weights that a note names."""
 
 
 @formerly(prove_in="run_in")
@@ -76,18 +76,19 @@ def compare(
 ) -> Verdict:
     """Run two models on the same inputs and return whether they compute the same.
 
-    Names, types and order of inputs and outputs must be equal too. With `exact`, outputs must be bit-identical when
-    ONNX Runtime runs both without optimisations. With `cast` their floating-point types may differ: every value of a narrow
-    type is rounded after each node, and the outputs of `other` may be off by what that type makes of the original
-    (docs/precision.md). `names` maps names of inputs and outputs of `original` to those of `other`. Where the numbers differ,
-    `Verdict.first_difference` is the first value that does, with its nodes. `run_in` names further runtimes to run both in, of
-    which one where `other` does not run right makes them differ. `all_values` adds `Verdict.values`: how far each inner value is
-    from its counterpart in `other`, on one input. The other arguments are those of `migrate`.
+    Names, types and order of inputs and outputs must be equal too. With `exact`, ONNX Runtime runs both models without
+    optimisations, and outputs must be bit-identical. With `cast` their floating-point types may differ. Then a simulation
+    rounds every value of a narrow type after each node of the original. `other` may have the error that this rounding causes
+    (docs/precision.md).
 
-    Raises LoadError if one cannot be read, InvalidModel if one is not a valid model, UsageError for `input_data` that does
-    not fit the models, and where ONNX Runtime is not installed. Whether nodes are as their schemas say is asked only of a
-    model that ONNX Runtime does not load. Any other failure of running them is in the verdict: verified, differs, or
-    unverified with a reason.
+    `names` maps names of inputs and outputs of `original` to those of `other`. If the numbers differ,
+    `Verdict.first_difference` is the first different value, with its nodes. `run_in` names further runtimes to run both models
+    in. The models differ if one of these runtimes does not run `other` correctly. `all_values` adds `Verdict.values`: the
+    distance of each inner value from its counterpart in `other`, on one input. The other arguments are those of `migrate`.
+
+    Raises LoadError for an unreadable model and InvalidModel for an invalid one. Raises UsageError if `input_data` does not fit
+    the models, or if ONNX Runtime is not installed. `compare` checks nodes against their schemas only if ONNX Runtime cannot
+    load the model. Any other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
     require_onnxruntime("a comparison", "both models are run in it")
     with stoppable(cancel, timeout), transfers_within(timeout):
@@ -157,7 +158,7 @@ def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Map
 
 
 def _with_values(verdict: Verdict, prover: Prover, segment: Segment[Model]) -> Verdict:
-    """Return a verdict with the distances of all values that both models compute, or a note why they are not known."""
+    """Return a verdict with the distances of all values that both models compute, or a note why they are unknown."""
     runnables = map(prover.runnable, (segment.original, segment.result))
     ending = prover.settings.alone.call(VALUE_DISTANCES, *runnables, prover.settings.for_child)
     if isinstance(ending, Returned):
@@ -166,7 +167,7 @@ def _with_values(verdict: Verdict, prover: Prover, segment: Segment[Model]) -> V
 
 
 def _first_difference(prover: Prover, original: Model, other: Model) -> FirstDifference | str:
-    """Return where two models first differ, or why that is not known."""
+    """Return the first difference of two models, or the reason why it is unknown."""
     runnables = map(prover.runnable, (original, other))
     ending = prover.settings.alone.call(FIRST_DIVERGENCE, *runnables, prover.settings.for_child)
     if not isinstance(ending, Returned):
@@ -194,7 +195,7 @@ def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str
 
 
 def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
-    """Return a verdict with what running both models in other runtimes showed."""
+    """Return a verdict with the results of running both models in other runtimes."""
     failing = [proof for proof in proofs if not proof.passed]
     known = [proof for proof in failing if proof.outcome != "unknown"]
     if known and verdict.kind is not Kind.DIFFERS:
@@ -205,7 +206,7 @@ def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
 
 
 def _with_names(other: Model, names: Mapping[str, str], original: Model) -> Model:
-    """Return a model whose inputs and outputs have the names that those of the original have. Raises UsageError."""
+    """Return a model with the original's names of inputs and outputs. Raises UsageError."""
     if not names:
         return other
     interfaces = map(Interface.of, (original.proto, other.proto))
@@ -230,7 +231,7 @@ def _with_names(other: Model, names: Mapping[str, str], original: Model) -> Mode
 
 
 def _as_mapped(one: Interface, other: Interface) -> str:
-    """Return the options with which models are compared whose inputs or outputs have other names, "" where that is not all."""
+    """Return the --match-name options for models that differ only in names of inputs and outputs, else ""."""
     if [len(one.inputs), len(one.outputs)] != [len(other.inputs), len(other.outputs)]:
         return ""
     pairs = list(zip((*one.inputs, *one.outputs), (*other.inputs, *other.outputs), strict=True))
@@ -243,14 +244,14 @@ def _as_mapped(one: Interface, other: Interface) -> str:
 
 
 def _on_precision(one: Model, other: Model) -> Iterator[str]:
-    """Yield what compares two models of which one alone computes in float16 or bfloat16."""
+    """Yield advice on --cast if only one of two models computes in float16 or bfloat16."""
     narrow = [model for model in (one, other) if is_narrow(model.proto)]
     if len(narrow) == 1:
         yield f"only one of the models computes in {_NARROW[narrowest(narrow[0].proto)]}: --cast allows the error of its rounding"
 
 
 def _without_precision(interface: Interface) -> Interface:
-    """Return an interface in which all floating-point types that a precision names are one."""
+    """Return an interface in which all floating-point types of a precision are the same type."""
 
     def alike(ports: tuple[Port, ...]) -> tuple[Port, ...]:
         return tuple(replace(port, kind="float") if port.kind in _PRECISIONS else port for port in ports)
@@ -259,7 +260,7 @@ def _without_precision(interface: Interface) -> Interface:
 
 
 def _closeness(prover: Prover, original: Model, other: Model, settings: Settings) -> Verdict:
-    """Return whether a model is as near to the original as its precision allows, on two draws of inputs or the user's."""
+    """Return whether a model's error is within the limit of its precision, on two random inputs or the user's inputs."""
     begin = time.perf_counter()
     runnables = prover.runnable(original), prover.runnable(other)
     kind = narrowest(other.proto)
@@ -291,7 +292,7 @@ def _other_weights(segment: Segment[Model]) -> Iterator[str]:
 
 
 def _ran_in_onnxruntime(verdict: Verdict) -> bool:
-    """Whether ONNX Runtime ran both models, so that it matters little what the schemas say of their nodes."""
+    """Whether ONNX Runtime ran both models: then faults of nodes by their schemas matter little."""
     return bool(verdict.comparisons) and verdict.load is None and "onnx.reference" not in verdict.evaluator
 
 

@@ -1,7 +1,7 @@
-"""Where a model runs: as it is, after a migration, or not, and then what stands in the way.
+"""Says for each runtime whether it runs a model unchanged, after a migration, or not at all, and for which reasons.
 
-Nothing is run: the tables of the runtimes say what each release takes, and passes bring copies of the model's structure there.
-Releases with the same wants share one lowering.
+No runtime is started. The tables of the runtimes list the operators that each release supports. Passes convert copies of the
+model's structure to the opsets of these tables. Releases with the same requirements share one conversion.
 """
 
 from __future__ import annotations
@@ -48,20 +48,23 @@ __all__ = [
 
 
 class Support(str, Enum):
-    """Whether a runtime runs a model, by what is known of that."""
+    """Whether a runtime runs a model, as far as we know."""
 
     AS_IS = "as it is"
     AFTER = "after migration"
     NOT_KNOWN = "opset fits, operators not known"
-    """Nothing is known against the model, or its migrated form, and of some operators not whether they are there."""
+    """We know no objection to the model, or to its migrated form, but not whether the runtime has some operators."""
     UNSURE = "perhaps"
-    """The runtime computes a node wrongly for some sizes of open dims; or it tries models of newer opsets than it is known to
-    run, and this one cannot be brought lower."""
+    """The runtime may run the model.
+
+    Either the runtime computes a node wrongly for some sizes of dynamic dims. Or it tries models with opsets newer than those
+    it is known to run, and no conversion to an older opset exists.
+    """
     NO = "no"
 
     @property
     def rank(self) -> int:
-        """A number that is higher for what is better."""
+        """A number that is higher for better support."""
         return len(Support) - 1 - list(Support).index(self)
 
 
@@ -74,13 +77,13 @@ class ChangedOperators(NamedTuple):
 
 @dataclass(frozen=True)
 class Compatibility:
-    """Whether a release of a runtime runs a model, and what keeps it from that.
+    """Whether a release of a runtime runs a model, and the reasons if it does not.
 
-    `objections` are why it does not take the model as it is. If a migration can help, `opset` and `ir_version` are those of its
-    result, and `changes` the operators that change, as in "Clip-6 → Clip-13", with the number of nodes. If it cannot, `obstacles`
-    are the reasons: what the migration refuses, or what the runtime computes wrongly in its result too. `warnings` hold for the
-    result, and `helps` are what would help where the answer is no. `operators` is how the operators of the model, or of the
-    result, are known; None where the answer is no.
+    `objections` are the reasons why the runtime rejects the unchanged model. If a migration can help, `opset` and `ir_version`
+    are those of its result. `changes` are then the operators that change, as in "Clip-6 → Clip-13", with the number of nodes.
+    If a migration cannot help, `obstacles` are the reasons: errors of the migration, or nodes that the runtime computes wrongly
+    in the result too. `warnings` apply to the result, and `helps` suggest a solution if the answer is no. `operators` says how
+    we know that the runtime supports the operators of the model or the result; it is None if the answer is no.
     """
 
     target: Target
@@ -97,7 +100,7 @@ class Compatibility:
 
     @property
     def basis(self) -> str:
-        """How it is known: "measured" or "read"."""
+        """The source of our knowledge: "measured" or "read"."""
         if self.operators is not None and not self.operators.unknown:
             state = self.operators.state
         else:
@@ -116,7 +119,9 @@ class RuntimeCompatibility:
     releases: tuple[tuple[str, Support], ...]
 
     def since(self, least: Support) -> str:
-        """Return the releases with which the model stands at least so well, as in "8.4 to 9.0, 10.0 and on"; "" for none."""
+        """Return the releases that support the model at least as well as `least`, as in "8.4 to 9.0, 10.0 and on"; "" for
+        none.
+        """
         spans = []
         for good, group in groupby(self.releases, lambda entry: entry[1].rank >= least.rank):
             first, *others = (name for name, _ in group)
@@ -133,7 +138,7 @@ _WRONG = "runtime-fault"
 _SAID = (_WRONG, "operators-not-known")
 """The codes of warnings that the fields of `Compatibility` say."""
 _DOUBTS = ("runtime-opset", "possible-runtime-fault")
-"""The codes of notes on a model of a newer opset than a runtime is known to run, and on nodes that it may compute wrongly."""
+"""Codes of two notes: the model's opset is newer than the runtime is known to run; the runtime may compute nodes wrongly."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +152,14 @@ class _Migrated:
 
 @dataclass
 class CompatibilityChecker:
-    """Gives advice on one model. Each distinct way to an opset is taken once, on a copy of the structure.
+    """Gives advice on one model. It converts a copy of the structure once for each distinct sequence of passes.
 
-    What the passes for a runtime say and do to the result is found for each; no weight is read, but small constants.
+    For each runtime it collects the notes and changes of the runtime's passes. It reads no weights except small constants.
     """
 
     model: Model
     opset: Opset | None = None
-    """The opset to reach, where that is not the one that suits a runtime best."""
+    """The opset to reach; None selects the opset that suits a runtime best."""
     _migrated: dict[tuple[Pass, ...], _Migrated] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -170,7 +175,7 @@ class CompatibilityChecker:
         self._names = {operator for _, operator in self._operators}
 
     def advise(self, target: Target) -> Compatibility:
-        """Return how the model stands with one release of a runtime."""
+        """Return whether one release of a runtime supports the model."""
         if self._fault is not None:
             return Compatibility(
                 target, Support.NO, obstacles=(Incompatibility.of(self._fault),), refusal=self._fault
@@ -193,7 +198,7 @@ class CompatibilityChecker:
             return self._after(target, passes[:cut], passes[cut:], objections)
 
     def outlook(self, table: Table) -> RuntimeCompatibility:
-        """Return how the model stands with each release of a runtime at which its table changes."""
+        """Return whether each release of a runtime at which its table changes supports the model."""
         found = [self.advise(target) for target in milestones(table)]
         return RuntimeCompatibility(
             found[-1], tuple((advice.target.release, advice.standing) for advice in found)
@@ -207,7 +212,7 @@ class CompatibilityChecker:
 
     @cached_property
     def _own_forms(self) -> tuple[NodeForm, ...]:
-        """The forms of the nodes of the model itself, which are found once."""
+        """The forms of the nodes of the unchanged model, computed once."""
         return tuple(node_forms(self.model))
 
     @property
@@ -234,7 +239,7 @@ class CompatibilityChecker:
         fittings: Sequence[Pass],
         objections: tuple[Incompatibility, ...],
     ) -> Compatibility:
-        """Return the advice for a model that the target does not take as it is."""
+        """Return the advice for a model that the target does not support unchanged."""
         migrated = self._way(way)
         if migrated.error is None:
             own = migrated.log
@@ -277,9 +282,9 @@ class CompatibilityChecker:
         )
 
     def _way(self, passes: tuple[Pass, ...]) -> _Migrated:
-        """Return the model after passes, without what has no effect on this model, so that runtimes share the rest.
+        """Return the model after passes, without passes that have no effect on this model, so that runtimes share the rest.
 
-        What brings it to an opset at all need not look for the nearest one.
+        The strict passes come first. If they fail, the other passes, which accept the nearest reachable opset, run instead.
         """
         passes = tuple(self._without_bounds(item) for item in passes if self._may_change(item))
         strict = tuple(item.strict() for item in passes)
@@ -287,7 +292,7 @@ class CompatibilityChecker:
         return found if found.error is None or strict == passes else self._run(passes)
 
     def _without_bounds(self, item: Pass) -> Pass:
-        """Return a pass without targets that bound the opset by no operator of the model, any other as it is."""
+        """Return a pass without its targets if they limit the opset of no operator of the model, any other pass unchanged."""
         given: Any = item
         targets: Targets | None = getattr(item, "targets", None)
         if targets is None or any(
@@ -300,7 +305,7 @@ class CompatibilityChecker:
         return bare
 
     def _run(self, passes: tuple[Pass, ...]) -> _Migrated:
-        """Return the model after passes, from the cache where they were run before."""
+        """Return the model after passes, from the cache if these passes ran before."""
         known = self._migrated.get(passes)
         if known is None:
             known = self._migrated[passes] = _migrated(self.model.copy(), ChangeLog(), passes)
@@ -308,7 +313,7 @@ class CompatibilityChecker:
 
 
 def _migrated(model: Model, log: ChangeLog, passes: Iterable[Pass]) -> _Migrated:
-    """Return what passes make of a model, up to the first that raises an error."""
+    """Run passes on a model, up to the first pass that raises an error, and return the resulting model."""
     try:
         for item in passes:
             model = item.run(model, log)

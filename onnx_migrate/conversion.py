@@ -62,17 +62,16 @@ def convert_version(
 ) -> object:
     """Return `model` at an ai.onnx opset; a drop-in for `onnx.version_converter.convert_version`, up or down.
 
-    A ModelProto or a path gives a ModelProto. An onnx_ir.Model gives an onnx_ir.Model with the same tensor objects.
-    None of these is evaluated unless an adapter needs its values. The argument is not touched, unless `in_place`: then it
-    becomes the result, and is returned.
+    A ModelProto or a path gives a ModelProto. An onnx_ir.Model gives an onnx_ir.Model with the same tensor objects. Tensors are
+    evaluated only if an adapter needs their values. The argument stays unchanged, unless `in_place` is true: then it becomes
+    the result, and is returned.
 
-    Opset and IR version change and nothing else: no simplification, no verification. On the way up, the IR version becomes that
-    of the opset's release, if it is lower. On the way down, it becomes the oldest that has all that the model needs. "keep"
-    leaves it. If the last node of a custom domain goes, its import goes too. References to external data that was not loaded
-    stay.
+    Only the opset and the IR version change: `convert_version` neither simplifies nor verifies. On an upgrade, the IR version
+    becomes that of the opset's release, if it is lower. On a downgrade, it becomes the oldest version with all features that
+    the model needs. "keep" leaves it unchanged. If the last node of a custom domain goes, its import goes too. References to
+    external data that was not loaded stay.
 
-    With `report` the call returns a pair: the result, and the `Report` with each node that changed and each note on what
-    onnx-migrate assumed.
+    With `report` the call returns a pair: the result, and the `Report` with each changed node and each assumption.
 
     `timeout` is how many seconds the conversion may take (docs/library.md, "What a timeout covers").
 
@@ -91,7 +90,7 @@ def convert_version(
 
 
 def _checked(model: object, target_version: object, ir_version: str, *, in_place: bool) -> int:
-    """Return the opset. Raises UsageError for arguments that are not right."""
+    """Return the opset. Raises UsageError for invalid arguments."""
     if isinstance(target_version, bool) or not hasattr(target_version, "__index__"):
         raise UsageError(
             f"target_version is {target_version!r}, which is no opset", hint="give a whole number, as in 17"
@@ -137,7 +136,7 @@ def _pipeline(opset: int, *, keep: bool) -> Pipeline:
 
 
 def _given_back(model: object, result: Model, *, in_place: bool) -> object:
-    """Return the result in the form of what was given; with `in_place` as the very object that was given."""
+    """Return the result in the form of the argument; with `in_place`, return the argument itself."""
     if files.is_ir_model(model):
         converted = files.ir_model_of(result, model)
         if not in_place:

@@ -1,4 +1,4 @@
-"""How an option is declared, and a function that takes all declared options as its keywords."""
+"""Declares options, and makes functions that take all declared options as keywords."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class Declared:
-    """An option: its name, type and default in the library, what the library's help says, and how the command line asks for it.
+    """An option: its name, type and default in the library, its text in the library's help, and its flags on the command line.
 
-    `flags` are its names there, none for one that the command line does not have; `panel` is the part of the help that shows it,
-    and `click` what click.option is told, with types and completions by name, so that the library does not import click. `off`
-    is the value that a second flag, --no-NAME, stands for. `reported` says whether a result depends on it. `former` are earlier
-    names of the option: keywords, flags and configuration files may still use them.
+    `flags` are empty if the command line does not have the option. `panel` is the part of the help that shows it. `click` has
+    the arguments of click.option. They give types and completions by name, so that the library does not import click. `off` is
+    the value that the flag --no-NAME sets. `reported` says whether a result depends on the option. `former` are earlier names
+    of the option; keywords, flags and configuration files may still use them.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Declared:
 
     @property
     def negated(self) -> bool:
-        """Whether its flag turns off what is on by default."""
+        """Whether its flag turns off a default."""
         return bool(self.flags) and self.flags[0].startswith("--no-")
 
     @property
     def parameter(self) -> str:
-        """The name by which a command gets the value of its flag."""
+        """The name of the parameter that passes the flag's value to a command."""
         return f"no_{self.name}" if self.negated else self.name
 
     @property
@@ -183,8 +183,8 @@ def check_names(function: str, given: Iterable[str], known: Collection[str]) -> 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """Return the parameters of a user's function.
 
-    From Python 3.14 on, annotations are evaluated when they are asked for, and may name what only type checkers import: such
-    an annotation is a `ForwardRef`.
+    Python 3.14 and later evaluate annotations on request. An annotation may use a name that only type checkers import: it
+    becomes a `ForwardRef`.
     """
     if sys.version_info >= (3, 14):
         from annotationlib import Format

@@ -17,7 +17,7 @@ __all__ = ["Difference", "DifferenceCount", "diff"]
 
 @dataclass(frozen=True)
 class DifferenceCount:
-    """How many things of one kind are only in the original, only in the other model, or in both with something changed."""
+    """The numbers of things of one kind that are only in the original, only in the other model, or in both but changed."""
 
     kind: str
     """ "node", "weight", "input", "output", "shape" or "model"."""
@@ -36,7 +36,7 @@ class DifferenceCount:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two models; `entries` in the order of the original's nodes."""
+    """The differences between two models; `entries` are in the order of the original's nodes."""
 
     original: str
     other: str

@@ -1,7 +1,8 @@
 """The exceptions of this package, and the place in a model that they refer to.
 
-Every error has a `code`, a stable slug that `onnx-migrate explain` explains. Its text is one line: where, and what is
-wrong. Its `hint` says what helps, and marks what was not tried. Both start in lower case and have no full stop at the end.
+Every error has a `code`, a stable slug that `onnx-migrate explain` explains. The text of an error is one line, which names the
+place and the problem. Its `hint` suggests a solution, and marks suggestions that nobody tried. Both start in lower case and
+have no full stop at the end.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Where(NamedTuple):
 
 
 _NOTE = "Hint: "
-"""How the note of an exception begins that is its hint."""
+"""The first word of an exception's note that contains its hint."""
 
 
 class MigrateError(Exception):
@@ -83,7 +84,7 @@ class MigrateError(Exception):
         self.code = code or self.default_code
         self.where = where
         self.partial_report: object = None
-        """An `onnx_migrate.report.PartialReport` of what had been done to the model; None if it was not loaded."""
+        """An `onnx_migrate.report.PartialReport` of the changes to the model so far; None if it was not loaded."""
         super().__init__(reason)
         self.advise(hint)
 
@@ -98,7 +99,7 @@ class MigrateError(Exception):
 
     @property
     def hint_tried(self) -> bool:
-        """Whether all of the hint is known to work."""
+        """Whether all of the hint was tried and works."""
         return all(one.tried for one in self.advice)
 
     @property
@@ -129,7 +130,7 @@ class SaveError(MigrateError):
 
 @contextmanager
 def saving(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert an OSError of the block to SaveError for `path`; a BrokenPipeError is left as it is."""
+    """Convert an OSError of the block to SaveError for `path`; a BrokenPipeError stays unchanged."""
     try:
         yield
     except BrokenPipeError:
@@ -173,7 +174,7 @@ class CannotMigrate(MigrateError):
 
 
 class InvalidModel(LoadError, CannotMigrate):
-    """The source is readable and not a valid ONNX model: it contradicts itself or the standard at the place named."""
+    """The source is readable but not a valid ONNX model: it contradicts itself or the standard at the named place."""
 
     default_code = "invalid-node"
     corrects = False
@@ -198,9 +199,9 @@ class VerificationFailed(MigrateError):
     verification: Verdict | None = None
     """The findings for each output."""
     proved_in: tuple[RuntimeProof, ...] = ()
-    """What came of the models in other runtimes."""
+    """The results of running the models in other runtimes."""
     first_difference: FirstDifference | None = None
-    """The pass after which the numbers first differ, and the node; None where they do not, or none was found."""
+    """The pass after which the numbers first differ, and the node; None if they do not differ, or nobody knows the node."""
 
 
 class PassError(MigrateError):

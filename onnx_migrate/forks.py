@@ -1,7 +1,8 @@
-"""Lets a fork of this process wait until other threads have imported what a call needs.
+"""Lets a fork of this process wait until other threads have imported the modules that a call needs.
 
-A fork has only the thread that made it. A module that another thread was importing stays half imported there, and the lock of its
-import is never released: the next import of the module waits for ever. Calls import much of this package when they first need it.
+A fork has only the thread that made it. If another thread was importing a module, that module stays half imported in the fork.
+Nothing releases the lock of its import, so the next import of the module waits for ever. Calls import much of this package when
+they first need it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _PATIENCE = 10.0
 """Seconds that a fork waits at most. An import takes less than one, unless the file system hangs."""
 
 _PAUSE = 0.001
-"""Seconds between two looks at the locks."""
+"""Seconds between two checks of the locks."""
 
 _PACKAGES = frozenset(
     (

@@ -1,4 +1,4 @@
-"""Describes a model before it is migrated: its contents, what would change, and which opsets it can reach."""
+"""Describes a model before its migration: its contents, the expected changes, and the opsets it can reach."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 ALL = "all"
-"""What stands for every runtime that is known."""
+"""The value of `runtime` that stands for every known runtime."""
 
 _MISSING_DATA = ("missing-data", "outside-folder", "bad-external-data")
 
@@ -83,10 +83,10 @@ class Operator:
 
 @dataclass(frozen=True)
 class ForeignOperator:
-    """An operator of another domain, the number of its nodes, and whether `--to-onnx-ops` writes it with ai.onnx.
+    """An operator of another domain, the number of its nodes, and whether `--to-onnx-ops` replaces it by ai.onnx operators.
 
-    `direct` is the opset from which on what is written is in its best form, None where that is so at all. `reason` says why it is
-    not written, and `hint` what would help.
+    `direct` is the lowest opset at which the replacement has its best form, None if every opset has it. `reason` explains why
+    there is no replacement, and `hint` suggests a solution.
     """
 
     domain: str
@@ -113,14 +113,14 @@ class ForeignOperator:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a model contains, and what migrating it would do.
+    """The contents of a model, and the effects of migrating it.
 
-    `target` is the opset that would be reached, or the requested one. `plan` is the report of that migration, or
-    None, and then `refusal` is the error it would end with. The plan is without onnxsim and verification, either of
-    which may still fail or change the model. `weights` are the initializers and the tensors of Constants, in all
-    bodies. `weight_bytes` is computed from types and dims. `problems` are messages on external data that is missing.
-    `advice` is for each runtime that was asked for, `outlooks` for all. `domains` are the custom domains that a plug-in knows;
-    `foreign` are the operators of other domains than the standard's, without the model's own functions.
+    `target` is the opset that the migration would reach, or the requested one. `plan` is the report of that migration. If it is
+    None, `refusal` is the error of the migration. The plan includes neither onnxsim nor verification, and either may still fail
+    or change the model. `weights` counts the initializers and the tensors of Constants, in all bodies. `weight_bytes` is
+    computed from types and dims. `problems` are messages on missing external data. `advice` covers the requested runtimes,
+    `outlooks` all known ones. `domains` are the custom domains that a plug-in knows. `foreign` are the operators outside the
+    standard's domains, without the model's own functions.
     """
 
     model: str
@@ -144,7 +144,7 @@ class Inspection:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are, in all bodies."""
+        """Return the number of nodes in all bodies."""
         return sum(operator.count for operator in self.operators)
 
 
@@ -158,11 +158,12 @@ def inspect(
 ) -> Inspection:
     """Return a description of a model and of its migration; reads no weights and writes nothing.
 
-    `opset` is "17+" by default and may name custom domains, as that of `migrate`; `adapters` are modules with steps for them,
-    beside installed plug-ins. With a `runtime`, as in "onnxruntime==1.14", or several, the target is the newest opset that all of
-    them take, unless `opset` names one, and `advice` says how the model stands with each. With "all", `outlooks` says so of
-    every runtime that is known, each at its own opset.
-    Raises LoadError if the model cannot be read, and UsageError for invalid `opset`, `runtime` and `adapters`.
+    `opset` is "17+" by default and may name custom domains, like the `opset` of `migrate`. `adapters` are modules with steps
+    for these domains, in addition to installed plug-ins. `runtime` is one runtime, for example "onnxruntime==1.14", or several.
+    Then the target is the newest opset that all of them support, unless `opset` names one. `advice` says how well each of them
+    supports the model. With "all", `outlooks` says so of every known runtime, each at its own opset.
+
+    Raises LoadError for an unreadable model, and UsageError for invalid `opset`, `runtime` and `adapters`.
     """
     import_steps([adapters] if isinstance(adapters, str) else adapters)
     everywhere = runtime == ALL or (isinstance(runtime, (tuple, list)) and list(runtime) == [ALL])
@@ -241,7 +242,7 @@ def _advice(
 
 
 def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibility:
-    """Return how a model stands with a release, with what would help where the answer is no."""
+    """Return whether a release supports a model, with solutions if the answer is no."""
     advice = advisor.advise(target)
     if advice.standing.rank >= Support.NOT_KNOWN.rank:
         return advice
@@ -256,7 +257,7 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
 
 
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
-    """Return a model without its weights, also if external data is missing, and messages on what is missing."""
+    """Return a model without its weights, and messages on missing external data, which is no error here."""
     if isinstance(source, (str, os.PathLike)):
         source = files.ensure_local(source)
     try:
@@ -290,7 +291,7 @@ class LocatedNode:
 
     @property
     def where(self) -> Where:
-        """Its place, with the version of its operator, or the opset if that is not known."""
+        """Its place, with the version of its operator, or the opset if the version is unknown."""
         form = self.form
         version = form.since_version if form else self.opset or None
         return Where(self.path, node_label(self.node), self.node.op_type, version)
@@ -318,7 +319,7 @@ def _is_foreign(domain: str, own: set[str]) -> bool:
 
 
 def _text(value: str | bytes) -> str:
-    """Return a text, which protobuf gives as bytes where it is not UTF-8."""
+    """Return a text; protobuf gives it as bytes if it is not UTF-8."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
@@ -339,7 +340,7 @@ def _external_files(model: Model) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name != own and not name.startswith(MEMORY)))
 
 
-# What the runtime takes from this release on; "from" is a keyword of Python.
+# How well the runtime supports the model from this release on; "from" is a keyword of Python.
 ReleaseSupport = TypedDict("ReleaseSupport", {"from": str, "standing": str})
 
 

@@ -38,7 +38,7 @@ _SINGULAR = {"are": "is", "do": "does", "have": "has", "were": "was"}
 
 
 def count_and_verb(number: int, noun: str, verb: str) -> str:
-    """Return a number, its noun and what that does, as in "1 node computes" and "2 nodes compute"; the verb is in the plural."""
+    """Return a number, its noun and a verb, as in "1 node computes" and "2 nodes compute"; give the verb in the plural."""
     head, space, rest = verb.partition(" ")
     singular = _SINGULAR.get(head, f"{head}s") + space + rest
     return f"{count_of(number, noun)} {singular if number == 1 else verb}"
@@ -57,7 +57,7 @@ def first_of(texts: Sequence[str], most: int) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the nearest known name as a question, whatever its case; "" if none is near."""
+    """Return a question with the most similar known name, ignoring case; "" if no name is similar."""
     by_case = {item.lower(): item for item in sorted(known)}
     from difflib import get_close_matches  # only errors need it
 
@@ -82,15 +82,15 @@ def share_text(share: float) -> str:
 
 
 _LONGEST = 1000
-"""Characters without a space that are printed of one name; a path has up to 4,096, rarely above 200."""
+"""Maximum number of characters of a name without spaces that are printed; a path has up to 4,096, rarely above 200."""
 
 _RUN = re.compile(rf"\S{{{_LONGEST + 1},}}")
 
 _UNPRINTABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # control characters: terminals obey them, and a line feed makes a line of a name
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that reorder the text around them
-    "\u2028\u2029\ud800-\udfff"  # separators of lines, and bytes of names that are not UTF-8
-    "\ufffe\uffff]"  # no characters: XML 1.0 forbids them
+    "[\x00-\x1f\x7f-\x9f"  # Terminals obey control characters, and a line feed splits a name.
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # These marks reorder the text around them.
+    "\u2028\u2029\ud800-\udfff"  # These separate lines, or stand for bytes of names that are not UTF-8.
+    "\ufffe\uffff]"  # XML 1.0 does not allow these.
 )
 
 
@@ -105,12 +105,12 @@ def shortened(text: str) -> str:
 
 
 def without_middle(text: str, first: int, last: int) -> str:
-    """Return so many first and last characters of a text that is longer, and how many it has."""
+    """Return so many first and last characters of a longer text, and its length."""
     return f"{text[:first]}…{text[-last:]} ({len(text):,} characters)"
 
 
 def markup_of(text: str) -> str:
-    """Return text as rich's markup for just these characters, made printable."""
+    """Return rich's markup that shows exactly this text, made printable."""
     from rich.markup import escape
 
     return escape(printable(text))
@@ -128,7 +128,7 @@ _collected: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
 
 
 def remark(text: str) -> None:
-    """Add a remark to those that the caller collects; where nobody does, it is a RuntimeWarning."""
+    """Add a remark to those that the caller collects; without such a caller, issue a RuntimeWarning."""
     collected = _collected.get()
     if collected is None:
         warnings.warn(text, RuntimeWarning, stacklevel=2)

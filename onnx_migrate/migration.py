@@ -50,7 +50,7 @@ P = ParamSpec("P")
 
 
 class _Migrate(Protocol[P]):
-    """`migrate` as type checkers see it: the result has the type of the model that is given."""
+    """`migrate` as type checkers see it: the result has the type of the caller's model."""
 
     def __call__(self, source: M | files.Content | Model, *args: P.args, **options: P.kwargs) -> Migration[M]:
         """Migrate a model."""
@@ -67,16 +67,19 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
     """Migrate a model to an opset, make dims dynamic, simplify it and verify that it computes the same.
 
     Args:
-        source: a path, a URL that fsspec knows, the bytes of a model, a file opened in binary mode, a ModelProto of any size,
-            an onnx_graphsurgeon.Graph, what torch.onnx.export(dynamo=True) returns, or a loaded Model; it is not touched.
+        source: a path, a URL that fsspec knows, the bytes of a model, or a file opened in binary mode. It may also be a
+            ModelProto of any size, an onnx_graphsurgeon.Graph, the result of torch.onnx.export(dynamo=True), or a loaded
+            Model. It stays unchanged.
         options: see `onnx_migrate.options.Options`.
 
     Raises:
-        LoadError: the source cannot be read. UsageError: an argument does not fit the model, or others.
+        LoadError: the source is unreadable.
+        UsageError: an argument does not fit the model, or other arguments.
         CannotMigrate: a node has no equivalent at the target opset, or a dim cannot become dynamic.
-        VerificationFailed: the numbers differ, the result does not load in ONNX Runtime where the original does, or it
-            could not be verified with verify="require", or a runtime of `run_in` does not run it right. PassError: a
-            pass failed. Cancelled: `cancel` was set. All are MigrateError.
+        VerificationFailed: the numbers differ, or ONNX Runtime loads the original but not the result. Also if verify="require"
+            could not verify the result, or a runtime of `run_in` does not run it correctly.
+        PassError: a pass failed.
+        Cancelled: `cancel` was set. All of these are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
         if options.split and options.runtime is not None and not options.extract_outputs:
@@ -89,7 +92,7 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
 
 
 class _Run:
-    """What one call of `migrate` is to do, resolved and checked, before the model is known."""
+    """The resolved and checked options of one call of `migrate`, before it loads the model."""
 
     def __init__(self, options: Options) -> None:
         self.policy = policy_of(options.verify)
@@ -100,7 +103,7 @@ class _Run:
         self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
         self.strict = options.require_valid
-        # A process for the verification is started while the passes run, unless it may take no run at all.
+        # A process for the verification starts while the passes run, unless the result may need no verification run.
         self.ready = options.isolated and self.policy != "off" and options.ir_version is None
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
@@ -158,7 +161,7 @@ class _Run:
         return Migration(report, original, result.model, rest.model if rest else None)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
-        """Try the advice on a refusal, and add what would help where the passes refused the model for a runtime."""
+        """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""
         if isinstance(error, InvalidModel):
             return
         from onnx_migrate.remedies import remedies, tried_advice
@@ -179,7 +182,7 @@ class _Run:
     def _proved(
         self, original: Model, log: ChangeLog
     ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
-        """Run the pipeline and verify what comes of it, here and in other runtimes."""
+        """Run the pipeline and verify its result, here and in other runtimes."""
         proof: Proof | None = None
         with ExitStack() as stack:
             if self.ready:

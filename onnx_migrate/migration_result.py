@@ -32,11 +32,11 @@ def _with_rest(rest: list[NewContent], beside: Beside | None, size: int) -> Iter
 
 @dataclass(frozen=True, repr=False)
 class Migration(Generic[M]):
-    """A migrated and, unless that was left out, verified model, and the report of what was changed."""
+    """A migrated and, unless the caller turned that off, verified model, and the report of the changes."""
 
     report: Report
     original: Model
-    """The model as it was read, unchanged."""
+    """The unchanged model, as loaded."""
     _model: Model
     _rest: Model | None = None
 
@@ -59,7 +59,7 @@ class Migration(Generic[M]):
 
     @cached_property
     def rest(self) -> M | None:
-        """What is behind the outputs of the result, as it was, where `cut` asked for that; else None. In the form of `model`."""
+        """Return the unchanged part of the original behind the result's outputs, in the form of `model`; None without `cut`."""
         return None if self._rest is None else self._given_back(self._rest)
 
     def _given_back(self, model: Model) -> M:
@@ -69,7 +69,7 @@ class Migration(Generic[M]):
 
     @property
     def structure(self) -> onnx.ModelProto:
-        """The result with its large weights left where they are, marked as external data; not to be changed."""
+        """The result; its large weights stay in their files, marked as external data. Do not change it."""
         return self._model.proto
 
     def same_as_original(self) -> bool:
@@ -77,7 +77,7 @@ class Migration(Generic[M]):
         return self.report.same or files.equal(self.original, self._model)
 
     def viewed(self, report: Report) -> Report:
-        """Return a report of this migration with what a page draws of the result: the changed nodes in it, and its graph."""
+        """Return a report of this migration with the view of the result for a page: the changed nodes, and the graph."""
         return report.viewed(self._model)
 
     def html(self) -> str:
@@ -104,14 +104,15 @@ class Migration(Generic[M]):
     ) -> None:
         """Write the result to `path`, which may be a URL, atomically; weights go from file to file.
 
-        A file object, opened in binary mode, gets it as by `write`.
+        If `path` is a file object, opened in binary mode, the result goes to it as with `write`.
 
-        One file, unless that would be over 2 GB or `external` asks for the weights beside it, in PATH.data (by URL see
-        `files.upload`).
-        The rest of a model that was cut is written too, at `files.rest_path(path)`.
-        Writing over the source needs `in_place`. Raises SaveError, and then what was at `path` is still there.
-        `beside` is for files that shall be there with the result or not at all: it is called with the size of the result
-        when that is complete under a temporary name, and returns a context in which the result takes its name.
+        The result is one file, unless it exceeds 2 GB or `external` asks for the weights beside it, in PATH.data (for a URL see
+        `files.upload`). With `cut`, the rest of the model goes to `files.rest_path(path)`.
+
+        Writing over the source needs `in_place`. Raises SaveError, and then the old file at `path` is still there.
+
+        `beside` is for files that must appear together with the result or not at all. It is called with the size of the result,
+        when that is complete under a temporary name. It returns a context, in which the result takes its name.
         """
         if not isinstance(path, (str, os.PathLike)):
             if external or in_place or beside or self._rest or not hasattr(path, "write"):

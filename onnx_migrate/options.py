@@ -36,8 +36,10 @@ __all__ = [
 ResizeForm = Literal["auto", "scales", "sizes"]
 
 Opset = int | str | Mapping[str, int | str]
-"""An ai.onnx opset, "17+" for 17 or the model's own where that is newer, or "latest"; or one of these for each domain:
-{"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3"."""
+"""An ai.onnx opset, "17+" for 17 or the model's own opset if that is newer, or "latest"; or one of these for each domain.
+
+For several domains write {"ai.onnx": 17, "ai.onnx.ml": 3} or "17,ai.onnx.ml=3".
+"""
 
 Precision = Literal["fp16", "bf16", "fp32", "fp16-weights", "bf16-weights"]
 
@@ -59,10 +61,10 @@ _KEEPING_OPSET = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a migration is asked for: the keywords of `onnx_migrate.migrate`, in the order in which a report lists them.
+    """The keywords of `onnx_migrate.migrate`, in the order in which a report lists them.
 
-    A new option is declared here, with its default, what `help(migrate)` says of it, and how the command line asks for it. The
-    command line, the configuration file, the report and the pages of documentation take it from here.
+    Declare a new option here, with its default, its text in `help(migrate)`, and its flag on the command line. The command
+    line, the configuration file, the report and the pages of documentation read these declarations.
     """
 
     # fmt: off
@@ -400,7 +402,7 @@ class Options:
 
     @property
     def limits(self) -> Limits:
-        """What a child process may use."""
+        """Return the time and memory that a child process may use."""
         from onnx_migrate.process import Limits
 
         return Limits.of(self.timeout, self.memory_limit)

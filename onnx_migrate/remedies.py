@@ -29,7 +29,7 @@ _LONG = 128
 
 
 def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]:
-    """Return what would help with a model that the targets do not take: fixed dims, floats, a later release, a shorter model."""
+    """Return solutions for a model that the targets do not support: fixed dims, floats, a later release, a shorter model."""
     model = checker.model
     texts = [_fixed_dims(model, targets), _quantised(model, targets), _cut_off(model, targets)]
     if len(targets) == 1:
@@ -38,9 +38,9 @@ def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]
 
 
 def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[Advice, ...]:
-    """Return the advice on a refusal of a model: with a mark on what works, and without what does not help.
+    """Return the advice on an error of a model, with a mark on advice that works, and without useless advice.
 
-    Advice without options does not change, and neither does advice for which no time is left.
+    Advice without options does not change, and neither does advice for which no time remains.
     """
     tried: list[Advice] = []
     every = [*error.advice]
@@ -56,7 +56,7 @@ def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[A
 
 
 def _without_repetition(every: Iterable[Advice]) -> Iterator[Advice]:
-    """Yield the advice without what asks for the options of an earlier piece that works."""
+    """Yield the advice, except pieces with the same options as an earlier piece that works."""
     asked: list[Mapping[str, Any]] = []
     for one in every:
         if one.options and one.options in asked:
@@ -95,7 +95,7 @@ _ASIDE: dict[str, Any] = {
 
 
 def _failure(model: Model, options: Options) -> MigrateError | None:
-    """Return the error with which the passes of a request end, None if they make a model."""
+    """Return the error that ends the passes of a request, None if they make a model."""
     try:
         pipeline_of(options).run(model, ChangeLog())
     except MigrateError as failure:
@@ -106,7 +106,7 @@ def _failure(model: Model, options: Options) -> MigrateError | None:
 
 
 def _fixed_dims(model: Model, targets: Targets) -> str:
-    """Return the options that fix all dims of the inputs, if the targets take the model then."""
+    """Return the options that fix all dims of the inputs, if the targets support the model then."""
     fixed = _example_dims(model)
     taken = _taken(model, targets, fix_shape=fixed) if fixed else ""
     return f"with fixed dims {taken}, for example with {_fix_options(fixed)}" if taken else ""
@@ -134,7 +134,7 @@ def _example_dims(model: Model) -> dict[str, list[int]]:
 
 
 def _quantised(model: Model, targets: Targets) -> str:
-    """Return the option that writes a quantised model in a form that the targets take: pairs, or floats if pairs do not help."""
+    """Return the option that converts a quantised model to a form that the targets support: pairs, else floats."""
     if not any("Quantize" in node.op_type or node.op_type.startswith("Q") for node in all_nodes(model.proto)):
         return ""
     if pairs := _taken(model, targets, quantized_form="qdq"):
@@ -168,7 +168,7 @@ def _later_release(checker: CompatibilityChecker, target: Target) -> str:
 
 
 def _cut_off(model: Model, targets: Targets) -> str:
-    """Return how to cut off the nodes at the end that the targets do not take, if they are fewer than half of them."""
+    """Return advice to cut off the unsupported nodes at the end, if they are fewer than half of all nodes."""
     try:
         found = split_for(model, Options(runtime=targets))
         if not found.outputs or found.behind > found.before:

@@ -21,16 +21,16 @@ from onnx_migrate.verdicts import Verdict
 __all__ = ["Session"]
 
 _PAUSE = 0.05
-"""Seconds between two looks at the token of a call that waits."""
+"""Seconds between two checks of the token of a waiting call."""
 
 
 class Session:
-    """Child processes that are kept from one call to the next, and end with the session, which is a context manager.
+    """Child processes that stay alive from one call to the next, and end with the session, which is a context manager.
 
-    Threads may share it. `jobs` is how many calls run at a time, each with up to two children; more wait. By default there are
-    as many as cores. The time of a call begins when it runs. A child that a model ends is replaced, and so is one that keeps
-    more than 256 MB. Limits of time and memory hold for each call. Outside of a session `migrate` and `compare` keep their
-    children too, until they have been idle for a minute or the process ends.
+    Threads may share it. `jobs` is how many calls run at a time, by default the number of cores. Each call has up to two
+    children; further calls wait. The time of a call begins when it runs. If a model ends a child, or a child keeps more than
+    256 MB, a new child replaces it. Limits of time and memory apply to each call. Without a session, `migrate` and `compare`
+    keep their children too, until they have been idle for a minute or the process ends.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -53,7 +53,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the children, whatever they do: calls that run raise Cancelled, and later ones UsageError."""
+        """End the children, even busy ones: running calls raise Cancelled, and later calls UsageError."""
         self._workers.close()
 
     def migrate(self, source: M | files.Content | Model, **options: Any) -> Migration[M]:
@@ -70,7 +70,7 @@ class Session:
     def _place(self, options: Mapping[str, Any]) -> Iterator[None]:
         """Wait for one of the places: a token ends the wait, and the time of the call begins after it.
 
-        Raises UsageError where the session is closed, else as `migrate` does.
+        Raises UsageError if the session is closed, and the errors of `migrate` for a stop.
         """
         places = self._places
         with stoppable(options.get("cancel")):

@@ -1,4 +1,6 @@
-"""Where a model is cut so that runtimes take what is before: at the first nodes that they do not take, found by trying."""
+"""Finds the outputs at which to cut a model: before the first nodes that the target runtimes do not support, found by
+trying.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ __all__ = ["Split", "split_for"]
 
 @dataclass(frozen=True)
 class Split:
-    """Values at which a model is cut, the first node behind them, and how many nodes there are on both sides."""
+    """The values at which a model is cut, the first node behind them, and the number of nodes on each side."""
 
     outputs: tuple[str, ...]
     label: str = ""
@@ -38,9 +40,10 @@ class Split:
 
 
 def split_for(model: Model, options: Options) -> Split:
-    """Return where to cut a model so that the runtimes of `options` take what is before; no outputs where they take it whole.
+    """Return the outputs at which to cut a model so that the runtimes of `options` support the first part; none to keep it
+    whole.
 
-    Raises what refuses the model where nothing would be left, or no node is to blame.
+    Raises the error of the migration if the first part would be empty, or if no node causes the error.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
@@ -70,10 +73,10 @@ def split_for(model: Model, options: Options) -> Split:
 
 
 def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]:
-    """Return the values that nodes which the runtimes do not take compute, and what depends on these, in the migrated model."""
+    """Return the outputs of unsupported nodes in the migrated model, and the values that depend on them."""
     labels = {error.where.node} if error.where else set()
     log, result = ChangeLog(), model
-    with suppress(MigrateError):  # else the node that the refusal names is looked for in the model as it is
+    with suppress(MigrateError):  # otherwise the search for the node of the error uses the unchanged model
         result = pipeline_of(replace(options, best_effort=True)).run(model, log).model
     labels |= {note.subject for note in log.notes if note.code == "not-fitted"}
     found: set[str] = set()

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Identity = tuple[object, str]
-"""A file system (an empty string for that of this machine) and a path in it."""
+"""A file system (an empty string for this machine's) and a path in it."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # a single letter is a drive of Windows
 _LOCAL = ("file", "local")
@@ -99,7 +99,7 @@ def open_file_system(url: str) -> tuple[Any, str]:
 
 
 def _options(url: str) -> dict[str, Any]:
-    """Return what fsspec is to know of a URL besides."""
+    """Return the additional options of fsspec for a URL."""
     if not is_web(url):
         return {}
     try:
@@ -126,7 +126,7 @@ def identity(name: str) -> Identity:
 def same_place(a: str, b: str) -> bool:
     """Return whether two paths lead to the same existing file, or two URLs to the same object.
 
-    Raises OSError where that cannot be found out, as with an I/O error: then it must not be taken for another file.
+    Raises OSError if the system cannot tell, for example after an I/O error. The caller must then not treat them as two files.
     """
     if is_url(a) or is_url(b):
         return is_url(a) and is_url(b) and identity(a) == identity(b)

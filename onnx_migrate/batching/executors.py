@@ -1,4 +1,4 @@
-"""Where the jobs of a batch run: in processes of this machine, or on a caller's executor, whose workers keep a child process.
+"""Runs the jobs of a batch: in processes of this machine, or on a caller's executor, whose workers keep a child process.
 
 Crashes, time-outs and lost jobs become outcomes.
 """
@@ -24,18 +24,17 @@ from onnx_migrate.url import absolute, is_url
 __all__ = ["Submitter", "run_warm", "submitting"]
 
 _FIRST = 0.75
-"""The part of its time that a model has in a shared worker. The rest is for a second attempt, which a crash needs too."""
+"""The share of a model's time for its first attempt, in a shared worker. The rest is for a second attempt."""
 
 
 _START = 5.0
-"""Seconds that a new worker may take to start and import: a job has to reach its own deadline, which says how far it came."""
+"""Seconds for the start and imports of a new worker: a job must reach its own deadline, whose error tells its progress."""
 
 
 class Submitter:
-    """Submits jobs by a function that returns a future, and says how they ended.
+    """Submits jobs by a function that returns a future, and returns their outcomes.
 
-    With `retries`, a job whose worker ended, or took too long, is run once more with its native stages in child
-    processes of their own.
+    With `retries`, a job whose worker ended, or took too long, gets a second attempt, with native stages in child processes.
     """
 
     def __init__(self, submit: Callable[[Job], Future[Outcome]], *, retries: bool) -> None:
@@ -44,7 +43,7 @@ class Submitter:
 
     @classmethod
     def to_pool(cls, pool: LocalPool, timeout: float) -> Submitter:
-        """Return what runs jobs in a pool, each for so many seconds at most."""
+        """Return a `Submitter` to a pool, which runs each job for at most so many seconds."""
 
         def submit(job: Job) -> Future[Outcome]:
             return pool.schedule(run_job, job, timeout=_seconds(job, timeout))
@@ -61,7 +60,7 @@ class Submitter:
             return future
 
     def outcome(self, job: Job, future: Future[Outcome]) -> Outcome | None:
-        """Return how a job ended; None where it must be run once more, as `again` returns it."""
+        """Return the outcome of a job; None if the job needs a second attempt, which `again` returns."""
         try:
             return _named_as_given(future.result(), job)
         except (FutureTimeout, TimeoutError):
@@ -88,7 +87,7 @@ class Submitter:
         return refused(job, error)
 
     def again(self, job: Job, future: Future[Outcome]) -> Job:
-        """Return the job for its second attempt, which has the time that the first one left."""
+        """Return the job for its second attempt, which has the remaining time."""
         return replace(job, isolated=True, spent=getattr(future.exception(), "spent", 0.0))
 
 
@@ -126,7 +125,7 @@ def _ended(job: Job, timeout: float, memory: int | None) -> Future[Outcome]:
 def submitting(
     executor: Executor | None, jobs: int, timeout: float, memory_limit: int | None
 ) -> Iterator[Submitter]:
-    """Provide what submits jobs to `executor`, or, if that is None, to a pool of `jobs` processes on this machine.
+    """Provide a `Submitter` to `executor`, or, if that is None, to a pool of `jobs` processes on this machine.
 
     `timeout` is the limit of a job in seconds, `memory_limit` that of a process in bytes. A worker of `executor` runs each job in
     a child process with these limits. A model in this process's memory runs in this process, without them. The end of the block
@@ -156,7 +155,7 @@ def _seconds(job: Job, timeout: float) -> float:
 
 
 def _memory_share(processes: int) -> int | None:
-    """Return how many bytes each of so many processes may use, None if that is not known."""
+    """Return the bytes that each of so many processes may use, None if unknown."""
     return (Limits().memory or 0) // processes or None
 
 

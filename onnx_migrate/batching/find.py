@@ -27,14 +27,14 @@ SUFFIX = ".onnx"
 
 
 def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
-    """Return each model's path or URL, and its path relative to the folder it was found in.
+    """Return each model's path or URL, and its path relative to the folder that contained it.
 
-    They are in the order of `sources`, those of one source sorted by name. A source is a path or a URL of a file, a folder or
-    a glob pattern. A folder stands for all files below it named *.onnx, and ** matches any depth of folders. A file that is
-    named itself is returned whatever its suffix, also if it does not exist: it then fails when it is loaded. Files and
-    folders whose names begin with a dot are skipped.
+    The models keep the order of `sources`; the models of one source are sorted by name. A source is a path or a URL of a file,
+    a folder or a glob pattern. A folder stands for all files below it named *.onnx, and ** matches any depth of folders. A file
+    that `sources` names is returned whatever its suffix, even if it does not exist: loading it then fails. Files and folders
+    whose names begin with a dot are skipped.
 
-    Raises UsageError for a folder or a pattern without any model, and for a folder or a URL that cannot be read.
+    Raises UsageError for a folder or a pattern without any model, and for an unreadable folder or URL.
     """
     found: dict[str, str] = {}
     for given in sources:
@@ -61,8 +61,8 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
 def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """Return each model's path, and the path of its result below `out_dir`.
 
-    Models that are results of an earlier run are left out. Raises UsageError for two models with the same result, and
-    for a result that would overwrite a model.
+    Skips models that an earlier run wrote as results. Raises UsageError for two models with the same result, and for a result
+    that would overwrite a model.
     """
     pairs: list[tuple[str, str]] = []
     taken: dict[str, str] = {}
@@ -98,7 +98,7 @@ def _below(path: Identity, folder: Identity) -> bool:
 
 
 def _models_at_url(source: str) -> list[tuple[str, str]]:
-    """Return what `find` returns for a URL; the server is not asked about a URL that ends in .onnx."""
+    """Return the models at a URL, as `find` does; a URL that ends in .onnx causes no request to the server."""
     magic = glob.has_magic(without_query(source))
     if without_query(source).endswith(SUFFIX) and not magic:
         return [(source, basename(source))]
@@ -147,7 +147,7 @@ def _models_below(folder: str) -> Iterator[str]:
 
 
 def _fixed_part(pattern: str) -> str:
-    """Return the folder of a pattern before its first part that holds *, ? or [."""
+    """Return the folder before the first part of a pattern that contains *, ? or [."""
     head = pattern
     while glob.has_magic(head):
         head = os.path.dirname(head)

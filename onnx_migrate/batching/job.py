@@ -1,4 +1,4 @@
-"""One model of a batch, before and after it is migrated, and the totals; as values that pickle."""
+"""One model of a batch, before and after its migration, and the totals of the batch; all values pickle."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 MIGRATED, UNCHANGED, REFUSED, INVALID, FAILED = "migrated", "unchanged", "refused", "invalid", "failed"
-"""How a job can end. "invalid": the source can be read, and is not a valid ONNX model."""
+"""The possible endings of a job. "invalid": the source is readable, but not a valid ONNX model."""
 
 VERIFIED, UNVERIFIED, NOT_VERIFIED = "verified", "unverified", "not verified"
-"""What is known of a result; "not verified" is one whose verification was turned off."""
+"""How sure onnx-migrate is of a result; "not verified" means that the caller turned verification off."""
 
 TIMED_OUT = "timed-out"
 """The state of a model that did not end in time, and the code of its error."""
@@ -42,13 +42,12 @@ STATES = (MIGRATED, UNCHANGED, UNVERIFIED, TIMED_OUT, REFUSED, INVALID, FAILED)
 
 @dataclass(frozen=True)
 class Job:
-    """A model to migrate: where it is, where the result is written (None: nowhere, as for --check), and how.
+    """A model to migrate: its path, the path of the result (None with --check), and the arguments.
 
-    `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With
-    `isolated` the native stages run in child processes of their own. `spent` is how many seconds of the model's time an attempt
-    before took. `known` is the journal's record of the output, if
-    there is one. `flags` complete the command line that does the same again. `viewed` asks for a report
-    with what a page draws of the result.
+    `arguments` are those of `onnx_migrate.migrate`; `external` and `in_place` are those of `Migration.save`. With `isolated`
+    the native stages run in child processes of their own. `spent` is how many seconds of the model's time an earlier attempt
+    took. `known` is the journal's record of the output, if there is one. `flags` complete the command line that does the same
+    again. `viewed` asks for a report with the view of the result, which a page draws.
     """
 
     source: str
@@ -67,12 +66,11 @@ class Job:
 class Outcome:
     """How a job ended: "migrated", "unchanged", "refused", "invalid" or "failed".
 
-    `code` and `reason` say why it was refused or failed. `report` is the report or the failure, None where `cached`
-    says that an earlier run wrote the result already. `record` is what the journal keeps. `verification` is "verified",
-    "unverified" or "not verified" of a result, "" where there is none, and `doubt` why a result is unverified. `late` is whether
-    it is unverified because the time limit ended the verification. `remarks` say
-    what went wrong beside a result that is whole. `loadable` says that ONNX Runtime loads a model that is invalid, `left`
-    how many things a best effort did not change.
+    `code` and `reason` give the cause of an error. `report` is the report or the failure. It is None if `cached` is true: then
+    an earlier run wrote the result already. `record` is the journal's entry. `verification` is "verified", "unverified" or "not
+    verified", and "" without a result. `doubt` is the reason why a result is unverified. `late` is true if the time limit ended
+    the verification. `remarks` report problems that did not damage the result. `loadable` says that ONNX Runtime loads an
+    invalid model. `left` counts the things that a best effort did not change.
     """
 
     source: str
@@ -93,7 +91,7 @@ class Outcome:
 
     @classmethod
     def of(cls, source: str, output: str | None, kind: str, report: ReportData) -> Outcome:
-        """Return the outcome of a migration that was done."""
+        """Return the outcome of a completed migration."""
         verdict, left = report.verification, len(report.left)
         if verdict is None:
             return cls(source, output, kind, report=report, verification=NOT_VERIFIED, left=left)
@@ -110,7 +108,7 @@ class Outcome:
         return self.kind in (MIGRATED, UNCHANGED)
 
     def succeeded(self, *, allow_unverified: bool) -> bool:
-        """Whether the model is done and its result verified, or not to be verified, or unverified where that is allowed."""
+        """Whether the model is done and its result is verified, needs no verification, or may be unverified."""
         return self.done and (allow_unverified or self.verification != UNVERIFIED)
 
     @property
@@ -124,7 +122,7 @@ class Outcome:
 
     @property
     def why(self) -> str:
-        """Why the model is not migrated, or its result is unverified, on one line; "" for a success."""
+        """The reason on one line if the model is not migrated, or its result unverified; "" for a success."""
         return " ".join((self.reason or self.doubt).split())
 
     def as_dict(self) -> dict[str, Any]:
@@ -149,9 +147,9 @@ class Outcome:
 class Summary:
     """How a batch ended.
 
-    It counts models by outcome, by outcome and code of the reason, and by state, and results by `verification`. `cached` counts
-    models that an earlier run had done. `loadable` counts invalid models that ONNX Runtime loads all the same, and `left` results
-    of a best effort that a runtime does not support in whole.
+    It counts models by outcome, by outcome and error code, and by state, and results by `verification`. `cached` counts models
+    that an earlier run migrated. `loadable` counts invalid models that ONNX Runtime nevertheless loads. `left` counts
+    best-effort results that a runtime supports only in part.
     """
 
     models: int = 0
@@ -165,7 +163,7 @@ class Summary:
     left: int = 0
     seconds: float = 0.0
     preview: bool = False
-    """Whether results were not written, so that `migrated` are the models that would be."""
+    """Whether this was a preview: no results were written, and `migrated` counts the models that would change."""
     complete: bool = False
     """Whether every model was tried: False after an interruption, or a failure with `fail_fast`."""
     allow_unverified: bool = False
@@ -173,13 +171,13 @@ class Summary:
 
     @property
     def done(self) -> bool:
-        """Whether every model was migrated or needed no change, and nothing was left."""
+        """Whether every model was migrated or needed no change, and no best effort left a node unchanged."""
         done = self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
         return self.complete and done and not self.left
 
     @property
     def ok(self) -> bool:
-        """Whether all is done, and no result is unverified unless that is allowed."""
+        """Whether all models are done, and no result is unverified unless the caller allows it."""
         return self.done and (self.allow_unverified or not self.verification[UNVERIFIED])
 
     def add(self, outcome: Outcome) -> None:
@@ -197,7 +195,7 @@ class Summary:
 
     @property
     def text(self) -> str:
-        """How many models were migrated and how many results verified, as in "1,021 migrated, 973 verified, 48 unverified"."""
+        """The numbers of migrated models and of verified results, as in "1,021 migrated, 973 verified, 48 unverified"."""
         counts = [(kind, self.outcomes[kind]) for kind in (MIGRATED, UNCHANGED)]
         counts += [(kind, self.verification[kind]) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
         counts.append(("invalid although ONNX Runtime loads them", self.loadable))
@@ -205,7 +203,7 @@ class Summary:
         return ", ".join(f"{count:,} {self.wording(kind)}" for kind, count in counts if count)
 
     def wording(self, kind: str) -> str:
-        """Return what a person reads for an outcome."""
+        """Return the words for an outcome that people read."""
         return "would be migrated" if self.preview and kind == MIGRATED else kind
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The journal of a batch: which results it wrote, from what, so that --resume can skip them."""
+"""The journal of a batch: its results and their sources, so that --resume can skip them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Journal:
         self.records: dict[str, Mapping[str, Any]] = {}
 
     def read(self) -> None:
-        """Read the records of earlier runs; lines that are no whole record, as a killed run may leave one, are ignored."""
+        """Read the records of earlier runs; ignore incomplete lines, which a killed run may leave."""
         if not self.path.exists():
             return
         with saving(self.path), open(open_regular(self.path), encoding="utf-8", errors="replace") as file:
@@ -63,9 +63,9 @@ class Journal:
         self.records.pop(output, None)
 
     def rewrite(self) -> None:
-        """Write the known records anew, as before the first is added and after the last.
+        """Write all records again; call this before the first new record and after the last one.
 
-        So each line is appended to a whole one, and the same models lead to the same bytes in whatever order they ended.
+        So each new line follows a complete one, and the same models give the same bytes in any order of their ends.
         """
         lines = "".join(_line(self.records[output]) for output in sorted(self.records))
         with saving(self.path):
@@ -79,12 +79,12 @@ def _line(record: Mapping[str, Any]) -> str:
 
 
 def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | None:
-    """Return all that the result depends on besides the model: versions, options, and digests of the files they name.
+    """Return everything the result depends on except the model: versions, options, and digests of the files they name.
 
-    Of the runtimes it is for, that is also the installed release and the digest of its table. Raises UsageError for one that
-    is not known.
+    For each target runtime this includes the installed release and the digest of its table. Raises UsageError for an unknown
+    runtime.
 
-    None if that cannot be written as JSON: a pass or a pipeline that is an object of the caller's.
+    Returns None if JSON cannot express an option: a pass or a pipeline that is an object of the caller's.
     """
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
 
 
 def content(model: Model) -> dict[str, str]:
-    """Return the digests of the model's file and of those its weights lie in, by name. Raises LoadError."""
+    """Return the digests of the model's file and of the files with its weights, by name. Raises LoadError."""
     return {name: file_digest(path) for name, path in sorted(model.files.items())}
 
 

@@ -1,4 +1,4 @@
-"""Worker processes on this machine, each given one call after the other, and replaced when one brings it down."""
+"""Worker processes on this machine: each makes one call after the other, and is replaced if a call ends it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WorkerTimeoutError(TimeoutError):
 
 
 class LocalPool:
-    """`jobs` workers, started when there is work. A call that crashes its worker or takes too long ends no other.
+    """A pool of `jobs` workers, started when there is work. A call that crashes or takes too long ends only its own worker.
 
     `memory_limit` is in bytes of private writable memory, for each call. The workers divide the processor's cores.
     """
@@ -52,7 +52,7 @@ class LocalPool:
     def schedule(self, fn: Callable[..., Any], *args: Any, timeout: float | None = None) -> Future[Any]:
         """Schedule a call with a time limit in seconds.
 
-        The future raises TimeoutError past it, and WorkerEndedError when the worker ends. Raises RuntimeError after
+        The future raises TimeoutError after the limit, and WorkerEndedError when the worker ends. Raises RuntimeError after
         `shutdown`, and when workers end before they take a call, as with too little memory.
         """
         if self._refusal:
@@ -76,7 +76,7 @@ class LocalPool:
         return future
 
     def shutdown(self, *, at_once: bool = False) -> None:
-        """End the workers: when all is done, or `at_once` in the middle of their work."""
+        """End the workers after all calls, or `at_once` in the middle of their work."""
         self._closed = True
         if at_once:
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -85,7 +85,7 @@ class LocalPool:
         self._workers.close()
 
     def _called(self, fn: Callable[..., Any], args: tuple[Any, ...], seconds: float | None) -> Any:
-        """Make a call. Raises RuntimeError, for this and all later calls, where a worker does not even start."""
+        """Make a call. Raises RuntimeError, for this and all later calls, if a worker does not even start."""
         if self._refusal:
             raise RuntimeError(self._refusal)
         try:

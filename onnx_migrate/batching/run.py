@@ -1,4 +1,4 @@
-"""Migrates many models in workers, so that a model that crashes or hangs costs no other."""
+"""Migrates many models in workers, so that a model that crashes or hangs does not affect the others."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from onnx_migrate.url import is_url, resolve_file_url
 __all__ = ["MODEL_SECONDS", "Watcher", "batch", "run_jobs"]
 
 MODEL_SECONDS = 120.0
-"""Seconds that a model may take by default, both attempts together: a model that hangs must not hold up a nightly run."""
+"""Default time limit of a model in seconds, for both attempts together: a hanging model must not delay a nightly run."""
 
 _TICK = 0.2
-"""Seconds between two looks at the jobs, to see those that have begun."""
+"""Seconds between two checks which jobs have begun."""
 
 _WINDOW = 1000
-"""Jobs that are submitted to the executor at a time."""
+"""Maximum number of jobs that are submitted to the executor at a time."""
 
 
 class Watcher:
     """Callbacks on the progress of a batch, which do nothing; a base class to override."""
 
     views = False
-    """Whether the reports of outcomes hold what a page draws of the results."""
+    """Whether the reports of outcomes contain the views of the results, which a page draws."""
 
     def placed(self, outputs: Iterable[str]) -> None:
         """Called once, before `planned`, with the paths of the results; an exception ends the batch."""
@@ -54,7 +54,7 @@ class Watcher:
         """Called several times a second while models run."""
 
     def ended(self, outcome: Outcome) -> None:
-        """Called when a model has ended, in whatever way."""
+        """Called when a model has ended, with any outcome."""
 
     def finished(self, summary: Summary) -> None:
         """Called once at the end, also after an interruption."""
@@ -82,8 +82,8 @@ def batch(
     Args:
         sources: see `find`.
         out_dir: a folder for the results and the journal, which `batch` makes if needed. A URL has no journal.
-        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files. By default it is
-            processes of this machine; a new one replaces a process that a model ends.
+        executor: any `concurrent.futures.Executor` whose workers have this package and see the same files. The default runs
+            processes of this machine; a new process replaces one that a model ends.
         jobs: number of such processes, by default the number of processors.
         fail_fast: stop at the first model that is not migrated, or whose result is unverified.
         resume: skip a model that the journal lists with the same content, options and versions, and whose result is unchanged.
@@ -93,14 +93,14 @@ def batch(
         timeout: seconds that a model may take. A model that takes three quarters of them, or crashes its process, gets one more
             attempt in the rest of the time. Then each native stage runs in a child process of its own.
         memory_limit: bytes of each process; by default all processes share three quarters of the machine's memory.
-        watcher: called with the outcome of every model; the summary that is returned has only totals.
-        cancel: a threading.Event, or anything with `is_set`. Once it is set, `batch` ends the workers and raises Cancelled. The
-            results until then are complete, and in the journal.
-        arguments_of: returns arguments of `migrate`, or `external`, for one model by its path. They override the others.
-            `flags` are further flags of the command line in the report.
+        watcher: called with the outcome of every model; the returned summary has only totals.
+        cancel: give a threading.Event, or any object with the method `is_set`. Once it is set, `batch` ends the workers and
+            raises Cancelled. The results until then are complete, and in the journal.
+        arguments_of: takes the path of a model and returns arguments of `migrate`, or `external`, for it. These arguments take
+            precedence. `flags` are further flags of the command line in the report.
         arguments: as for `migrate`.
 
-    Returns the totals. Raises Cancelled, UsageError where no model can be migrated at all, and TypeError for an argument that
+    Returns the totals. Raises Cancelled, UsageError if no model can be migrated at all, and TypeError for an argument that
     `migrate` does not have. An exception of `watcher` ends the workers, and then the batch.
     """
     arguments = current_names(Options, arguments)

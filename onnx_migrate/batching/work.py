@@ -38,16 +38,18 @@ from onnx_migrate.verify.settings import Settings, libraries_of
 __all__ = ["refused", "run_job"]
 
 _LEAST = 1e-3
-"""Seconds that are left for a second attempt in any case."""
+"""Minimum time of a second attempt, in seconds."""
 
 
 def run_job(job: Job) -> Outcome:
     """Migrate a job's model and return the outcome; raises no Exception.
 
-    The result is written whole or not at all. If `job.known` records that the same content with the same options led
-    to the file that exists, the model is not migrated again. The journal gets no
-    record of a result with remarks, of one with something that a best effort left, and of one whose verification took too long:
-    --resume tries these again.
+    The result is written completely or not at all. If `job.known` records the same content, options and existing result,
+    `run_job` skips the migration. The journal gets no record of three kinds of results, so --resume tries them again:
+
+    - results with remarks
+    - results of a best effort that left nodes unchanged
+    - results whose verification took too long
     """
     start, timeout = time.perf_counter(), job.arguments.get("timeout", seconds_for_transfers())
     try:
@@ -60,7 +62,7 @@ def run_job(job: Job) -> Outcome:
 
 
 def _outcome(job: Job) -> Outcome:
-    """Return how a job ended; raises no Exception."""
+    """Return the outcome of a job; raises no Exception."""
     try:
         with collected_remarks() as remarks:
             ended = _run(job)
@@ -73,7 +75,7 @@ def _outcome(job: Job) -> Outcome:
 
 
 def _told(error: Exception) -> MigrateError:
-    """Return what is told of an exception that ended a job."""
+    """Return an exception that ended a job as a MigrateError, which reports use."""
     if isinstance(error, MigrateError):
         return error
     if isinstance(error, MemoryError):
@@ -99,7 +101,7 @@ def refused(job: Job, error: MigrateError) -> Outcome:
 
 
 def _tried(job: Job, ended: Outcome) -> Outcome:
-    """Return the outcome of a model that was refused as invalid, with whether ONNX Runtime loads it in a child process."""
+    """Return the outcome of an invalid model, with whether ONNX Runtime loads it in a child process."""
     given = Options(**current_names(Options, job.arguments))
     settings = Settings(limits=given.limits, libraries=libraries_of(given.ort_library))
     try:
@@ -123,11 +125,11 @@ _FAILURES = (
     "pass-failed",
     "adapter-failed",
 )
-"""Codes of failures that need not be the model's fault: the outcome is "failed", not "refused"."""
+"""Codes of failures that may not be the model's fault: the outcome is "failed", not "refused"."""
 
 
 def _ended(job: Job, migration: Migration, kind: str) -> Outcome:
-    """Return the outcome of a migration that was done."""
+    """Return the outcome of a completed migration."""
     flags = [*job.flags]
     flags += ["--save-as-external-data"] if job.external else []
     flags += ["--in-place"] if job.in_place else ["--check"] if job.output is None else []
@@ -196,7 +198,7 @@ def _run(job: Job) -> Outcome:
 
 
 def _check_or_replace(job: Job) -> Outcome:
-    """Migrate without an output, for the outcome alone, or over the source if that changes it."""
+    """Migrate without an output and return only the outcome, or replace the source if the migration changes it."""
     if job.output is not None:
         files.check_target(job.output, source=job.source, in_place=True)
     migration = _migrate(job, job.source)

@@ -1,6 +1,6 @@
-"""What an error text, a code, an operator or a runtime means, and what mends it; also asked of a given model.
+"""Explains an error text, a code, an operator or a runtime, and suggests a solution, also for a given model.
 
-`explain` recognises what was pasted; nothing is run, and of a model only the structure is read.
+`explain` recognises the pasted text. It runs no model, and reads only a model's structure.
 """
 
 from onnx_migrate.explanation.asked import Answer, Unknown, explain

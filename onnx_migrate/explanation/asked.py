@@ -1,4 +1,4 @@
-"""Finds out what was asked for: a code, a step, an operator, a runtime or an error text."""
+"""Recognises the subject of a question: a code, a step, an operator, a runtime or an error text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onnx_migrate.standard.targets import Table
 __all__ = ["Answer", "AskedStep", "Code", "Near", "Unknown", "explain"]
 
 _SHORT = 80
-"""The longest text that may name a runtime, and be nothing but that name."""
+"""Maximum length of a text that is only the name of a runtime, in characters."""
 
 _OWN = re.compile(r"onnx-migrate: ([a-z]+(?:-[a-z]+)*): ")
 """An error of this tool."""
@@ -28,7 +28,7 @@ _OWN = re.compile(r"onnx-migrate: ([a-z]+(?:-[a-z]+)*): ")
 
 @dataclass(frozen=True)
 class AskedStep:
-    """What one step does, under a heading."""
+    """The description of one step, under a heading."""
 
     code: str
     heading: str
@@ -49,7 +49,7 @@ class Answer:
 
 
 class Near(NamedTuple):
-    """An error text that is near to what was asked."""
+    """A known error text that is similar to the user's text."""
 
     name: str
     title: str
@@ -57,7 +57,7 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True)
 class Unknown:
-    """What was not recognised, with what is nearest to it."""
+    """A text that `explain` did not recognise, with the most similar names and error texts."""
 
     asked: str
     names: tuple[str, ...] = ()
@@ -67,9 +67,9 @@ class Unknown:
 
 
 def explain(asked: str, model: str = "") -> Answer | Unknown:
-    """Return what a name or a pasted text means; commands name `model`, or the path that the text names.
+    """Explain a name or a pasted text; commands in the answer use `model`, or the path in the text.
 
-    `model` is quoted for a shell. Of the file of that path, its element types decide which advice is given.
+    `model` is quoted for a shell. If there is a file at that path, its element types decide which advice the answer gives.
     Raises UsageError for a known runtime with a release that is not, and LoadError if the file is not a readable model.
     """
     name = " ".join(asked.strip().strip("\"'`").split()) if len(asked) <= _SHORT * 4 else ""
@@ -89,7 +89,7 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
 
 
 def _help_of(step: object) -> str:
-    """Return the way out of a step that is refused, "" for another; no model is at hand to try it on."""
+    """Return the hint of a step that raises an error, "" for another step; it is not tried, as there is no model."""
     return "; ".join(one.text for one in advice_of(getattr(step, "hint", ""), tried=False))
 
 
@@ -117,7 +117,7 @@ def _named(name: str) -> Answer | None:
 
 
 class Code(TypedDict):
-    """A code of onnx-migrate, and what it means."""
+    """A code of onnx-migrate, and its meaning."""
 
     code: str
     text: str

@@ -1,4 +1,4 @@
-"""A model that is asked whether it would raise an error, with the values of the error text, and the form of an answer."""
+"""The model and the error text's values that a question gets, and the form of its answer: would the model raise the error?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Asked", "Finding"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The answer to one question: whether the model would raise the error, None if that cannot be told; and the nodes."""
+    """The answer to one question: whether the model would raise the error, None if nobody can tell; and the nodes."""
 
     raises: bool | None
     reason: str
@@ -30,14 +30,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Asked:
-    """A model, and the values of the error text with which it is asked; "" where the text does not say one."""
+    """A model, and the values of the error text that the question uses; "" for a value that the text does not contain."""
 
     model: Model
     given: Mapping[str, tuple[str, ...]]
 
     @property
     def proto(self) -> onnx.ModelProto:
-        """The structure of the model."""
+        """Return the structure of the model."""
         return self.model.proto
 
     @property
@@ -67,16 +67,16 @@ class Asked:
         return self.opset if is_onnx(self.domain) else imported(self.proto.opset_import, self.domain)
 
     def text(self, name: str) -> str:
-        """Return a value of the text, "" if it does not say one."""
+        """Return a value of the text, "" if it has none."""
         return next(iter(self.given.get(name, ())), "")
 
     def number(self, name: str) -> int | None:
-        """Return a value of the text that is a number, None if it is none."""
+        """Return a value of the text as a number, None if it is not a number."""
         text = self.text(name)
         return int(text) if text.isdigit() else None
 
     def of(self, operators: Iterable[str]) -> list[LocatedNode]:
-        """Return the nodes of operators, by names as texts write them; of all if none is named."""
+        """Return the nodes of operators, which may be spelt as in error texts; all nodes if `operators` is empty."""
         names = {(key[1] if (key := canonical(name)) else name).lower() for name in operators}
         return [item for item in self.nodes if not names or item.node.op_type.lower() in names]
 
@@ -103,5 +103,5 @@ class Asked:
 
     @cached_property
     def _bodies(self) -> list[Body]:
-        """The bodies of the model, which are kept so that none gets the id of another."""
+        """Return the bodies of the model. They are kept so that no new body gets the id of an old one."""
         return [located.body for located in bodies(self.proto)]

@@ -1,4 +1,4 @@
-"""An error text that was recognised, told with the values that it holds."""
+"""Explains a recognised error text with the values that it contains."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]
 _MOST_ALIKE = 20
 
 _CANNOT = ("onnx-migrate cannot mend", "onnx-migrate cannot fix")
-"""How a remedy begins that says that no command helps."""
+"""The first words of a remedy without a command."""
 
 _FIX_ALONE = r"onnx-migrate \{model\} out\.onnx --fix-shape NAME=SIZE"
-"""The command that only gives numbers to open dims."""
+"""The command that only gives sizes to dynamic dims."""
 
 _CUSTOM = "onnx-migrate cannot write it with other operators. Export the model without it, or give the runtime its plugin."
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to do: a command, and what to know of it; or words alone where onnx-migrate cannot help."""
+    """A remedy: a command with remarks on it, or only words if onnx-migrate cannot help."""
 
     command: str
     text: str
@@ -34,7 +34,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an error text means: who says it, what follows from it, what caused it, and what mends it."""
+    """The meaning of an error text: the program that raises it, its consequences, its causes and the remedies."""
 
     entry: ErrorText = field(repr=False)
     said: str
@@ -44,7 +44,7 @@ class Explanation:
     causes: tuple[str, ...]
     remedies: tuple[Remedy, ...]
     alike: tuple[str, ...] = ()
-    """What else the text says the same of: operators, or other values."""
+    """Further operators, or other values, for which the text reports the same error."""
     nodes: tuple[str, ...] = ()
     """The names of the nodes that the text complains of."""
 
@@ -97,17 +97,17 @@ def explanation_of(
 
 
 def filled(sentences: Iterable[Sentence], facts: Facts) -> tuple[str, ...]:
-    """Return the sentences that can be said with these facts."""
+    """Return the sentences for which all facts are known, with the facts filled in."""
     return tuple(filled_text(item.text, facts) for item in sentences if _fits(item, facts))
 
 
 def filled_text(text: str, facts: Facts) -> str:
-    """Return a text with its placeholders filled; {opset|OPSET} is OPSET where the opset is not known."""
+    """Return a text with its placeholders filled; {opset|OPSET} becomes OPSET if the opset is unknown."""
     return re.sub(r"\{(\w+)(?:\|([^{}]*))?\}", lambda found: facts.get(found[1], found[2] or ""), text)
 
 
 def _remedies(mends: Iterable[Mend], facts: Facts) -> tuple[Remedy, ...]:
-    """Return what to do, without commands that do not change this model; why not, if there is nothing else."""
+    """Return the remedies, without commands that do not change this model; without any remedy, the reason."""
     fitting = [mend for mend in mends if _fits(mend, facts)]
     helping = tuple(_remedy(mend, facts) for mend in fitting if not _idle(mend, facts))
     return helping or tuple(Remedy("", _idle(mend, facts)) for mend in fitting[:1])
@@ -141,7 +141,7 @@ def _fits(sentence: Sentence, facts: Facts) -> bool:
 
 
 def _label(facts: Facts) -> str:
-    """Return what tells one finding of an error text from another."""
+    """Return the words that distinguish findings of an error text from each other."""
     names = ("op", "attribute", "dtype", "opset", "ir", "node")
     return next((facts[name] for name in names if name in facts), "")
 

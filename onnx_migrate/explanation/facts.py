@@ -1,4 +1,4 @@
-"""All that is known of an error that was recognised: what its text says, also beside the error, and what follows from that."""
+"""Collects the facts about a recognised error: from its text, from the text around it, and from tables."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:
 
 
 def _first_ort(what: str, number: int) -> str:
-    """Return the first release of ONNX Runtime that takes an opset or IR version, "" if none is known."""
+    """Return the first release of ONNX Runtime that supports an opset or IR version, "" if none is known."""
     rows = shipped("onnxruntime").releases
     return next((row.since for row in rows if (getattr(row, what) or 0) >= number), "")
 
@@ -159,7 +159,7 @@ def release_in(text: str, runtime: str) -> str:
 
 
 def target_facts(runtime: str, release: str, text: str) -> dict[str, str]:
-    """Return what `--for` takes of a runtime: with the release that the text names or `release`, or with VERSION in its place."""
+    """Return the value of `--for` for a runtime: with the release in the text or `release`, else with VERSION."""
     table = shipped(runtime)
     first, last = table.releases[0], table.releases[-1]
     facts = {"runtime": table.title}

@@ -1,4 +1,4 @@
-"""Whether a given model would raise an error that was recognised, because of which nodes, and what the remedy does to it."""
+"""Finds out whether a model would raise a recognised error, which nodes cause it, and how the remedy changes the model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NO_MIGRATION: tuple[list[str], ...] = ([], ["inspect"], ["verify"])
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """Whether a model would raise an error: None if its structure does not say. `outlook` is what the remedies would do."""
+    """Whether a model would raise an error: None if its structure does not show it. `outlook` is the effect of the remedies."""
 
     raises: bool | None
     reasons: tuple[str, ...] = ()
     places: tuple[Where, ...] = ()
     outlook: str = ""
     mends: bool | None = None
-    """Whether one of them ends with a result, as far as that is known without weights; None if none could be tried."""
+    """Whether a remedy ends with a result, as far as this is clear without weights; None if no remedy could be tried."""
 
 
 def ask_model(item: Explanation, source: Source) -> ModelVerdict:
@@ -61,7 +61,7 @@ def ask_model(item: Explanation, source: Source) -> ModelVerdict:
 
 
 def _given(given: Mapping[str, tuple[str, ...]], item: Explanation) -> dict[str, tuple[str, ...]]:
-    """Return what a question is asked with, with the values of the text; of operators, all that the text names."""
+    """Return the arguments of a question, filled with the text's values; for operators, all that the text names."""
     values = {name: tuple(filled_text(text, item.facts) for text in texts) for name, texts in given.items()}
     if "op" in values and given["op"][0].startswith("{op"):
         others = item.facts.get("ops", "").split(", ") if "ops" in item.facts else []
@@ -70,7 +70,7 @@ def _given(given: Mapping[str, tuple[str, ...]], item: Explanation) -> dict[str,
 
 
 def _target(model: Model, item: Explanation) -> Finding | None:
-    """Return what the table of the runtime has against the model; None if the text names no release that is known."""
+    """Return the runtime's objections to the model, by its table; None if the text names no known release."""
     if "target_named" not in item.facts:
         return None
     try:
@@ -85,7 +85,7 @@ def _target(model: Model, item: Explanation) -> Finding | None:
 
 
 def _outlook(item: Explanation, source: Source) -> tuple[str, bool | None]:
-    """Return what the remedies would do, as far as their commands can be tried on the structure, and which are untried."""
+    """Return the effects of the remedies whose commands can be tried on the structure, and the untried remedies."""
     trials: list[Trial] = []
     untried: list[str] = []
     for remedy in item.remedies:

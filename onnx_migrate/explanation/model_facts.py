@@ -1,4 +1,4 @@
-"""What advice needs to know of the model: the floating-point types that it computes in, and the open dims of its inputs."""
+"""The facts of a model that advice depends on: the floating-point types it computes in, and its inputs' dynamic dims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is nearest to something that was not recognised."""
+"""Finds the known names and texts that are most similar to an unrecognised one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onnx_migrate.standard.targets.read import spellings
 __all__ = ["names", "near_error_texts", "near_names", "operators_in"]
 
 _ENOUGH = 0.45
-"""The share of the weight of an error text's words that a text must have to be near it."""
+"""A text is similar to an error text if it has at least this share of the weight of that text's words."""
 
 _SHORTEST_PART, _LONGEST_PART = 10, 300
 """Characters of a text that may be a part of an error text."""

@@ -1,4 +1,4 @@
-"""What is asked of each node of the operators that an error text names; `checks` of the text name the questions."""
+"""The questions about each node of the operators that an error text names; `checks` of the text name the questions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _deprecated(item: LocatedNode, _asked: Asked) -> bool:
 
 
 def _not_registered(item: LocatedNode, _asked: Asked) -> bool:
-    """Return whether the standard does not have it, or had it as an experiment of its first opset."""
+    """Return whether the standard lacks the operator, or had it as an experiment of its first opset."""
     known = versions(item.node.domain, item.node.op_type)
     return item.form is None or item.form.deprecated or known[0:1] == (1,)
 
@@ -79,7 +79,7 @@ def _wrong_attribute(item: LocatedNode, asked: Asked) -> bool:
 
 
 def _other_attribute(item: LocatedNode, asked: Asked) -> bool:
-    """Return whether the attribute has another value; where it is not set, it has the default."""
+    """Return whether the attribute has another value; an attribute that is not set has its default."""
     own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
     if own is None:
         return (asked.opset or 0) >= 11
@@ -98,7 +98,7 @@ def _text_of(attribute: onnx.AttributeProto) -> str:
 
 
 def _lacks_attribute(item: LocatedNode, asked: Asked) -> bool:
-    """Return whether the attribute is not set, and axes are no input either, which they are from opset 13 on."""
+    """Return whether the attribute is not set, and axes are not an input either (from opset 13 on they are)."""
     as_input = item.node.op_type in _AXES_AS_INPUT and any(item.node.input[1:2])
     return not as_input and not _has_attribute(item, asked)
 
@@ -108,7 +108,7 @@ def _of_domain(item: LocatedNode, asked: Asked) -> bool:
 
 
 def _wrong_blocks(item: LocatedNode, asked: Asked) -> bool:
-    """Return whether the scale of a blocked quantisation has not one element for each block of the axis."""
+    """Return whether the scale of a blocked quantisation does not have exactly one element for each block of the axis."""
     tensors = [asked.initializer(item.body, name) for name in item.node.input[:2]]
     size = next((given.i for given in item.node.attribute if given.name == "block_size"), 0)
     axis = next((given.i for given in item.node.attribute if given.name == "axis"), 1)
@@ -149,7 +149,7 @@ def _computed_input(item: LocatedNode, asked: Asked) -> bool:
 
 
 def _empty_input(item: LocatedNode, _asked: Asked) -> bool:
-    """Return whether it leaves out an input, or names one that it does not read, as roi of a Resize."""
+    """Return whether the node omits an input, or names an unread one, for example roi of a Resize."""
     return "" in item.node.input or (item.node.op_type == "Resize" and bool(_input(item, "roi")))
 
 
@@ -189,4 +189,4 @@ NODE_QUESTIONS: Mapping[str, tuple[Callable[[LocatedNode, Asked], bool], str, st
     "empty-input": (_empty_input, "with an empty or unread input", "none has an empty input"),
     "negative-axis": (_negative_axis, "with an axis counted from the end", "no axis is counted from the end"),
 }
-"""What is asked, what is said of the nodes for which it holds, and what if it holds for none."""
+"""For each question: its function, the words for the nodes that answer yes, and the words if no node does."""

@@ -1,4 +1,4 @@
-"""What the schemas know of an operator that an error text names."""
+"""Reads facts from the schemas about an operator that an error text names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _QUANTIZED = re.compile(
 _MICROSOFT = "com.microsoft"
 
 _OLDEST_KERNELS = 7
-"""The opset from which on ONNX Runtime has kernels: a version below it is never a way out."""
+"""The oldest opset for which ONNX Runtime has kernels: an older version never solves a problem."""
 
 
 @cache
@@ -77,7 +77,7 @@ def canonical(name: str) -> tuple[str, str] | None:
 
 
 def operator_facts(name: str, opset: int | None) -> dict[str, str]:
-    """Return what is known of an operator that a text names, and of the opset that it was met at."""
+    """Return the facts about an operator that a text names, and about the opset in the text."""
     facts = {"op": name}
     key = canonical(name)
     if key is None or key[1] == "ATen":
@@ -157,7 +157,7 @@ def contributed_facts(name: str) -> dict[str, str]:
 
 
 def attribute_facts(name: str, attribute: str, opset: int | None) -> dict[str, str]:
-    """Return since which opset an operator of ai.onnx has an attribute, or up to which it had it, if it is not there at all."""
+    """If an operator of ai.onnx lacks an attribute at an opset, return the first or last opset that has it."""
     known = versions("", name)
     having = [version for version in known if attribute in signature("", name, version).attributes]
     if not having:

@@ -1,4 +1,4 @@
-"""All that is done with an operator: its versions, the steps between them, and what replaces it where a runtime lacks it."""
+"""Describes an operator: its versions, the steps between them, and its replacement for runtimes that lack it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_h
 
 @dataclass(frozen=True)
 class StepLine:
-    """One step of an operator in a line: what it is explained by, from and to which version, its kind and its reason."""
+    """One step of an operator in a line: the code that explains it, its versions, its kind and its reason."""
 
     code: str
     versions: str
@@ -49,7 +49,7 @@ def known_steps() -> list[Step | Lowering | Decomposition]:
 
 
 def step_heading(step: Step | Lowering | Decomposition) -> str:
-    """Return the line above what a step does."""
+    """Return the heading above the description of a step."""
     if isinstance(step, Decomposition):
         return f"{step.operator} where a runtime lacks it: {step.exactness.value}"
     grade = f", {step.exactness.value}" if step.adapt else ""
@@ -76,7 +76,7 @@ def operator_steps(name: str) -> OperatorSteps | None:
 
 
 def _of_plugin(name: str) -> tuple[str, str] | None:
-    """Return domain and operator of a name with a custom domain, as com.example.Swish, that a plug-in has steps for."""
+    """Return domain and operator of a name like com.example.Swish, if a plug-in has steps for it."""
     wanted = name.replace(":", ".").lower()
     keys = ((step.domain, step.operator) for step in known_steps())
     return next((key for key in keys if key[0] and ".".join(key).lower() == wanted), None)

@@ -1,4 +1,4 @@
-"""What a model is asked to tell whether it would raise an error; `checks` of an error text name the questions."""
+"""The questions that decide whether a model would raise an error; `checks` of an error text name the questions."""
 
 from __future__ import annotations
 
@@ -167,4 +167,4 @@ _OF_MODELS: dict[str, Callable[[Asked], Finding]] = {
 }
 
 QUESTIONS = frozenset((*_OF_MODELS, *NODE_QUESTIONS))
-"""The names by which `checks` of an error text ask."""
+"""The names of all questions that `checks` of an error text may use."""

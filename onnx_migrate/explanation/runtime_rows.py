@@ -1,4 +1,4 @@
-"""What a runtime takes: all its releases in a line each, or one release in full."""
+"""Lists the operators and opsets that a runtime supports: all its releases in a line each, or one release in full."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class RuntimeRelease:
 
     @property
     def others(self) -> str:
-        """What the operators are that are named neither as had nor as lacking."""
+        """The state of the operators that the table does not name: missing, there, or not known."""
         return {"listed": "missing", "any": "there", "unknown": "not known"}[self.target.table.extent]
 
 
 def runtime_rows(text: str) -> Table | RuntimeRelease | None:
     """Return the table of a runtime that a text names, or the release of it; None if the text names none.
 
-    A sentence that names a runtime without a release is no question about the runtime: most are error texts.
+    A sentence that names a runtime without a release does not ask about the runtime: most are error texts.
     Raises UsageError for a known runtime with a release that is not.
     """
     try:

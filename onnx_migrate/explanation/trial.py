@@ -20,7 +20,7 @@ from onnx_migrate.model.model import Model
 __all__ = ["Trial", "tried"]
 
 _PASSES = {("--quantized-form", "qdq"): "quantized_as_pairs", ("--to-onnx-ops", ""): "standard"}
-"""The passes that options alone stand for, which a trial runs without the rest of the pipeline."""
+"""The passes for certain options; a trial runs only these passes of the pipeline."""
 
 _VALUES = ("NAME=SIZE", "VERSION", "RELEASE", "OPSET", "RUNTIME", "INPUT", "A,B")
 """Words that a user has to replace before a command can run."""
@@ -28,14 +28,14 @@ _VALUES = ("NAME=SIZE", "VERSION", "RELEASE", "OPSET", "RUNTIME", "INPUT", "A,B"
 
 @dataclass(frozen=True)
 class Trial:
-    """What the command of a remedy does to a model, and whether it ends with a result."""
+    """The effect of a remedy's command on a model, and whether it ends with a result."""
 
     text: str
     succeeds: bool
 
 
 def tried(command: str, source: Source, item: Explanation) -> Trial | None:
-    """Return what a command does to a model; None if its options cannot be tried without weights, or miss values."""
+    """Return the effect of a command on a model; None if its options need weights, or lack values."""
     words = shlex.split(command)
     if any(value in word for word in words for value in _VALUES):
         return None
@@ -54,7 +54,7 @@ def tried(command: str, source: Source, item: Explanation) -> Trial | None:
 
 
 def _planned(command: str, options: dict[str, str], source: Source) -> Trial | None:
-    """Return what the plan of a migration to an opset, or for a runtime, says."""
+    """Return the effect of a migration to an opset, or for a runtime, by its plan."""
     opset, runtime = options.get("--opset", ""), options.get("--for")
     if opset and not re.fullmatch(r"\d+\+?", opset):
         return None
@@ -67,7 +67,7 @@ def _planned(command: str, options: dict[str, str], source: Source) -> Trial | N
 
 
 def _run(command: str, passes: list[str], source: Source, item: Explanation) -> Trial:
-    """Return how many nodes of the operators that the text names are left after the passes."""
+    """Run the passes, and return how many nodes of the operators in the text they rewrite."""
     model, _ = load_structure(source)
     results = Pipeline(tuple(make_pass(name) for name in passes)).intermediate_models(model)
     if not results:

@@ -1,8 +1,8 @@
-"""Replaces a file atomically: at any moment the old or the new content is at the name, whole.
+"""Replaces a file atomically: at any moment the name leads to the complete old or the complete new content.
 
-The new content is written to a temporary file in the same folder and reaches the disk (fsync(2)) before it takes the
-name: rename(2) replaces a file atomically, but says nothing of when its content is on the disk. Then the folder is
-synchronised, since the fsync(2) of a file does not write the name that the file has in its folder.
+The new content goes to a temporary file in the same folder. It reaches the disk (fsync(2)) before the file takes the name.
+The reason is that rename(2) is atomic, but does not say when the content is on the disk. Then the folder is synchronised,
+since the fsync(2) of a file does not write the name that the file has in its folder.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _numbers = itertools.count()  # one process may write several files for one name
 
 
 def _prefix(target: Path) -> str:
-    """Return how the names of temporary files of `target` begin; file systems allow names of 255 bytes."""
+    """Return the first part of the names of `target`'s temporary files; file systems allow names of 255 bytes."""
     name = os.fsencode(target.name)
     return f".{target.name}." if len(name) <= 200 else f".{hashlib.sha256(name).hexdigest()}."
 
 
 def temporary_name(target: Path) -> Path:
-    """Return a hidden name beside `target` for this process; `remove_leftovers` removes it where nobody locks the file."""
+    """Return a hidden name beside `target` for this process; `remove_leftovers` removes the file if nobody locks it."""
     return target.with_name(f"{_prefix(target)}{os.getpid()}-{next(_numbers)}.tmp")
 
 
 class NewFile:
     """A complete file that has not yet taken the name `target`.
 
-    On Linux it has no name until `put` (O_TMPFILE, see open(2)), so a process that is killed leaves a temporary file only
-    between `link` and `rename`. Elsewhere it is `.{name}.{pid}-{n}.tmp` in the target's folder, with the hash of a long
-    name, removed on any exception. `remove_leftovers` removes what a killed process left.
+    On Linux the file has no name until `put` (O_TMPFILE, see open(2)). A killed process leaves a temporary file only between
+    `link` and `rename`. On other systems the file is `.{name}.{pid}-{n}.tmp` in the target's folder, with the hash of a long
+    name, and any exception removes it. `remove_leftovers` removes the files of killed processes.
     """
 
     def __init__(self, target: Path, pieces: Iterable[Piece]) -> None:
@@ -75,7 +75,7 @@ class NewFile:
             raise
 
     def _open(self) -> int:
-        """Return a descriptor of a new, empty file in the target's folder, without a name where that is possible."""
+        """Return a descriptor of a new, empty file in the target's folder, without a name if the system allows this."""
         if hasattr(os, "O_TMPFILE"):
             with contextlib.suppress(OSError):  # not every file system supports O_TMPFILE
                 fd = os.open(self.target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
@@ -93,8 +93,8 @@ class NewFile:
     def put(self, target: Path | None = None) -> None:
         """Give the file the name `target`, or another in its folder, replacing the file of that name.
 
-        Raises OSError where it does not get the name. Where the folder cannot be synchronised then, that is a remark: the
-        name is taken, and may be lost with the power.
+        Raises OSError if the file does not get the name. If synchronising the folder then fails, `put` only adds a remark: the
+        file has the name, but a power failure may lose it.
         """
         if not self._named:
             folder = os.open(self.target.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -119,7 +119,7 @@ class NewFile:
             remark(f"{self.target} is written, but its folder could not be synchronised: {reason}")
 
     def has_name(self, target: Path) -> bool:
-        """Return whether the file is at the name `target`; also if that cannot be found out."""
+        """Return whether the file has the name `target`; True also if nobody can tell."""
         try:
             return self._fd >= 0 and os.path.samestat(os.fstat(self._fd), target.stat())
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class NewFile:
             return True
 
     def _rename(self, target: Path) -> None:
-        """Rename the file to `target`; a network file system may report an error of a rename that was done."""
+        """Rename the file to `target`; a network file system may report an error although it renamed the file."""
         try:
             os.replace(self._temporary, target)
         except OSError:
@@ -159,7 +159,7 @@ class NewFile:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time replace files in `folder`, where its file system has locks; readers need none."""
+    """Let one process at a time replace files in `folder`, if its file system has locks; readers need no lock."""
     if sys.platform == "win32":
         yield
         return
@@ -186,7 +186,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove temporary files of `target` that killed processes left: those that no process holds a lock on."""
+    """Remove temporary files of `target` that killed processes left: no process holds a lock on these."""
     start, end = _prefix(target), ".tmp"
     for name in os.listdir(target.parent):
         if not (

@@ -1,6 +1,6 @@
-"""Writes pieces to a file; payloads in files are copied by the kernel, not through the memory of this process.
+"""Writes pieces to a file; the kernel copies payloads from file to file, not through the memory of this process.
 
-Sources: copy_file_range(2), which shares blocks where the file system can; sendfile(2); posix_fadvise(2).
+Sources are copy_file_range(2), sendfile(2) and posix_fadvise(2). copy_file_range(2) shares blocks if the file system can.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from onnx_migrate.model.payloads import BufferPayload, FilePayload, FileStamp
 __all__ = ["write_pieces"]
 
 CHUNK = 1 << 20
-"""Bytes that are collected before a write, and copied at once where the platform cannot copy within the kernel."""
+"""Bytes to collect before a write. Also the bytes of one copy, if the platform cannot copy within the kernel."""
 
 WRITEBACK_STEP = 1 << 26
-"""Bytes after which the kernel is asked to start writing to the disk, so that the final fsync waits for little."""
+"""After so many bytes, the kernel starts writing to the disk, so that the final fsync takes little time."""
 
 _UNSUPPORTED = frozenset(
     {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
@@ -32,7 +32,7 @@ _UNSUPPORTED = frozenset(
 def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
     """Append `pieces` to the open file `fd`. Raises OSError for `fd`, LoadError for the file of a payload.
 
-    That is, if it was changed between the load and the end of the copy.
+    The LoadError means that somebody changed this file between the load and the end of the copy.
     """
     waiting = bytearray()
     opened: dict[tuple[Path, FileStamp | None], tuple[FilePayload, int]] = {}
@@ -63,7 +63,7 @@ def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
 
 
 def _start_writeback(fd: int, begun: int) -> int:
-    """Ask the kernel to write out what was written since offset `begun`, if enough; return where the next step begins."""
+    """Ask the kernel to write out the bytes since offset `begun`, if there are enough. Return the offset of the next step."""
     at = os.lseek(fd, 0, os.SEEK_CUR)
     if at - begun < WRITEBACK_STEP:
         return begun

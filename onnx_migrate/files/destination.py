@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 PERMISSION = "change its permissions or choose another output path"
-"""What helps where writing is not permitted."""
+"""The hint for a path without permission to write."""
 
 _INSTEAD = (
     "pipes and devices are not replaced: give a file's path; - is standard output, and --check writes nothing"
 )
-"""What helps where the path of a model is not that of a file."""
+"""The hint for a path of a model that is not that of a file."""
 
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+|self)(/task/\d+)?/fd")
 """The folders whose entries are the open files of a process."""
@@ -38,7 +38,7 @@ _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+|self)(/task/\d+)?/fd")
 def check_target(
     path: str | os.PathLike[str], *, source: str | os.PathLike[str] | None = None, in_place: bool = False
 ) -> None:
-    """Check a path or URL to write to; `source` is where the model is read from.
+    """Check a path or URL to write to; `source` is the path or URL of the model.
 
     Raises SaveError (`no-such-folder`, `is-directory`, `in-place`, `cannot-write`).
     """
@@ -59,7 +59,7 @@ def check_file(
 ) -> bool:
     """Return whether there is a file at a path. Raises SaveError as `check_target` does.
 
-    `instead` is the hint for a pipe, a device, or what else is not a file.
+    `instead` is the hint for a pipe, a device, or anything else that is not a file.
     """
     label, target = os.fspath(path), resolve_links(path)
     if label.endswith((os.sep, "/")) and not os.path.exists(target):
@@ -100,9 +100,9 @@ def check_file(
 
 
 def resolve_links(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path that a path leads to. Raises SaveError where a link cannot be followed.
+    """Return the absolute path that a path leads to. Raises SaveError if a link cannot be followed.
 
-    os.path.realpath takes a link that it cannot read for a file, which would then be replaced in place of its target.
+    os.path.realpath treats an unreadable link as a file. A save would then replace the link instead of its target.
     """
     target = Path(real_path(absolute(path)))
     try:
@@ -119,7 +119,8 @@ def resolve_links(path: str | os.PathLike[str]) -> Path:
 def open_descriptor(path: str | os.PathLike[str]) -> int | None:
     """Return the number of the open file that a path leads to, as /dev/stdout and /dev/fd/63 do; None for other paths.
 
-    -1 for one of another process. To replace what such a path leads to would take it from those who have it open.
+    The number is -1 if another process has the file open. A save must not replace such a file: the processes that have it open
+    would no longer see it.
     """
     try:
         current = os.path.abspath(path)
@@ -159,12 +160,12 @@ def refuse_source(target: str, origin: Iterable[str]) -> None:
 
 
 def _unusable(label: str, error: OSError) -> SaveError:
-    """Return the error for a path that cannot be looked up: too long a name, or links that lead in a circle."""
+    """Return the error for a path that the system cannot look up: its name is too long, or links form a circle."""
     return SaveError(f"{label} cannot be written: {error.strerror}", hint="choose another output path")
 
 
 def _is_same(target: str, other: str) -> bool:
-    """Return what `same_place` does. Raises SaveError where that cannot be found out."""
+    """Return the answer of `same_place`. Raises SaveError if the system cannot tell."""
     try:
         return same_place(target, other)
     except OSError as error:

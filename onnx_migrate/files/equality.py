@@ -16,11 +16,11 @@ from onnx_migrate.safe_open import open_regular
 __all__ = ["equal", "file_digest", "same_bytes"]
 
 _PIECE = 1 << 22
-"""Bytes that are compared at a time."""
+"""Number of bytes to compare at a time."""
 
 
 def equal(a: Model, b: Model) -> bool:
-    """Return whether the models differ in nothing but where their weights are stored.
+    """Return whether the models are equal; only the places of their weights may differ.
 
     Weights are read only if the structures are equal, and of those only payloads that are not in the same place of the
     same file. Raises LoadError if a payload cannot be read.
@@ -50,7 +50,7 @@ def same_bytes(a: Payload, b: Payload) -> bool:
 
 
 def _structure(model: Model) -> tuple[bytes, list[Payload]]:
-    """Return the serialised model without the places of its payloads, and the payloads in order."""
+    """Return the serialised model without references to its payloads, and the payloads in order."""
     proto, payloads = onnx.ModelProto(), []
     proto.CopyFrom(model.proto)
     for tensor in tensors(proto):

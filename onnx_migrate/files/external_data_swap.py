@@ -1,18 +1,21 @@
 """Publishes a model and its file of external data as one: a single rename(2) decides which of two models is there.
 
-A model and its NAME.onnx.data are two files, and rename(2) replaces one. Where NAME.onnx.data is free, the data takes it
-first, and the rename of the model decides. Where the old model's data has the name:
+A model and its NAME.onnx.data are two files, and rename(2) replaces one. If the name NAME.onnx.data is free, the data takes it
+first, and the rename of the model decides. If the old model's data has the name, a save takes three steps:
 
 1. The new data takes a hidden name, `.NAME.onnx.data.1` or `.2`.
 2. The new model, which refers to its data by that name, takes NAME.onnx: this rename decides.
-3. The old data is removed, a copy of the new takes the name NAME.onnx.data, a model that refers to it by that name replaces the
-   other, and the hidden name is removed. It is a copy, not a second hard link, since onnx.load refuses data with two links, and
-   a save may be killed here; a file system that can copies by sharing blocks.
+3. The save removes the old data, and a copy of the new data takes the name NAME.onnx.data. A model that refers to this name
+   replaces the other. Then the save removes the hidden name.
 
-What fails before the decision is undone, and the old model is there with its data. What fails after it leaves the whole new
-model, with its data at a hidden name or the old data beside it, and is a remark. SIGINT and SIGTERM wait until all is
-done. A mark, `.NAME.onnx.data.owned`, says which data files saves wrote, so that the next save of the model removes what a
-killed one left. Files are moved with rename(2) and their folder synchronised with fsync(2), see `atomic_file`.
+Step 3 makes a copy, not a second hard link, since onnx.load refuses data with two links, and a save may be killed here. File
+systems that can do so copy by sharing blocks.
+
+If a step before the decision fails, the save undoes it, and the old model is there with its data. If a step after it fails, the
+complete new model is there. Its data then has a hidden name, or the old data is beside it, and the save adds a remark. SIGINT
+and SIGTERM wait until all is done. A mark, `.NAME.onnx.data.owned`, says which data files saves wrote. So the next save of the
+model removes the files that a killed save left. Files are moved with rename(2) and their folder synchronised with fsync(2), see
+`atomic_file`.
 """
 
 from __future__ import annotations
@@ -40,14 +43,14 @@ __all__ = ["ExternalDataSwap", "hidden_names"]
 
 
 def hidden_names(target: Path) -> tuple[str, str]:
-    """Return the names that data of the model at `target` has while it is replaced."""
+    """Return the hidden names that the data of the model at `target` may have during a save."""
     return f".{target.name}.data.1", f".{target.name}.data.2"
 
 
 class ExternalDataSwap:
-    """Replaces the model at `target` and its data file; made under the lock of the folder, or to check in advance.
+    """Replaces the model at `target` and its data file. Make it under the lock of the folder, or to check in advance.
 
-    `label` is how messages name the target, `needed` the files that the new model is read from.
+    `label` is the target's name in messages, `needed` the files that the new model is read from.
     """
 
     def __init__(self, target: Path, label: str, needed: Iterable[str]) -> None:
@@ -61,7 +64,7 @@ class ExternalDataSwap:
         self._locations = _locations(target, label) if any(map(exists, names)) else frozenset()
 
     def check_replaceable(self) -> None:
-        """Raise SaveError (`would-overwrite`) if the data file is not that of the model at the target alone."""
+        """Raise SaveError (`would-overwrite`) unless the data file belongs only to the model at the target."""
         if not exists(self.data):
             return
         holds = ""
@@ -128,9 +131,9 @@ class ExternalDataSwap:
 
     @contextlib.contextmanager
     def _undone_on_error(self, data: NewFile | None, model: NewFile) -> Iterator[Callable[[Path], None]]:
-        """Yield what puts the data at a name; if the block raises, the data and a new mark are removed again.
+        """Yield a function that puts the data at a name; if the block raises, the data and a new mark are removed again.
 
-        They stay where the model has its name all the same, as after a signal or an error that came with its rename.
+        They stay if the model nevertheless has its name, for example after a signal or an error during its rename.
         """
         placed: list[Path] = []
 
@@ -150,7 +153,7 @@ class ExternalDataSwap:
             raise
 
     def _replaced_data(self) -> tuple[Path | None, str]:
-        """Return the data file of the old model, if nothing is known to need it afterwards, and why it may be needed."""
+        """Return the data file of the old model if no known model needs it afterwards, and why one may need it."""
         if self._is_needed or not exists(self.data) or not self._is_owned():
             return None, ""
         other = self._other_reader()
@@ -179,7 +182,7 @@ class ExternalDataSwap:
         return self.data.name in self._locations or self._is_marked() or self._is_copy()
 
     def _is_copy(self) -> bool:
-        """Return whether the data file is a copy of the model's data, which has a hidden name still."""
+        """Return whether the data file is a copy of the model's data, which still has a hidden name."""
         hidden = [path for path in self._hidden if path.name in self._locations and exists(path)]
         return any(path.stat().st_size == self.data.stat().st_size for path in hidden)
 
@@ -213,7 +216,7 @@ class ExternalDataSwap:
 
 @dataclass(frozen=True)
 class _Reader:
-    """A model that refers to the data file, by its name; or one that may do so, and why that cannot be found out."""
+    """A model that refers to the data file, or one that may do so, with the reason why nobody can tell."""
 
     name: str
     reason: str = ""
@@ -233,7 +236,7 @@ def _stamps(path: Path | None) -> list[FileStamp]:
 def _locations(path: Path, label: str) -> frozenset[str]:
     """Return the files that a model refers to as external data, normalised; none if it is not a model.
 
-    Raises LoadError, code `cannot-read`, where that cannot be found out.
+    Raises LoadError, code `cannot-read`, if the file is unreadable.
     """
     try:
         proto = from_file(path, label, Weights(path.parent, source=path))
@@ -249,7 +252,7 @@ def _locations(path: Path, label: str) -> frozenset[str]:
 
 @contextlib.contextmanager
 def _as_remark(text: str) -> Iterator[None]:
-    """Turn an error into a remark: the new model is in place, whole, and the next save of it tidies up."""
+    """Turn an error into a remark: the complete new model is there, and its next save tidies up."""
     try:
         yield
     except (OSError, LoadError) as error:

@@ -1,4 +1,4 @@
-"""Recognises what a file is that is not an ONNX model, for the error message that refuses it."""
+"""Recognises the kind of a file that is not an ONNX model, for the error message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onnx_migrate.files.wire.protobuf import (
 __all__ = ["HEAD", "describe", "may_be_model", "not_a_model"]
 
 HEAD = 4096
-"""How many of a file's first bytes are needed to recognise it."""
+"""Number of a file's first bytes that are needed to recognise it."""
 
 _STARTS: tuple[tuple[bytes, str, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "run git lfs pull"),
@@ -41,7 +41,7 @@ _RAW_DATA_TAG = encode_varint(TensorProto.DESCRIPTOR.fields_by_name["raw_data"].
 
 
 def describe(head: bytes) -> tuple[str, str]:
-    """Return what a file is by its first bytes, and a hint what to do; two empty strings if it is not recognised."""
+    """Return the kind of a file by its first bytes, and a hint; two empty strings if `describe` does not recognise it."""
     for start, looks, hint in _STARTS:
         if head.startswith(start):
             return looks, hint
@@ -87,13 +87,13 @@ def may_be_model(head: bytes) -> bool:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether there are no control characters but white space among the bytes."""
+    """Return whether the bytes contain no control characters except white space."""
     return not any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
 def _tensor(head: bytes) -> tuple[str, str]:
     """Recognise a serialised TensorProto, such as the test inputs that many model zoos put beside a model."""
-    # The head of a long tensor ends within raw_data; what precedes that field's tag (dims, data_type, name) is complete.
+    # The head of a long tensor ends within raw_data; the fields before that field's tag (dims, data_type, name) are complete.
     try:
         tensor = TensorProto.FromString(
             head[: max(head.find(_RAW_DATA_TAG), 0)] if len(head) >= HEAD else head

@@ -1,8 +1,8 @@
 """Reads a Model from an onnx_ir.Model, and gives a result back as one, with the tensor objects that the source had.
 
-onnx_ir is what torch.onnx's exporter and onnxscript hold models in; it is imported only where one of its models is given.
+The exporter of torch.onnx and onnxscript hold models in onnx_ir. This module imports it only for one of its models.
 Its tensors may be lazy, or mapped from files. None of them is evaluated here unless it is small and in memory: the structure
-refers to them, and the result gets the same objects. A pass that needs the values of one reads that one.
+refers to them, and the result gets the same objects. A pass that needs the values of a tensor reads only that tensor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onnx_migrate.model.weights import INLINE_LIMIT, MEMORY, Weights, clear_data
 __all__ = ["ir_model_of", "is_ir_model", "replace_ir_model", "structure_of_ir_model"]
 
 _IN_MEMORY = ("Tensor", "TensorProtoTensor", "StringTensor", "PackedTensor")
-"""Classes of onnx_ir whose values are there already."""
+"""Classes of onnx_ir whose values are already in memory."""
 
 
 def is_ir_model(source: object) -> bool:
@@ -91,7 +91,7 @@ def ir_model_of(result: Model, given: Any) -> Any:
 
 
 def replace_ir_model(model: Any, result: Any) -> None:
-    """Make an onnx_ir.Model what another one is, in place; graphs, nodes and values in it are those of `result`."""
+    """Give an onnx_ir.Model the content of another one, in place; its graphs, nodes and values are those of `result`."""
     model.graph = result.graph
     model.ir_version = result.ir_version
     model.functions.clear()
@@ -103,7 +103,7 @@ def replace_ir_model(model: Any, result: Any) -> None:
 
 
 def _places(ir: Any, model: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield where a model holds tensors: the value of an initializer, or a node with the name of an attribute and an index."""
+    """Yield the places of a model's tensors: the value of an initializer, or a node, an attribute's name and an index."""
     for graph in (model.graph, *model.functions.values()):
         yield from (
             (value, None)
@@ -186,7 +186,7 @@ def _write_small(ir: Any, tensor: TensorProto, payload: ObjectPayload) -> None:
 
 
 def _bytes_of(ir: Any, tensor: Any) -> bytes:
-    """Return a small tensor, of onnx or of onnx_ir, as bytes by which it is found again: without what may go on the way down."""
+    """Return the bytes that identify a small tensor, of onnx or of onnx_ir; an older IR version may drop its metadata."""
     copy = TensorProto()
     copy.CopyFrom(tensor if isinstance(tensor, TensorProto) else ir.serde.serialize_tensor(tensor))
     if "metadata_props" in TensorProto.DESCRIPTOR.fields_by_name:

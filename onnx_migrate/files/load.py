@@ -1,4 +1,4 @@
-"""Reads a model's structure into memory and leaves its large payloads where they are, as references."""
+"""Reads a model's structure into memory; its large payloads stay in their files, as references."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ __all__ = ["load", "structure_digest"]
 
 
 def load(source: Source, *, allow_missing_data: bool = False) -> Model:
-    """Read a model's structure; payloads of more than INLINE_LIMIT bytes stay where they are and become references.
+    """Load a model's structure; payloads of more than INLINE_LIMIT bytes stay in their files and become references.
 
-    A file at a path is scanned, and its payloads are not read; its external data must be in the model's folder. A model
-    at a URL is downloaded first (see `remote.download`). Bytes and protos are neither changed nor copied, and must not
-    change while the result is in use; a ModelProto may hold more than 2 GB. An open file is read from where it stands to its
-    end, a BytesIO as a whole. With `allow_missing_data`, a proto may refer to external data although it came
-    without a folder: the references stay, and reading such a tensor raises LoadError.
+    A file at a path is scanned, and its payloads are not read; its external data must be in the model's folder. A model at a
+    URL is downloaded first (see `remote.download`). Bytes and protos are neither changed nor copied. They must not change while
+    the result is in use. A ModelProto may hold more than 2 GB. An open file is read from its position to its end, a BytesIO
+    completely. With `allow_missing_data`, a proto may refer to external data although it came without a folder: the references
+    stay, and reading such a tensor raises LoadError.
 
-    Whether the model is valid is not asked here, as that costs as much again: pipelines do before their first pass, and
-    `compare` does (engine/validity.py). So `migrate`, `convert_version`, `inspect`, `batch` and `verify` refuse an invalid one.
+    `load` does not check whether the model is valid, since the check takes as long as loading. Pipelines check it before their
+    first pass, and `compare` does too (engine/validity.py). So `migrate`, `convert_version`, `inspect`, `batch` and `verify`
+    refuse an invalid model.
 
-    Raises UsageError for an object that is none of these; LoadError with one of the codes `no-such-file`, `is-directory`,
-    `cannot-read`, `empty`, `truncated`, `not-onnx`, `not-utf8`; for external data `outside-folder`, `missing-data`,
-    `bad-external-data`.
+    Raises UsageError for an object of another type. Raises LoadError with one of the codes `no-such-file`, `is-directory`,
+    `cannot-read`, `empty`, `truncated`, `not-onnx` and `not-utf8`. For external data the codes are `outside-folder`,
+    `missing-data` and `bad-external-data`.
     """
     start = time.perf_counter()
     given, name = content_of(source)
@@ -83,9 +84,10 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
 def _files_beside(
     proto: onnx.ModelProto, weights: Weights, found: list[TensorProto], *, allow_missing: bool
 ) -> list[Path]:
-    """Return the files of external data. Raises LoadError where one is missing, but for an initializer that nothing reads.
+    """Return the files of external data. Raises LoadError if one is missing, unless only unread initializers need it.
 
-    That is left without data, in place: ONNX Runtime drops it before it looks for its data, so the model is mended.
+    Such an initializer loses its reference to the data, in place. This repairs the model: ONNX Runtime drops the initializer
+    before it looks for the data.
     """
     try:
         return weights.files_of(found, allow_missing=allow_missing)
@@ -105,5 +107,5 @@ def _files_beside(
 
 
 def structure_digest(proto: onnx.ModelProto) -> bytes:
-    """Return a BLAKE2b of a structure, by which `save` recognises a model that was not changed since it was loaded."""
+    """Return a BLAKE2b of a structure; `save` compares it to recognise a model that nobody changed since it was loaded."""
     return hashlib.blake2b(proto.SerializeToString()).digest()

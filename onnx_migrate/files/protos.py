@@ -34,7 +34,7 @@ def structure_of(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
 
 
 def _copy(source: Message, target: Message, message_type: MessageType, weights: Weights) -> None:
-    """Copy `source` into the empty `target`: as a whole if no payload in it becomes a reference, else by field."""
+    """Copy `source` into the empty `target`: the whole message if no payload in it becomes a reference, else by field."""
     if not _has_payload(source, message_type):
         target.CopyFrom(source)
         return
@@ -90,7 +90,7 @@ def _copy_tensor(source: TensorProto, target: TensorProto, weights: Weights) -> 
 
 
 def _has_payload(message: Any, message_type: MessageType) -> bool:
-    """Return whether a tensor in `message`, a message of `message_type`, must not be copied as it is."""
+    """Return whether a tensor in `message`, a message of `message_type`, has a payload that must not be copied."""
     if message_type is TENSOR:
         return TensorPayload.of(message).length > INLINE_LIMIT or _awaits_external_data(message)
     for field in message_type.tensor_fields.values():

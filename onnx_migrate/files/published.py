@@ -1,4 +1,4 @@
-"""Files that are written beside a model: there with the model, or not at all."""
+"""Writes files beside a model: they appear together with the model, or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["NewContent", "published"]
 
 @dataclass(frozen=True)
 class NewContent:
-    """What a file is to hold. `check` returns where it is written, or raises SaveError; messages call it `label`."""
+    """The planned content of a file. `check` returns its path, or raises SaveError; messages call it `label`."""
 
     label: str
     check: Callable[[], Path]
@@ -31,7 +31,7 @@ class NewContent:
 
 @contextmanager
 def published(contents: Iterable[NewContent]) -> Iterator[None]:
-    """Write files, let all take their names when all are complete, and put back what they replaced if the block raises.
+    """Write files, give them their names when all are complete, and restore the old files if the block raises.
 
     Raises SaveError; then no file has changed.
     """
@@ -60,7 +60,7 @@ def published(contents: Iterable[NewContent]) -> Iterator[None]:
 
 
 class _Replaced:
-    """The file at `target` as it was before, kept under a hidden name until that is known to be over."""
+    """The old file at `target`, kept under a hidden name until the new file is there for certain."""
 
     def __init__(self, path: str, target: Path) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class _Replaced:
                 raise
 
     def put_back(self) -> None:
-        """Make the target as it was. Raises OSError."""
+        """Restore the old file at the target. Raises OSError."""
         if self._kept is None:
             self._target.unlink(missing_ok=True)
         elif not _is_same(self._kept, self._target):
@@ -88,7 +88,7 @@ class _Replaced:
         self.drop()
 
     def drop(self) -> None:
-        """Remove what was kept; where that fails, the next write of the target does."""
+        """Remove the old file under its hidden name; if that fails, the next write of the target removes it."""
         if self._kept is not None:
             try:
                 self._kept.unlink(missing_ok=True)
@@ -101,7 +101,7 @@ class _Replaced:
 
 
 def _is_same(kept: Path, target: Path) -> bool:
-    """Return whether the target has not been replaced; also False if that cannot be found out."""
+    """Return whether the target still has the same file; False also if nobody can tell."""
     try:
         return os.path.samefile(kept, target)
     except OSError:
@@ -116,7 +116,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds a lock, so that no other process takes a second name of the file for a leftover."""
+    """Return a descriptor that holds a lock, so that no other process treats a second name of the file as a leftover."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -128,7 +128,7 @@ def _locked(path: Path) -> int | None:
 
 
 def _put_back(replaced: Iterable[_Replaced], error: BaseException) -> None:
-    """Put files back as they were. Raises SaveError, which says what is written, where that fails."""
+    """Restore the old files. If that fails, raises SaveError, which lists the new files that stay."""
     left = []
     for item in replaced:
         try:

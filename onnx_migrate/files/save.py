@@ -33,7 +33,7 @@ from onnx_migrate.url import basename, is_url, resolve_file_url, same_place
 __all__ = ["Beside", "contents_beside", "rest_path", "save", "write"]
 
 Beside = Callable[[int], AbstractContextManager[object]]
-"""Makes the context in which the files of a model take their names; the argument is how many bytes they have."""
+"""A function that makes the context in which the files of a model take their names; its argument is their size in bytes."""
 
 ONE_FILE_LIMIT = 2**31 - 1
 """The most bytes of a serialised model that protobuf reads."""
@@ -52,24 +52,24 @@ def save(
 ) -> None:
     """Write the model to `path`, copying its payloads from the files that hold them.
 
-    Writes one file, or, if that would exceed 2 GB or `external` is true, the structure with its small tensors and beside
-    it a file of external data, `NAME.onnx.data`. A structure that is unchanged since it was read from a single file
-    is written as a copy of that file. The permission bits of a file that is replaced are kept; where `path` is a symbolic
-    link, the file that it leads to is replaced.
+    Writes one file. If that would exceed 2 GB or `external` is true, it writes two files: the structure with its small tensors,
+    and the external data, `NAME.onnx.data`. If nobody changed a structure since it was read from a single file, the result
+    is a copy of that file. A new file gets the permission bits of the file that it replaces. If `path` is a symbolic link, its
+    target is replaced.
 
-    `in_place` allows `path` to be the file that the model was read from. References to its external data are then kept
-    and the data is not touched, unless the payloads come from other files: then its NAME.onnx.data is replaced or
-    removed with it. No other file that the model was read from is overwritten. Afterwards `model` no longer finds
-    payloads that were in the old file: load it again.
+    `in_place` allows `path` to be the file that the model was read from. References to its external data then stay, and the
+    data does not change. But if the payloads come from other files, its NAME.onnx.data is replaced or removed too. No other
+    file that the model was read from is overwritten. Afterwards `model` no longer finds payloads that were in the old file:
+    load it again.
 
-    To a URL the files are written locally and sent by `upload`, also in place.
+    For a URL, `save` writes the files locally and sends them by `upload`, also in place.
 
-    `beside` makes a context that is entered when all is written under temporary names, and in which it takes its place: what
-    the context raises ends the save, and it sees the error where the model does not get its name.
+    `beside` makes a context. It is entered when all files are complete under temporary names, and the files take their names in
+    it. An error of the context ends the save. The context sees the error if the model does not get its name.
 
-    Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`), and LoadError
-    if a file that holds payloads has changed, or the model that is replaced cannot be read. After an error, and if the
-    process is killed, the model that was at `path` is still there, with its data.
+    Raises SaveError (`in-place`, `would-overwrite`, `no-such-folder`, `is-directory`, `cannot-write`). Raises LoadError if a
+    file that holds payloads has changed, or if the old model at `path` is unreadable. After an error, and if the process is
+    killed, the old model at `path` is still there, with its data.
     """
     label = resolve_file_url(os.fspath(path))
     if is_url(label):
@@ -95,14 +95,14 @@ def save(
 
 
 def rest_path(path: str | os.PathLike[str]) -> str:
-    """Return where the rest of a model is written whose first part is at `path`: "a.rest.onnx" for "a.onnx"."""
+    """Return the path for the rest of a model whose first part is at `path`: "a.rest.onnx" for "a.onnx"."""
     return f"{os.fspath(path).removesuffix('.onnx')}.rest.onnx"
 
 
 def contents_beside(model: Model, path: str, *, external: bool = False) -> list[NewContent]:
     """Return the files of a second model, at `path`, for `published` as the first one takes its name.
 
-    One, or two as by `save`. Raises SaveError for a URL; what else stands in the way is raised when they are published.
+    There are one or two files, as with `save`. Raises SaveError for a URL; `published` raises all other errors.
     """
     if is_url(path):
         raise SaveError(f"{path}: two models cannot be written to a URL", hint="name a file, and upload both")
@@ -157,7 +157,7 @@ def _save(
     replaces_source = exists and source is not None and same_place(str(target), source)
     # The references stay valid only where they are resolved in the same folder as before.
     same_folder = real_path(path.parent) == real_path(model.weights.folder or "")
-    # What an interrupted save left at a hidden name takes its own name again.
+    # Data that an interrupted save left at a hidden name gets its proper name again.
     to_move = hidden_names(target) if external else ()
 
     def keeps(location: str) -> bool:
@@ -203,7 +203,7 @@ def _save(
 
 
 def _require_same(model: Model, target: Path) -> None:
-    """Raise LoadError if the model at the target is no longer the one that was read, so that nobody's work is lost."""
+    """Raise LoadError if somebody changed the model at the target since it was read, so that no work is lost."""
     if model.stamp is not None and file_stamp(target.stat()) != model.stamp:
         raise LoadError(
             f"{target} has changed since the model was read",
@@ -221,7 +221,7 @@ def _layout(
 ) -> tuple[list[Piece], list[Region], set[Path]]:
     """Return the pieces of the model's file, the regions of its data file `name`, and the files that payloads are in.
 
-    `keeps` says of a location of the source's own external data whether references to it stay as they are.
+    `keeps` takes a location of the source's own external data, and returns whether references to it stay unchanged.
     """
     weights = model.weights
     used: set[Path] = set()
@@ -250,7 +250,7 @@ def _layout(
     end = 0
 
     def place(tensor: TensorProto) -> Payload | ExternalLocation | None:
-        """Return where to write a tensor's payload: into the tensor if it is small, else into the data file."""
+        """Return the destination of a tensor's payload: the tensor if it is small, else the data file."""
         nonlocal end
         payload = find(tensor)
         if payload is None or payload.length <= INLINE_LIMIT:

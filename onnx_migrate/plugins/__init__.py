@@ -1,8 +1,8 @@
-"""What a plug-in needs: it registers steps for operators of its own domain, up and down, as its module is imported.
+"""The functions for plug-ins: a plug-in registers steps for operators of its own domain, up and down, when it is imported.
 
-docs/library.md has a template. A step is a function of a node and a `Rewriter`; its docstring says what changes and why the
-result computes the same, and `onnx-migrate explain DOMAIN.OPERATOR-VERSION` prints it. Steps up are keyed by the version
-that they reach, steps down by the one that they leave.
+docs/library.md has a template. A step is a function of a node and a `Rewriter`. Its docstring describes the change, and says
+why the result computes the same. `onnx-migrate explain DOMAIN.OPERATOR-VERSION` prints the docstring. The key of a step up is
+the version that it reaches, the key of a step down the version that it leaves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work in child processes, where native code may crash, hang or take all memory and nothing else suffers."""
+"""Runs work in child processes: native code may crash, hang or take all memory there without harm to this process."""
 
 from __future__ import annotations
 

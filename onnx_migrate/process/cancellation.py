@@ -1,4 +1,4 @@
-"""Stops what a call does, its child processes included, once somebody asks for that or its time is over."""
+"""Stops a call, including its child processes, when somebody asks for this or its time is over."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = [
 ]
 
 INTERVAL = 0.05
-"""Seconds between two looks at the token while a child runs."""
+"""Seconds between two checks of the token while a child runs."""
 
 
 class CancelToken(Protocol):
-    """Says that a call is to stop: a threading.Event, or anything else with `is_set`."""
+    """Says that a call must stop: a threading.Event, or another object with the method `is_set`."""
 
     def is_set(self) -> bool:
         """Return whether to stop."""
 
 
 class Stopped(BaseException):
-    """Carries the `error` of a call that is to stop up to `stoppable`, past all that recovers from an Exception."""
+    """Carries the `error` of a stopped call up to `stoppable`, past all handlers of Exception."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -51,11 +51,11 @@ _token: ContextVar[CancelToken | None] = ContextVar("onnx_migrate_cancel_token",
 def stoppable(
     token: CancelToken | None, seconds: float | None = None, *, spent: float = 0.0
 ) -> Iterator[None]:
-    """Let a token, and a deadline in `seconds`, stop what the block does in this thread.
+    """Let a token, and a deadline in `seconds`, stop the block's work in this thread.
 
-    An attempt before the block has `spent` some of the seconds; messages name the limit as a whole.
+    An earlier attempt has `spent` some of the seconds; messages name the whole limit.
     Raises the error of a `Stopped`: Cancelled for the token, MigrateError with the code `timed-out` for the deadline.
-    Raises UsageError where `seconds` is no limit.
+    Raises UsageError if `seconds` is not a valid limit.
     """
     deadline = None if seconds is None else Deadline(seconds, current_deadline(), spent=spent)
     before = _token.set(_token.get() if token is None else token)
@@ -82,7 +82,7 @@ def check_cancelled() -> None:
 
 
 def check_stopped(stage: str = "") -> None:
-    """Raise Stopped if the token is set, or OutOfTime where the own work of the call has not ended in time."""
+    """Raise Stopped if the token is set, or OutOfTime if the call's own work did not end in time."""
     check_cancelled()
     deadline = current_deadline()
     if deadline is not None and deadline.own_work_left() <= 0:

@@ -1,4 +1,4 @@
-"""The bytes between this process and a child: a socket, or two pipes on Windows, where no child can take a socket over."""
+"""Moves bytes between this process and a child: by a socket, or on Windows by two pipes, as no child inherits a socket there."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ LENGTH = struct.Struct("<Q")
 """The number of bytes of a message, which precedes them."""
 
 _CHUNK = 1 << 20
-"""Bytes that one system call moves at most."""
+"""Maximum number of bytes that one system call moves."""
 
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
-"""Writing to a child that has ended is an error, and no SIGPIPE: that ends a host which has set its default action."""
+"""Flag: writing to a child that has ended raises an error, not SIGPIPE, which may end the host process."""
 
 
 class Channel(ABC):
-    """What this process writes to a child, and reads from it. All methods raise OSError, and what `Waiting` raises."""
+    """The connection of this process to a child, for writing and reading.
+
+    All methods raise OSError, and the exceptions of `Waiting`.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
@@ -37,19 +40,19 @@ class Channel(ABC):
 
     @abstractmethod
     def _receive(self, waiting: Waiting) -> bytes:
-        """Return some bytes, none where the child has closed its end."""
+        """Return some bytes, none if the child has closed its end."""
 
     @abstractmethod
     def close(self) -> None:
         """Close this end."""
 
     def message(self, waiting: Waiting) -> bytes:
-        """Return the next message, after its length. Raises EOFError where the child has closed its end."""
+        """Return the next message, after its length. Raises EOFError if the child has closed its end."""
         size = LENGTH.unpack(self._take(LENGTH.size, waiting))[0]
         return self._take(size, waiting)
 
     def line(self, waiting: Waiting) -> bytes:
-        """Return the next line, with its end unless the child has closed its end before."""
+        """Return the next line, with its line end unless the child closed its end of the channel before."""
         parts = [self._rest]
         while b"\n" not in parts[-1]:
             parts.append(self._receive(waiting))
@@ -72,7 +75,7 @@ class Channel(ABC):
 
 
 class SocketChannel(Channel):
-    """One socket in both directions. `theirs` is the child's end, to be closed here once the child has it."""
+    """One socket for both directions. `theirs` is the child's end; close it here once the child has it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +100,7 @@ class SocketChannel(Channel):
 
 
 def above_standard_streams(end: socket.socket) -> socket.socket:
-    """Return the socket, with another number where that is of a standard stream, which this process has closed."""
+    """Return the socket, with a new number if its number is that of a standard stream that this process has closed."""
     if sys.platform == "win32" or end.fileno() > 2:
         return end
     import fcntl
@@ -108,7 +111,7 @@ def above_standard_streams(end: socket.socket) -> socket.socket:
 
 
 class PipeChannel(Channel):
-    """The pipes of a process on Windows, which block; `Waiting.killing` ends them in time."""
+    """The pipes of a process on Windows. They block; `Waiting.killing` ends them in time."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """The child process's side: receives calls from its parent, one after the other, and returns how they ended.
 
-Requests come through stdin and messages go out through what was stdout, both as pickles. What the calls print, on
-either stream, goes to the log that the parent made stderr. The child never outlives its parent.
+The parent writes requests to the child's stdin. The child writes messages to its original stdout. Both are pickles. If a called
+function prints something, on either stream, it goes to the log that the parent made stderr. The child never outlives its
+parent.
 """
 
 from __future__ import annotations
@@ -46,9 +47,11 @@ __all__ = [
 ]
 
 BOOT = "import sys; sys.path[:] = sys.argv[4:]; from onnx_migrate.process.child import serve; serve(*sys.argv[1:4])"
-"""What the interpreter of a child runs: the parent's process id, the memory limit, modules to import and sys.path follow.
+"""The program of a child's interpreter.
 
-`__main__` of the parent is not imported, so scripts need no guard."""
+Its arguments are the parent's process id, the memory limit, modules to import, and sys.path. The child does not import the
+parent's `__main__`, so scripts need no guard.
+"""
 
 READY, STAGE, SAID, LEFT, ENDED = "ready", "stage", "said", "left", "ended"
 """The kinds of messages to the parent: a pair of one of these, and nothing, the stage's name, a text, bytes or the `Ending`."""
@@ -57,16 +60,16 @@ Function = str | Callable[..., Any]
 """A function that pickles, or "package.module:name"."""
 
 Listener = Callable[[str], None]
-"""What receives the texts that a called function says."""
+"""A function that receives the texts that a called function says."""
 
 _LONGEST_CAUSE = 300
-"""How many characters of a library's message are told of what lacked memory."""
+"""How many characters of a library's message about a lack of memory the parent gets."""
 
 _current = threading.local()
 
 
 def mark(stage: str) -> None:
-    """Record what a called function is about to do, for messages in case it ends there; costs a small write."""
+    """Record the next action of a called function, for messages in case the process ends there; costs a small write."""
     _current.stage = stage
     send: Callable[[str, object], None] | None = getattr(_current, "send", None)
     if send is not None:
@@ -74,7 +77,7 @@ def mark(stage: str) -> None:
 
 
 def say(text: str) -> None:
-    """Pass a text to the listener of the call, if there is one: how far a called function has come."""
+    """Pass a text about a called function's progress to the listener of the call, if there is one."""
     listen: Listener | None = getattr(_current, "listen", None)
     if listen is not None:
         listen(text)
@@ -82,7 +85,7 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def heard_by(listen: Listener | None) -> Iterator[None]:
-    """Pass what this thread says to a listener, outside of calls; each call has a listener of its own."""
+    """Pass this thread's texts to a listener, outside of calls; each call has a listener of its own."""
     before: Listener | None = getattr(_current, "listen", None)
     _current.listen = listen
     try:
@@ -92,7 +95,7 @@ def heard_by(listen: Listener | None) -> Iterator[None]:
 
 
 def _forget_parent() -> None:
-    """Send nothing to a parent any more: in a fork of a child, whose messages would be taken for the child's."""
+    """Stop sending to the parent, in a fork of a child: the parent would mistake the messages for the child's."""
     global _current
     _current = threading.local()
 
@@ -103,7 +106,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextlib.contextmanager
 def captured_output() -> Iterator[Callable[[], str]]:
-    """Collect what native code writes to stderr within the block; the value is a function that returns it.
+    """Collect the output of native code to stderr within the block; the value is a function that returns it.
 
     Works on the file descriptor, so it takes the stderr of the whole process: use it in child processes.
     """
@@ -125,7 +128,7 @@ def captured_output() -> Iterator[Callable[[], str]]:
 
 
 def call(function: Function, args: tuple[Any, ...], listen: Listener | None = None) -> Ending:
-    """Call a function in this process and return how it ended; `listen` gets what it says on the way."""
+    """Call a function in this process and return how it ended; `listen` gets the texts that it says meanwhile."""
     _current.stage = ""
     try:
         if isinstance(function, str):
@@ -152,12 +155,12 @@ def _raised(error: Exception) -> Ending:
 
 
 def pack(request: tuple[Function, tuple[Any, ...], int | None, str]) -> bytes:
-    """Return a call, its limit of memory and its temporary folder as the bytes that `serve` reads. Raises what pickle raises."""
+    """Return a call, its memory limit and its temporary folder as the bytes that `serve` reads. Raises the errors of pickle."""
     return framed(request)
 
 
 def framed(value: object) -> bytes:
-    """Return a value that pickles as the bytes of a message. Raises what pickle raises."""
+    """Return a value that pickles as the bytes of a message. Raises the errors of pickle."""
     data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(data)) + data
 
@@ -165,7 +168,7 @@ def framed(value: object) -> bytes:
 def serve(parent: str, memory: str, modules: str) -> None:
     """Take calls until the parent ends this process; `memory` is its limit in bytes, "" for none.
 
-    `modules`, separated by commas, are imported first, so that the call which needs them need not wait for that.
+    `modules`, separated by commas, are imported first, so that the call that needs them need not wait.
     """
     die_with(int(parent))
     requests = os.fdopen(os.dup(0), "rb")
@@ -198,7 +201,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
             use_folder(folder)
             limit_memory(
                 inherited if most is None else most + left
-            )  # what calls before left is not this one's
+            )  # memory that earlier calls left does not count for this call
             ending = call(function, args, lambda text: send(SAID, text))
         except Exception as error:
             ending = _raised(error)
@@ -214,7 +217,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
 
 
 def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
-    """Pass requests on; the end of the stream is the end of the parent, also on systems without PR_SET_PDEATHSIG."""
+    """Pass requests on; the stream ends when the parent ends, also on systems without PR_SET_PDEATHSIG."""
     while True:
         head = requests.read(LENGTH.size)
         if len(head) < LENGTH.size:
@@ -223,14 +226,14 @@ def _receive(requests: BinaryIO, waiting: queue.SimpleQueue[bytes]) -> None:
 
 
 def use_folder(folder: str) -> None:
-    """Let this process, and what it starts, put temporary files into a folder; "" leaves that as it is."""
+    """Let this process, and the processes it starts, put temporary files into a folder; "" changes nothing."""
     if folder:
         os.environ.update(dict.fromkeys(TEMPORARY, folder))
         tempfile.tempdir = folder
 
 
 def die_with(parent: int) -> None:
-    """Let Linux kill this process when the thread that started it ends: also while native code holds the GIL."""
+    """Let Linux kill this process when the thread that started it ends, even while native code holds the GIL."""
     if sys.platform == "linux":
         import ctypes
 

@@ -1,8 +1,8 @@
-"""A child process that is a copy of this one, in place of a fresh interpreter: it has imported what this process has.
+"""A child process that is a copy of this one instead of a fresh interpreter: it has the imports of this process.
 
-A start of Python with onnx and NumPy takes 0.2 s of processor time, a fork some milliseconds. Only a process that is ours
-alone may be copied: the command line allows it (`allow_copies`). A program that uses the library may have loaded what does
-not work in a fork, such as OpenMP's threads or a GPU's driver.
+A start of Python with onnx and NumPy takes 0.2 s of processor time, a fork some milliseconds. Only the process of our own
+command line may be copied (`allow_copies`). A program that uses the library may have loaded something that does not work in a
+fork, such as OpenMP's threads or a GPU's driver.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["CopiedProcess", "ForkedProcess", "allow_copies", "fork", "keep_only", "may_copy"]
 
 _MOST_DATA = 256 << 20
-"""Bytes of private memory above which a process is not copied: they would count as the child's, for its limit."""
+"""Limit of private memory, in bytes. A process with more is not copied: its memory would count for the child's limit."""
 
 _PAUSE = 0.01
-"""Seconds between two looks at whether a child has ended, where the wait has a limit."""
+"""Seconds between two checks whether a child has ended, if the wait has a limit."""
 
 _allowed = False
 
 
 def allow_copies() -> None:
-    """Let the workers of this process be copies of it, where the system can copy it safely."""
+    """Let the workers of this process be copies of it, if the system can copy it safely."""
     global _allowed
     _allowed = sys.platform == "linux"
 
@@ -51,7 +51,7 @@ def may_copy() -> bool:
 
 
 class ForkedProcess:
-    """A copy of this process that calls `serve` and ends, with what `Supervised` uses of a subprocess.Popen.
+    """A copy of this process that calls `serve` and ends, with the methods of subprocess.Popen that `Supervised` uses.
 
     Linux ends it with the thread that made it. Raises OSError, and RuntimeError at the end of the interpreter.
     """
@@ -95,7 +95,7 @@ class ForkedProcess:
 class CopiedProcess(ForkedProcess):
     """A copy of this process that takes calls (`child.serve`), in a session of its own.
 
-    It reads them from the socket, and answers there; it prints to the open file `log`.
+    It reads calls from the socket, and answers there; it prints to the open file `log`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class CopiedProcess(ForkedProcess):
 
 
 def _serve(calls: int, log: int, arguments: tuple[str, str, str]) -> None:
-    """Become a worker: what a fresh interpreter would not have is put aside."""
+    """Become a worker: drop the state that a fresh interpreter would not have."""
     os.setsid()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -124,9 +124,9 @@ def _serve(calls: int, log: int, arguments: tuple[str, str, str]) -> None:
 def fork(serve: Callable[[], None]) -> int:
     """Return the process id of a copy of this process, which calls `serve` and ends.
 
-    There SIGTERM and SIGALRM end it, no timer runs, and the signals of `STOPS` stay blocked until `serve` unblocks them: no
-    handler of this process runs in the copy. Linux kills it when this thread ends. Raises OSError, and RuntimeError at the end
-    of the interpreter.
+    In the copy, SIGTERM and SIGALRM end the process, and no timer runs. The signals of `STOPS` stay blocked until `serve`
+    unblocks them, so no handler of this process runs in the copy. Linux kills the copy when this thread ends. Raises OSError,
+    and RuntimeError at the end of the interpreter.
     """
     import ctypes  # noqa: F401 - for `die_with`: a copy imports nothing, as another thread may hold the lock of an import
 

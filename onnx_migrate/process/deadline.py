@@ -24,16 +24,16 @@ __all__ = [
 ]
 
 LEAST_SECONDS = 3.0
-"""Seconds that the Python code of a call has in any case, however small its limit is: imports take some of it."""
+"""Minimum time of a call's Python code in seconds, however small the call's limit is: imports take some of it."""
 
 _GRACE, _LEAST_GRACE = 0.1, 2.0
-"""The part of its limit, and the least seconds, that a call may take in addition to find out whether its result loads."""
+"""The extra time for checking whether a result loads: a share of the call's limit, and a minimum in seconds."""
 
 
 class Deadline:
     """The moment at which a call ends. A call within another one ends with the outer one at the latest.
 
-    `spent` is how many of the seconds an attempt before has taken. Raises UsageError for what is no number of seconds above 0.
+    `spent` is how many of the seconds an earlier attempt took. Raises UsageError unless they are a number above 0.
     """
 
     def __init__(self, seconds: float, outer: Deadline | None = None, *, spent: float = 0.0) -> None:
@@ -56,18 +56,18 @@ class Deadline:
         return max(0.0, self._start + self.seconds - monotonic())
 
     def own_work_left(self) -> float:
-        """Return the seconds that the Python code of the call has from now on, 0 or less where it has to end."""
+        """Return the seconds that the Python code of the call has from now on, 0 or less if it must end."""
         own = self._start + self.own_seconds - monotonic()
         return own if self._outer is None else min(own, self._outer.own_work_left())
 
     def grace_left(self) -> float:
-        """Return the seconds until the call must have ended, the time to look at a result included."""
+        """Return the seconds until the call must have ended, including the time to check a result."""
         grace = max(_LEAST_GRACE, self.seconds * _GRACE)
         own = max(0.0, self._start + self.seconds + grace - monotonic())
         return own if self._outer is None else min(own, self._outer.grace_left())
 
     def postpone(self, seconds: float) -> None:
-        """Let this deadline, and those around it, end later: a file was on its way for so many seconds."""
+        """Let this deadline, and those around it, end later by the seconds that the transfer of a file took."""
         self._start += seconds
         if self._outer is not None:
             self._outer.postpone(seconds)
@@ -79,7 +79,7 @@ _in_grace: ContextVar[bool] = ContextVar("onnx_migrate_deadline_grace", default=
 
 @contextmanager
 def until(deadline: Deadline | None) -> Iterator[None]:
-    """Let all that the block does share a deadline; None keeps the one around."""
+    """Let all work of the block share a deadline; None keeps the outer deadline."""
     if deadline is None:
         yield
         return
@@ -106,7 +106,7 @@ def _checked(seconds: object) -> float:
 
 @contextmanager
 def with_grace() -> Iterator[None]:
-    """Let child processes of the block use the time that a call has after its deadline, to look at a result."""
+    """Let child processes of the block use the call's extra time after its deadline, to check a result."""
     token = _in_grace.set(True)
     try:
         yield
@@ -115,12 +115,12 @@ def with_grace() -> Iterator[None]:
 
 
 def current_deadline() -> Deadline | None:
-    """Return the deadline of the call that this code belongs to; None where there is none."""
+    """Return the deadline of the call that this code belongs to; None without one."""
     return _deadline.get()
 
 
 def postpone(seconds: float) -> None:
-    """Let the current call end later: a file was on its way for so many seconds, which have a limit of their own."""
+    """Let the current call end later by the seconds that the transfer of a file took; transfers have a limit of their own."""
     deadline = _deadline.get()
     if deadline is not None:
         deadline.postpone(seconds)
@@ -137,7 +137,7 @@ def seconds_left() -> float:
 def bounded(seconds: float | None) -> tuple[float | None, float]:
     """Return the seconds that a child process may take, None for no limit, and the limit that messages give.
 
-    `seconds` is the limit of this child alone. Where the deadline of the call comes earlier, messages give the call's limit.
+    `seconds` is the limit of this child alone. If the deadline of the call comes earlier, messages give the call's limit.
     """
     own, deadline = math.inf if seconds is None else seconds, _deadline.get()
     left = seconds_left()
@@ -148,11 +148,11 @@ def bounded(seconds: float | None) -> tuple[float | None, float]:
 
 
 def optional_seconds(seconds: float | None) -> float:
-    """Return the seconds that a stage may take which the call can do without: half of what is left, so that others have some."""
+    """Return the seconds that an optional stage may take: half of the remaining time, so that other stages have some."""
     return min(math.inf if seconds is None else seconds, max(seconds_left() / 2, LEAST_SECONDS))
 
 
 def bounded_own_work(seconds: float) -> float:
-    """Return the seconds of a short native call whose failure the caller recovers from: at most half of what is left."""
+    """Return the seconds of a short native call whose failure the caller recovers from: at most half of the remaining time."""
     deadline = _deadline.get()
     return seconds if deadline is None else max(0.0, min(seconds, deadline.own_work_left() / 2))

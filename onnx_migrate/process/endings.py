@@ -1,4 +1,4 @@
-"""How a call in a child process ended, as values that pickle."""
+"""The endings of a call in a child process, as values that pickle."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Returned:
 
 @dataclass(frozen=True)
 class Raised:
-    """The function raised. `error` is the exception itself where it is one of this package's own kinds."""
+    """The function raised. `error` is the exception itself if its class belongs to this package."""
 
     kind: str
     message: str
@@ -67,7 +67,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Crashed:
-    """The process ended within the call: by a signal ("SIGSEGV"), or with an exit code ("exit code 3")."""
+    """The process ended during the call: by a signal ("SIGSEGV"), or with an exit code ("exit code 3")."""
 
     signal: str
     log: str = ""
@@ -75,7 +75,7 @@ class Crashed:
 
     @property
     def from_outside(self) -> bool:
-        """Whether somebody else ended the process: the signal is none that a fault of the code raises."""
+        """Whether somebody else ended the process: faults of the code do not raise this signal."""
         return self.signal in _SENT
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class OutOfMemory:
     log: str = ""
     stage: str = ""
     cause: str = ""
-    """What failed, in the words of the library that told it; "" if that is not known."""
+    """The failure, in the words of the library that reported it; "" if nothing reported it."""
 
     def __str__(self) -> str:
         size = (self.limit or 0) / 2**30
@@ -118,7 +118,7 @@ Ending = Returned | Raised | Crashed | TimedOut | OutOfMemory
 
 
 def what_helps(ending: Ending) -> str:
-    """Return which option allows more of what a process lacked; "" if it lacked nothing."""
+    """Return the option that gives a process more of the missing resource; "" if it lacked nothing."""
     if isinstance(ending, TimedOut):
         return "--timeout allows more time"
     return "--memory-limit allows more memory" if isinstance(ending, OutOfMemory) else ""

@@ -1,9 +1,10 @@
-"""Short calls of native code in copies of this process, each of which takes one call after the other.
+"""Runs short calls of native code in copies of this process; each copy takes one call after the other.
 
-A `Worker` is a fresh interpreter and takes half a second to start: too long for onnx's shape inference, which a migration
-calls a dozen times for some milliseconds each. A fork takes one or two, has imported what this process has, and shares its
-memory. It is made on Linux alone, whose libc keeps the allocator usable in a fork of a process with threads. Elsewhere, and at
-the end of the interpreter, which refuses forks, a Worker takes the calls. Each call has a copy to itself: none waits for another.
+A `Worker` is a fresh interpreter and takes half a second to start. That is too long for onnx's shape inference, which a
+migration calls a dozen times for some milliseconds each. A fork takes one or two milliseconds, has the imports of this process,
+and shares its memory. Only Linux gets forks: its libc keeps the allocator usable in a fork of a process with threads. On other
+systems a Worker takes the calls. So it does at the end of the interpreter, which then refuses forks. Each call has a copy to
+itself: none waits for another.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ from onnx_migrate.process.worker import Worker
 __all__ = ["call_in_fork"]
 
 _most_kept = max(2, os.cpu_count() or 1)
-"""How many copies are kept without a call: as many as can compute at the same time."""
+"""Maximum number of idle copies: as many as can compute at the same time."""
 
 _LONGEST = 1e8
-"""Seconds that a timer of the system can be set to."""
+"""Maximum seconds of a timer of the system."""
 
 
 def call_in_fork(function: str, *args: object, seconds: float, memory: int, state: object = None) -> Ending:
     """Call `function` ("package.module:name") in a copy of this process and return how it ended.
 
-    `memory` is in bytes, in addition to what the process has now. Arguments and the returned value must pickle; values that a
-    module changed after the copy was made are not seen: another `state` than that of the call before, as where schemas were
-    registered since, gets a new copy. So does the next call after one that did not end well. The call takes at most half of the
-    time that the whole has left. An exception of this process, as KeyboardInterrupt, ends the copy and propagates. Raises
-    Stopped, and MigrateError, code `no-process`.
+    `memory` is in bytes, in addition to the present memory of the process. Arguments and the returned value must pickle. A copy
+    does not see values that a module changed after the copy was made. So a `state` that differs from that of the call before
+    gets a new copy, for example after schemas were registered. After a call that did not end well, the next call gets a new
+    copy too. The call takes at most half of the time that remains for the whole. An exception of this process, such as
+    KeyboardInterrupt, ends the copy and propagates. Raises Stopped, and MigrateError, code `no-process`.
     """
     check_cancelled()
     allowed = bounded_own_work(seconds)
@@ -56,7 +57,7 @@ def call_in_fork(function: str, *args: object, seconds: float, memory: int, stat
     copy = _taken(state) or _started(memory)
     ending: Ending | None = None
     try:
-        if isinstance(copy, Worker):  # whose memory stays limited as it was at the first call
+        if isinstance(copy, Worker):  # the memory limit of the first call stays
             ending = copy.call(function, *args, seconds=allowed)
         else:
             ending = copy.call(function, args, allowed, memory)
@@ -104,7 +105,7 @@ class _Copy:
         return OutOfMemory(memory) if -code == signal.SIGKILL else crash_of(code)
 
     def close(self) -> None:
-        """End the copy, whatever it does."""
+        """End the copy, even during a call."""
         self._process.kill()
         self._process.wait()
         self._channel.close()
@@ -138,11 +139,11 @@ def _answer(ending: Ending, memory: int) -> bytes:
 
 
 _kept: list[tuple[object, _Copy | Worker]] = []
-"""The copies that have no call, each with the state of this process that it was made in. No lock: a call takes one out."""
+"""The idle copies, each with the state of this process in which it was made. No lock is needed: a call takes one out."""
 
 
 def _taken(state: object) -> _Copy | Worker | None:
-    """Take out a kept copy; those that have ended, or were made in another state, are closed."""
+    """Take out a kept copy; close copies that have ended or were made in another state."""
     while True:
         try:
             made_in, copy = _kept.pop()
@@ -154,7 +155,7 @@ def _taken(state: object) -> _Copy | Worker | None:
 
 
 def _started(memory: int) -> _Copy | Worker:
-    """Return a new copy. Raises MigrateError, code `no-process`, where the system starts no process."""
+    """Return a new copy. Raises MigrateError, code `no-process`, if the system starts no process."""
     with starting():
         if sys.platform == "linux":
             with contextlib.suppress(RuntimeError):  # of Python 3.12 and newer, at the end of the interpreter
@@ -189,7 +190,10 @@ def _forget_parents() -> None:
 
 
 _inherited: list[object] = []
-"""What a fork has of its parent's copies. It is kept: its end would wait for a process that is another's child."""
+"""The parent's copies, as a fork inherits them.
+
+The fork keeps these objects: their finalizers would wait for a process that is another's child.
+"""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_parents)

@@ -10,10 +10,10 @@ __all__ = ["interpreter"]
 
 
 def interpreter() -> str | None:
-    """Return the path of an interpreter of this version; None where there is none, as in a frozen program.
+    """Return the path of an interpreter of this version; None without one, for example in a frozen program.
 
-    A program that embeds Python may leave `sys.executable` empty, or put its own path there. A frozen program, as PyInstaller
-    makes them, would start itself again and again.
+    A program that embeds Python may leave `sys.executable` empty, or put its own path there. A frozen program, for example
+    one made by PyInstaller, would start itself again and again.
     """
     if getattr(sys, "frozen", False):
         return None
@@ -23,7 +23,7 @@ def interpreter() -> str | None:
 
 
 def _installed() -> Iterator[str]:
-    """Yield the paths at which an installation of this version has its interpreter, that of a virtual environment first."""
+    """Yield the possible paths of this version's interpreter, that of a virtual environment first."""
     yield from filter(None, [getattr(sys, "_base_executable", None)])
     version = sys.version_info
     names = [f"python{version[0]}.{version[1]}", f"python{version[0]}", "python"]

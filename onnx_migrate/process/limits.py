@@ -1,4 +1,4 @@
-"""What a child process may use."""
+"""The time and memory that a child process may use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Limits", "data_size", "less_memory", "limit_memory", "memory_limit"]
 
 
 def _most_of_memory() -> int | None:
-    """Return three quarters of the machine's memory, and no more than this process may have itself.
+    """Return three quarters of the machine's memory, but at most the memory limit of this process.
 
-    A worker of a batch has a share of the memory; what it starts for one model has no larger one.
+    A worker of a batch has a share of the memory; the processes that it starts for one model get no larger share.
     """
     own = memory_limit()
     try:
@@ -27,10 +27,10 @@ def _most_of_memory() -> int | None:
 class Limits:
     """Wall-clock seconds, and bytes of private writable memory; None is no limit.
 
-    Memory is limited with RLIMIT_DATA, which Linux enforces on all private writable mappings. Both it and RLIMIT_AS
-    work with ONNX Runtime's threads; RLIMIT_AS also counts mapped weight files and address space that is only
-    reserved. ONNX Runtime 1.31 itself needs about 160 MB; too little for its threads to start can make it hang, which
-    then ends as `TimedOut`. Where there is no `resource` module, memory is not limited.
+    Memory is limited with RLIMIT_DATA, which Linux enforces on all private writable mappings. Both it and RLIMIT_AS work with
+    ONNX Runtime's threads; RLIMIT_AS also counts mapped weight files and address space that is only reserved. ONNX Runtime 1.31
+    itself needs about 160 MB. If its threads have too little memory to start, it may hang, which then ends as `TimedOut`.
+    Without a `resource` module, memory is not limited.
     """
 
     seconds: float | None = 600.0
@@ -43,7 +43,7 @@ class Limits:
 
 
 def limit_memory(memory: int | None) -> None:
-    """Limit this process to so many bytes of private writable memory, where the system can; None is no limit."""
+    """Limit this process to so many bytes of private writable memory, if the system can; None is no limit."""
     try:
         import resource
     except ImportError:
@@ -56,7 +56,7 @@ def limit_memory(memory: int | None) -> None:
 
 @contextmanager
 def less_memory(more: int) -> Iterator[None]:
-    """Let this process, if its memory is limited, take only so many bytes more than it has, in the block."""
+    """In the block, let this process take at most so many bytes more than it has, if its memory is limited."""
     allowed = memory_limit()
     if allowed is not None:
         limit_memory(min(allowed, data_size() + more))
@@ -68,7 +68,7 @@ def less_memory(more: int) -> Iterator[None]:
 
 
 def memory_limit() -> int | None:
-    """Return the bytes of private writable memory that this process may have, None if that is not limited."""
+    """Return the limit of this process's private writable memory in bytes, None without a limit."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""How far a migration has come, as values for whoever follows it."""
+"""The progress of a migration, as values for listeners."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Progress:
 
     @property
     def fraction(self) -> float | None:
-        """The part of the stage's runs that has ended, from 0 to 1; None where it is not known."""
+        """The share of the stage's runs that have ended, from 0 to 1; None if it is unknown."""
         return self.done / self.total if self.done is not None and self.total else None
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Progress:
 
 
 ProgressListener = Callable[[Progress], object]
-"""What is called as stages and runs begin, in the thread of the call; what it raises ends the call."""
+"""A function that gets each stage and run as it begins, in the thread of the call; its exceptions end the call."""
 
 
 OWN_STAGES = {
@@ -55,11 +55,11 @@ OWN_STAGES = {
 """The titles of the stages that are no passes."""
 
 _OF_CHILDREN = frozenset({"verify", "prove"})
-"""Stages that end in time by themselves: they run models in child processes. The result is unverified then, and no error."""
+"""Stages that end in time, since they run models in child processes. A time-out makes the result unverified, and is no error."""
 
 
 class Reporter:
-    """Tells a listener of the stages of one call and of the runs within; a cancelled call ends at the next of these.
+    """Reports the stages of one call and their runs to a listener; a cancelled call ends at the next report.
 
     A call whose time is over ends as the next stage of its own work begins. `stages` are the titles of the stages by name.
     """
@@ -71,14 +71,14 @@ class Reporter:
         self._stage = ""
 
     def stage(self, name: str) -> None:
-        """Tell that a stage begins. Raises Stopped, also with what the listener raises."""
+        """Report the start of a stage. Raises Stopped, also with an error of the listener."""
         if name not in _OF_CHILDREN:
             check_stopped(name)
         self._stage = name
         self._tell()
 
     def within(self, detail: str) -> None:
-        """Tell where in the stage it is. Raises as `stage` does."""
+        """Report the progress within the stage. Raises as `stage` does."""
         run = _RUN.search(detail)
         done, total = (int(run[1]) - 1, int(run[2]) if run[2] else None) if run else (None, None)
         self._tell(detail, done, total)

@@ -1,4 +1,4 @@
-"""The errors of a system that starts no process: why, and what helps."""
+"""The errors of a system that starts no process, with the reason and a hint."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _HELPS = {
     errno.EPERM: "let the sandbox of this program start processes",
     errno.ENOENT: "let sys.executable be the path of a Python interpreter",
 }
-"""Which way out there is for a number of an error."""
+"""The hint for each number of an error."""
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Raise MigrateError, code `no-process`, where the system starts no process or thread in the block.
+    """Raise MigrateError, code `no-process`, if the system starts no process or thread in the block.
 
-    Python says with a RuntimeError that it starts no thread, for want of one or at its end.
+    Python raises RuntimeError if it starts no thread: the system has none left, or the interpreter ends.
     """
     try:
         yield

@@ -13,7 +13,10 @@ __all__ = ["STOPS", "blocked", "start_blocked"]
 STOPS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 if sys.platform != "win32":
     STOPS = (*STOPS, signal.SIGALRM)
-"""The signals whose handlers raise: those that ask for an end, and the one by which an exception is raised again."""
+"""The signals whose handlers raise exceptions.
+
+Most of them ask for an end; the handler of the last one, SIGALRM, raises an exception again.
+"""
 
 
 @contextmanager
@@ -33,6 +36,6 @@ def blocked(*numbers: signal.Signals) -> Iterator[None]:
 
 
 def start_blocked(thread: threading.Thread) -> None:
-    """Start a thread that takes no signals: Python would run their handlers in the main thread, though that blocks them."""
+    """Start a thread with signals blocked: otherwise Python would run handlers in the main thread, though that blocks them."""
     with blocked(*STOPS):
         thread.start()

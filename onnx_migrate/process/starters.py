@@ -1,4 +1,4 @@
-"""Threads that last, in which child processes are started: Linux ends a child with the thread that started it."""
+"""Lasting threads that start child processes: Linux ends a child with the thread that started it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Value = TypeVar("Value")
 
 
 class _Starter:
-    """A thread that makes one thing after another."""
+    """A thread that runs one function after another."""
 
     def __init__(self) -> None:
         self._tasks: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[tuple[Any, BaseException | None]]]]
         self._tasks = SimpleQueue()
-        # Not of a ThreadPoolExecutor, which takes no work when the main thread has ended and others go on.
+        # A ThreadPoolExecutor would refuse work after the end of the main thread, although other threads go on.
         start_blocked(threading.Thread(target=self._serve, name="onnx-migrate-starter", daemon=True))
 
     def make(self, make: Callable[[], Value]) -> Value:
-        """Return what the function returns in the thread. Raises what it raises."""
+        """Run the function in the thread. Return its result, or raise its error."""
         made: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         self._tasks.put((make, made))
         value, error = made.get()
@@ -40,17 +40,17 @@ class _Starter:
                 made.put((make(), None))
             except BaseException as error:
                 made.put((None, error))
-            del make, made  # what was made is its user's alone
+            del make, made  # only the caller may hold a reference to the result
 
 
 _idle: list[_Starter] = []
-"""Threads that make nothing now. A caller takes one away, or starts another: a slow start lets no other caller wait."""
+"""Idle threads. A caller takes one away, or starts another, so that no caller waits for a slow start of another's."""
 
 
 def in_lasting_thread(make: Callable[[], Value]) -> Value:
-    """Return what a function returns in a thread that lasts as long as this process: this one, if it is the main thread.
+    """Run a function in a thread that lasts as long as this process: in this one, if it is the main thread.
 
-    Raises what the function raises, and RuntimeError where no thread can be started.
+    Returns the function's result. Raises its errors, and RuntimeError if no thread can be started.
     """
     if threading.current_thread() is threading.main_thread():
         return make()

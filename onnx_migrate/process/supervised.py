@@ -1,6 +1,6 @@
-"""A child process under watch: a log of its own, a time limit for each request, and how it ended.
+"""Supervises a child process: with a log of its own, a time limit for each request, and a report of its end.
 
-It is a worker, of our own code (worker.py), or a program that is not ours.
+The child is a worker with our own code (worker.py), or another program.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["Program", "Supervised", "crash_of"]
 Own = TypeVar("Own", bound="Supervised")
 
 _LOG_TAIL = 4000
-"""How many bytes of what the child printed are kept for messages."""
+"""Number of bytes of the child's output that messages may show."""
 
 _CLOSING = 5.0
-"""Seconds that a child which closed its streams may take to end before it is killed."""
+"""A child that closed its streams has so many seconds to end before it is killed."""
 
 
 class Supervised:
@@ -85,7 +85,7 @@ class Supervised:
         self.close()
 
     def kill(self) -> None:
-        """End the child and what it started, whatever they do; may be called by any thread."""
+        """End the child and the processes it started, even busy ones; any thread may call this."""
         self._killed = True
         with contextlib.suppress(PermissionError):  # macOS refuses where all have ended
             try:
@@ -102,9 +102,9 @@ class Supervised:
 
     @contextlib.contextmanager
     def _waiting(self, seconds: float | None) -> Iterator[Waiting]:
-        """Provide what waits for the child within `seconds`, None is no limit, and within the deadline of the call.
+        """Provide a `Waiting` for the child, within `seconds` (None is no limit) and the deadline of the call.
 
-        Kill the child where the call is cancelled. Raises Stopped then.
+        If the call is cancelled, kill the child and raise Stopped.
         """
         waiting = Waiting.within(seconds)
         with waiting.killing(self._expire, self.kill):
@@ -118,7 +118,7 @@ class Supervised:
         return os.fstat(self._log.fileno()).st_size
 
     def _tail(self, printed: int) -> str:
-        """Return the end of what was printed after the first `printed` bytes of the log."""
+        """Return the end of the output after the first `printed` bytes of the log."""
         size = self._log_size()
         start = max(printed, size - _LOG_TAIL)
         if sys.platform == "win32":
@@ -131,7 +131,7 @@ class Supervised:
         return data.decode("utf-8", "replace")
 
     def _ended(self, waiting: Waiting, printed: int, stage: str = "") -> Ending:
-        """Return how a child that has closed its streams, or whose time is over, ended."""
+        """Return the ending of a child that has closed its streams, or whose time is over."""
         try:
             code = self._process.wait(_CLOSING)
         except subprocess.TimeoutExpired:
@@ -153,7 +153,7 @@ def crash_of(code: int, log: str = "", stage: str = "") -> Crashed:
 
 
 def _log_file() -> IO[bytes]:
-    """Return a file without a name, in memory where no folder for temporary files can be written."""
+    """Return a file without a name, in memory if no folder for temporary files is writable."""
     try:
         return tempfile.TemporaryFile()
     except OSError:
@@ -165,9 +165,9 @@ def _log_file() -> IO[bytes]:
 class Program(Supervised):
     """A running program that is not ours, in its `folder`: it takes requests as lines of JSON and answers each with one.
 
-    `limits.memory` bounds its private writable memory, and that of what it starts, where the system has prlimit;
-    `limits.seconds` the time that one request may take. The folder, which has its temporary files, is removed as it is closed.
-    Raises OSError where the command cannot be run.
+    `limits.memory` bounds its private writable memory, and that of the processes it starts, on systems with prlimit.
+    `limits.seconds` is the time that one request may take. The folder, which has its temporary files, is removed on closing.
+    Raises OSError if the command cannot be run.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Program(Supervised):
         self._temporary.remove()
 
     def ask(self, request: Mapping[str, Any] | None) -> dict[str, Any] | Ending:
-        """Send a request (None: nothing, where the program speaks first) and return its answer, or how it ended instead."""
+        """Send a request and return its answer, or the child's ending instead. None waits for a program that speaks first."""
         self._printed = self._log_size()
         with self._waiting(self._limits.seconds) as waiting:
             try:
@@ -213,7 +213,7 @@ class Program(Supervised):
             return self._ended(waiting, self._printed)
 
     def printed(self) -> str:
-        """Return the end of what it has printed since the last request."""
+        """Return the end of its output since the last request."""
         return self._tail(self._printed)
 
 

@@ -21,35 +21,35 @@ if sys.platform != "win32":
     import fcntl
 
 _NAME = re.compile(r"onnx-migrate-(\d+)-\w{8}")
-"""The names of folders: the id of the process, and what makes them unique."""
+"""The names of folders: they contain the id of the process, and a unique part."""
 
 _ATTEMPTS, _PAUSE = 5, 0.05
 """How often the removal of a folder is tried, and seconds between: a process that was killed in it may end a moment later."""
 
 _NAMES = 100
-"""How many names are tried for a folder."""
+"""Maximum number of names to try for a folder."""
 
 _LOCK = ".lock"
-"""The file in a folder that is locked as long as the folder is in use."""
+"""The file in a folder that stays locked while the folder is in use."""
 
 _NEW = 60.0
-"""Seconds after which a folder without that file is not about to get it."""
+"""A folder that still lacks this file after so many seconds will not get it."""
 
 _live: dict[Path, tuple[int, int | None]] = {}
 """The folders in use, each with the process that made it and the descriptor that holds its lock, None without locks."""
 
 _searched: set[str] = set()
-"""Folders in which this process has looked for what killed processes left."""
+"""Folders in which this process has looked for leftovers of killed processes."""
 
 TEMPORARY = ("TMPDIR", "TEMP", "TMP")
-"""The variables that say into which folder programs put their temporary files."""
+"""The environment variables that name the folder for temporary files."""
 
 
 class TemporaryFolder:
     """A new folder, removed with the last reference to this object, at the end of a block, or at the end of the process.
 
-    The first one also removes the folders of earlier processes of this user that have ended without doing so.
-    Raises OSError, and leaves no folder, where it or its lock cannot be made.
+    The first one also removes folders that ended processes of this user did not remove.
+    Raises OSError, and leaves no folder, if it or its lock cannot be made.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class TemporaryFolder:
 
 
 def _root() -> str:
-    """Return the folder for temporary files. Raises OSError where there is none that can be written."""
+    """Return the folder for temporary files. Raises OSError if there is no writable one."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError as error:
@@ -117,7 +117,7 @@ _registered: set[int] = set()
 
 
 def _remove_at_end() -> None:
-    """Let this process remove its folders at its end, also where multiprocessing started it, which ends without `atexit`."""
+    """Let this process remove its folders at its end, also if multiprocessing started it and it ends without `atexit`."""
     if os.getpid() in _registered:
         return
     if not _registered:
@@ -201,7 +201,9 @@ def _remove(path: Path) -> None:
     ):  # it is removed; or this is a fork, which has its parent's objects and not its folders
         return
     with blocked(*STOPS):
-        if descriptor is not None:  # first, as the removal needs a number where no more files may be open
+        if (
+            descriptor is not None
+        ):  # first: the removal needs a descriptor, and this process may have reached its limit
             with contextlib.suppress(OSError):
                 os.close(descriptor)
             _live[path] = process, None
@@ -214,7 +216,7 @@ def _remove(path: Path) -> None:
 
 
 def _remove_tree(path: str | Path) -> None:
-    """Remove what can be removed of a folder and its content."""
+    """Remove a folder and its content, as far as possible."""
     with contextlib.suppress(OSError):  # which rmtree raises at some calls in spite of `ignore_errors`
         shutil.rmtree(path, ignore_errors=True)
     # rmtree keeps a folder that it emptied where close(2) reported an error, and stops at the next such one.

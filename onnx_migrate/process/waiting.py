@@ -22,7 +22,7 @@ class Expired(Exception):
 
 
 class Waiting:
-    """How long one request to a child process may take: some seconds from now, None is no limit; messages give `told`."""
+    """The time limit of one request to a child process: some seconds from now, None is no limit; messages give `told`."""
 
     def __init__(self, seconds: float | None, told: float) -> None:
         self.told = told
@@ -30,11 +30,11 @@ class Waiting:
 
     @classmethod
     def within(cls, seconds: float | None) -> Waiting:
-        """Return how long a request with a limit of its own may take, within the deadline of the call."""
+        """Return the time limit of a request with a limit of its own, within the deadline of the call."""
         return cls(*bounded(seconds))
 
     def ready(self, file: socket.socket, *, write: bool = False) -> None:
-        """Return when the socket has bytes, or room for some. Raises Expired and Stopped."""
+        """Wait until the socket has bytes, or room for some. Raises Expired and Stopped."""
         poll = select.poll()
         poll.register(file, select.POLLOUT if write else select.POLLIN)
         while True:
@@ -49,9 +49,9 @@ class Waiting:
 
     @contextmanager
     def killing(self, expire: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
-        """End the child where the block takes too long, by `expire`, and where the call is cancelled, by `kill`.
+        """End the child by `expire` if the block takes too long, and by `kill` if the call is cancelled.
 
-        On Windows a thread looks for both, since no pipe there can be waited for. Raises Stopped.
+        On Windows a thread checks for both, since Windows cannot wait for a pipe. Raises Stopped.
         """
         if sys.platform == "win32":
             with self._watched(expire, kill):

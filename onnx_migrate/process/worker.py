@@ -1,8 +1,8 @@
 """The parent process's side: starts a child, sends it calls, and kills it when a call takes too long.
 
-The child is a fresh interpreter (`subprocess`, not multiprocessing), or for the command line a copy of this one (copied.py),
-in a session of its own, so Ctrl-C in a terminal reaches the parent alone. Each call has a temporary folder, which is removed
-with it: a child that waits has none, so that the end of this process by a signal leaves nothing behind.
+The child is a fresh interpreter (`subprocess`, not multiprocessing), or for the command line a copy of this process
+(copied.py). It has a session of its own, so Ctrl-C in a terminal reaches only the parent. Each call has a temporary folder,
+which is removed with it. A waiting child has no such folder, so a signal that ends this process leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = ["Worker", "setting"]
 
 
 def setting(threads: int | None = None) -> tuple[dict[str, str], str, list[str]]:
-    """Return what a worker takes over from this process as it starts: variables, working folder and search path.
+    """Return the settings that a worker inherits from this process at its start: variables, working folder and search path.
 
-    The folder is "" where somebody has deleted it: then nothing can be imported from it.
+    The folder is "" if somebody has deleted it: then nothing can be imported from it.
     """
     threads_of = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
     try:
@@ -44,7 +44,7 @@ def setting(threads: int | None = None) -> tuple[dict[str, str], str, list[str]]
 
 
 class Worker(Supervised):
-    """A child process for one call after another, until it is closed, or ends because of one.
+    """A child process for one call after another, until it is closed, or a call ends it.
 
     `memory` limits its private writable memory in bytes, for each call. `modules` are imported before the first call. `threads`
     is how many of them its numerical libraries shall use, unless the user says so (OMP_NUM_THREADS). On Linux it ends with the
@@ -59,7 +59,7 @@ class Worker(Supervised):
         self.calls = 0
         """How many calls it has been given."""
         self.left = 0
-        """How many bytes of memory it had more after the last call than before the first."""
+        """The growth of its memory from the first call to the end of the last one, in bytes."""
         self._sound = True
         self._modules, self.setting = modules, setting(threads)
         self._python = None if threads is None and may_copy() else interpreter()
@@ -89,7 +89,7 @@ class Worker(Supervised):
 
     @property
     def sound(self) -> bool:
-        """Whether another call would find the worker as the first one did: the last one ended well, if there was one."""
+        """Whether the worker is still fit for another call: the last call ended well, if there was one."""
         return self._sound and self.alive
 
     def call(
@@ -102,9 +102,9 @@ class Worker(Supervised):
     ) -> Ending:
         """Call a function in the child and return how it ended; after `seconds` the child is killed.
 
-        `listen` gets what the function says, in the thread that made the call.
+        `listen` gets the function's texts, in the thread that made the call.
 
-        Raises what pickle raises for arguments that do not pickle.
+        Raises the errors of pickle for arguments that do not pickle.
         """
         # Before the first call, why it does not start may stand there already.
         printed, stage = self._log_size() if self.started else 0, ""
@@ -142,7 +142,7 @@ class Worker(Supervised):
 
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[str]:
-    """Provide a folder for the temporary files of one call; "" where none can be made, which few calls need."""
+    """Provide a folder for the temporary files of one call; "" if none can be made, as few calls need it."""
     try:
         folder = TemporaryFolder()
     except OSError:

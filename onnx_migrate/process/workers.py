@@ -33,7 +33,7 @@ _IDLE_SECONDS = 60.0
 """How long the workers of no session are kept without a call."""
 
 _MOST_LEFT = 256 << 20
-"""Bytes above which a worker is not kept: what it has more than before its first call, libraries that it imported included."""
+"""Limit of a worker's memory growth since its first call, in bytes, including imported libraries. A worker above it ends."""
 
 
 class Workers:
@@ -51,7 +51,7 @@ class Workers:
         self._taken: set[Worker] = set()
         self._timer: threading.Timer | None = None
         self.closed = False
-        """Whether no worker is kept any more."""
+        """Whether these workers are closed, so that no worker is kept."""
 
     @contextmanager
     def borrowed(
@@ -63,7 +63,7 @@ class Workers:
         keep: bool = True,
         fresh: bool = False,
     ) -> Iterator[Worker]:
-        """Provide a worker for the block alone: a kept one, unless it must be `fresh`, or a new one.
+        """Provide a worker for this block only: a kept one, unless it must be `fresh`, or a new one.
 
         The other arguments are those of `Worker`. `keep` says whether it may be kept afterwards. A call that an exception ends in
         this process ends the worker.
@@ -116,7 +116,7 @@ class Workers:
     def _watch(self) -> list[Worker]:
         """Wait in a thread for the next worker that has been idle for too long; with the lock held.
 
-        Return the workers to end, all of them, where the system starts no thread.
+        Return the workers to end; these are all workers if the system starts no thread.
         """
         if self._idle is None or self._timer is not None or not self._waiting:
             return []
@@ -160,7 +160,7 @@ class Workers:
         self.clear()
 
     def close(self) -> None:
-        """End all workers, whatever they do; no other is kept."""
+        """End all workers, even busy ones, and keep no new ones."""
         with self._lock:
             self.closed = True
             for worker in self._taken:  # whoever took it closes it
@@ -179,12 +179,12 @@ def run(
 ) -> Ending:
     """Call `function` ("package.module:name") with `args` in a child process and return how it ended.
 
-    Arguments and the returned value must pickle. With `isolated=False` the call is made in this process: the same
-    endings, without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates.
-    `listen` gets what the function says on the way (`say`). The call is made in `worker`, if it is sound, else in one of this
-    thread's `current_workers`, which is kept unless `keep` is false. A call that ends a worker which has had others before is
-    made once more in a new one, so that its ending is its own. All of that shares the deadline of the current call. Raises
-    Stopped where these workers were closed meanwhile.
+    Arguments and the returned value must pickle. `isolated=False` makes the call in this process: with the same endings,
+    without the limits and without protection from crashes. KeyboardInterrupt kills the child and propagates. `listen` gets the
+    texts that the function says meanwhile (`say`). The call is made in `worker`, if it still works, else in one of this
+    thread's `current_workers`, which is kept unless `keep` is false. If a call ends a worker that made other calls before, a
+    new worker repeats the call, so that earlier calls cannot be the cause. All of that shares the deadline of the current call.
+    Raises Stopped if another thread closes these workers meanwhile.
     """
     if not isolated:
         return call(function, args, listen)
@@ -213,7 +213,7 @@ def run(
 
 
 def current_workers() -> Workers:
-    """Return the workers of the session that this thread is in; outside of one those of this process, which end with it."""
+    """Return the workers of this thread's session; without a session those of this process, which end with it."""
     global _default
     workers = _current.get()
     if workers is not None:
@@ -244,7 +244,10 @@ _all: weakref.WeakSet[Workers] = weakref.WeakSet()
 _making = threading.Lock()
 _default: Workers | None = None
 _inherited: list[object] = []
-"""What a fork has of its parent's workers. It is kept: its end would close a pipe whose number may be another file's there."""
+"""The parent's workers, as a fork inherits them.
+
+The fork keeps these objects: their finalizers would close a pipe, and the fork may use its number for another file.
+"""
 
 
 def _forget_parents() -> None:

@@ -28,7 +28,7 @@ class ShownNode:
 
     @classmethod
     def of(cls, node: onnx.NodeProto, version: int, attributes: Mapping[str, str]) -> ShownNode:
-        """Return what is shown of a node of this version, with these attributes."""
+        """Return the shown parts of a node of this version, with these attributes."""
         return cls(node.op_type, version, node.domain, tuple(node.input), tuple(node.output), attributes)
 
 
@@ -42,19 +42,19 @@ class ShownConstant:
 
 
 def node_before(change: Change) -> ShownNode:
-    """Return the node as it was."""
+    """Return the node before the change."""
     return ShownNode.of(change.before, change.version_before, change.attributes[0])
 
 
 def node_after(change: Change) -> ShownNode | None:
-    """Return the node as it is now, None when other nodes replaced it."""
+    """Return the node after the change, None if other nodes replaced it."""
     if change.after is None:
         return None
     return ShownNode.of(change.after, change.version_after, change.attributes[1])
 
 
 def shown_helpers(change: Change) -> tuple[ShownNode, ...]:
-    """Return the nodes that were written beside the node, or instead of it."""
+    """Return the nodes that a change added beside the node, or that replace it."""
     return tuple(_helper(node, change.opset) for node in change.helpers)
 
 

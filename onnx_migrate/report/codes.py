@@ -1,4 +1,4 @@
-"""What each code of an error or a note means and what to do about it; `onnx-migrate explain CODE` prints it."""
+"""Explains each code of an error or a note, with a solution; `onnx-migrate explain CODE` prints it."""
 
 from __future__ import annotations
 

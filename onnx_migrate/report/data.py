@@ -1,4 +1,4 @@
-"""What the report of a migration holds: the model before and after, every change, and the results of its verification."""
+"""The contents of a migration's report: the model before and after, every change, and the results of its verification."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AS_DECLARED = "runs, and the outputs have the declared shapes"
 """The text for a run at other sizes without a problem."""
 
 INEXACT = {"exact": "", "equivalent": "equal up to rounding", "assumed": "equal under an assumption"}
-"""What a reader sees for a change by its exactness; "" for bit-identical results."""
+"""The words that a report shows for each exactness of a change; "" for bit-identical results."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +85,20 @@ _Same = TypeVar("_Same", bound="ReportData")
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a migration changed, node by node, and the results of its verification.
+    """The changes of a migration, node by node, and the results of its verification.
 
-    `verification` is the verdict on the result, `dynamic` what came of running it at other sizes; None if they were not
-    run. `proved_in` has what came of the result in each runtime of `prove_in`. `dims` are the axes of inputs that were made
-    dynamic. `simplified` has the operators before and after the simplifier, None if it changed
-    nothing. `seconds` holds the duration of each stage. `header_only` is whether the result differs in IR version, imports
-    that nothing used and annotations only, so that the graph is unchanged. `request` is what was asked for. `effects` is what
-    each pass did to the numbers of nodes. `file_bytes` are the sizes of the model's files before and after, None if the result
-    was not written, or a size is not known. `operators_known` is how the operators of the result are known in each runtime that
-    it is for. `ranges` is how large the numbers of nodes are, None where no narrower precision was asked for, or nothing was run.
-    `precision` is what a change of precision did, None if nobody asked for one. `same` is whether the result equals the original,
-    weights included. `view` is what a page draws of the result, None unless `viewed` added it; JSON does not have it.
+    `verification` is the verdict on the result, and `dynamic` the result of running it at other sizes; None without these runs.
+    `proved_in` has the outcome of running the result in each runtime of `prove_in`. `dims` are the axes of inputs that became
+    dynamic. `simplified` has the operators before and after the simplifier, None if it changed nothing. `seconds` holds the
+    duration of each stage. `header_only` is true if the result differs only in IR version, unused imports and annotations, so
+    that the graph is unchanged. `request` holds the options of the migration. `effects` counts the nodes that each pass added
+    and removed.
+
+    `file_bytes` are the sizes of the model's files before and after. It is None if the result was not written, or a size is
+    unknown. For each target runtime, `operators_known` says how we know that it supports the result's operators. `ranges` are
+    the ranges of the nodes' values. It is None if the migration kept the precision, or ran no model. `precision` is the effect
+    of a change of precision, None without one. `same` is true if the result equals the original, weights included. `view` is
+    the part of the result that a page draws, None unless `viewed` added it; JSON does not have it.
     """
 
     model: str
@@ -129,19 +131,19 @@ class ReportData:
         )
 
     def saved(self: _Same, output: str | None, *flags: str) -> _Same:
-        """Return the report of a result that was written to `output`, with these flags of the command line."""
+        """Return the report of a result saved to `output`, with these flags of the command line."""
         if self.request is None:
             return self
         return replace(self, request=replace(self.request, output=output or "", saving=flags))
 
     def viewed(self: _Same, result: Model) -> _Same:
-        """Return the report with what a page draws of the result."""
+        """Return the report with the view of the result, which a page draws."""
         return replace(self, view=ResultView.of(self.changes, result))
 
     def written(self: _Same, before: int | None, size: int | None) -> _Same:
-        """Return the report of a result of which `size` bytes were written, for a model of `before` bytes.
+        """Return the report of a result with `size` written bytes, for a model of `before` bytes.
 
-        Weights of a result that stay in their old file are not written: then its size is not known.
+        Weights of a result that stay in their old file are not written: then the result's size is unknown.
         """
         if before is None or size is None or size < self.after.weight_bytes:
             return replace(self, file_bytes=None)
@@ -155,12 +157,12 @@ class ReportData:
 
     @property
     def verified(self) -> bool:
-        """Whether the result was compared with the original, and computes the same."""
+        """Whether verification compared the result with the original and found them equal."""
         return self.verification is not None and self.verification.verified
 
     @property
     def left(self) -> tuple[str, ...]:
-        """What a best effort left as it is."""
+        """The messages about nodes that a best effort left unchanged."""
         return tuple(note.message for note in self.notes if note.code == "not-fitted")
 
     @property
@@ -170,6 +172,6 @@ class ReportData:
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:
-    """Return how many bytes the values of a tensor take; those of texts are counted."""
+    """Return the size of a tensor's values in bytes, for texts as well."""
     size = byte_size(tensor.dims, tensor.data_type)
     return sum(map(len, tensor.string_data)) if size is None else size

@@ -1,7 +1,7 @@
-"""A diff of two models by what they mean: nodes are matched by what they compute, whatever their order and names.
+"""A diff of two models by meaning: it matches nodes that compute the same, in any order and with any names.
 
-Nodes and weights that moved, values and weights with other names, constants that became initializers and numbers that are
-stored in another field are no changes.
+The diff ignores nodes and weights that moved, values and weights with other names, and constants that became initializers. It
+also ignores numbers that moved to another field.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ def diff_lines(entries: Iterable[DiffEntry], names: tuple[str, str]) -> Iterator
 def diff_entries(
     before: onnx.ModelProto, after: onnx.ModelProto, *, weights: WeightsOf = (None, None)
 ) -> Iterator[DiffEntry]:
-    """Yield what differs between two models, in the order of the first one's nodes. Linear in the number of nodes.
+    """Yield the differences between two models, in the order of the first one's nodes.
 
-    Values that have another name are only listed. Shapes of inner values are compared only where the first model declares
-    them. Where `weights` are given, large weights that are not at the same place are read.
+    The time is linear in the number of nodes. Values with another name are only listed. Shapes of inner values are compared
+    only if the first model declares them. With `weights`, large weights that are not at the same position in both models are
+    read.
     """
     yield from changed_lines("model", _header(before), _header(after))
     yield from _body(before.graph, after.graph, "graph", {}, weights)
@@ -65,7 +66,7 @@ def diff_entries(
 
 
 def _header(proto: onnx.ModelProto) -> dict[str, str]:
-    """Return the lines on a model outside its graphs, by what they are about."""
+    """Return the lines about a model's fields outside its graphs, by their subject."""
     found = {"IR version": f"IR version {proto.ir_version}", **_opsets(proto.opset_import)}
     for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
         if proto.HasField(field) and getattr(proto, field):
@@ -84,7 +85,7 @@ def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, str]:
 def _body(
     before: Body, after: Body, path: str, outside: Mapping[str, str], weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield what differs between two bodies, then between the sub-graphs in them; `outside` is how outer values are renamed."""
+    """Yield the differences of two bodies, then those of their sub-graphs; `outside` maps outer values to their new names."""
     renamed = dict(outside)
     if path != "graph":  # the names of a body's inputs are its own, and callers give values by position
         renamed.update(

@@ -1,4 +1,4 @@
-"""The entries of a diff: what differs between the nodes of two bodies."""
+"""The entries of a diff: the differences between the nodes of two bodies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from onnx_migrate.rewrite.operator_counts import operator_name
 __all__ = ["DiffEntry", "WeightsOf", "changed_lines", "node_changes"]
 
 WeightsOf = tuple[Weights | None, Weights | None]
-"""What finds the large weights of the two models; without, only their types and shapes are compared."""
+"""The large weights of the two models; without them, a diff compares only types and shapes of these weights."""
 
 
 @dataclass(frozen=True)
 class DiffEntry:
-    """One difference: the body it is in, what differs, and the lines removed and added; `title` heads them, if not ""."""
+    """One difference: its body, its subject, and the lines removed and added; `title` heads them, if not ""."""
 
     body: str
     subject: str
@@ -45,7 +45,7 @@ class DiffEntry:
 
 
 def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[DiffEntry]:
-    """Yield an entry for each key whose text differs, is gone, or is new."""
+    """Yield an entry for each key whose text changed, was removed or was added."""
     for key in dict.fromkeys((*old, *new)):
         if old.get(key) != new.get(key):
             removed, added = ((side[key],) if key in side else () for side in (old, new))
@@ -55,7 +55,7 @@ def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> 
 def node_changes(
     old: list[onnx.NodeProto], new: list[onnx.NodeProto], path: str, found: Matching, weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield the nodes that are gone, new or changed; those that are gone come before those in their place."""
+    """Yield the nodes that were removed, added or changed; removed nodes come before those that replace them."""
     matched = set(found.partner.values())
     gone = [place for place in range(len(old)) if place not in matched]
     done, pending = 0, []
@@ -83,7 +83,7 @@ def _removed(node: onnx.NodeProto, path: str, weights: Weights | None) -> DiffEn
 def _node_changes(
     old: onnx.NodeProto, new: onnx.NodeProto, path: str, found: Matching, weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield how a node differs from the one that it was: as a whole if its operator does, else by inputs and attributes."""
+    """Yield the changes of a node: the whole node if its operator changed, else its inputs and attributes."""
     subject = f"node {_label(old)}"
     if _operator(old) != _operator(new):
         yield DiffEntry(path, subject, (_node(old, weights[0]),), (_node(new, weights[1]),))
@@ -104,7 +104,7 @@ def _node_changes(
         texts = [
             None if item is None else _value(item, side) for item, side in zip(pair, weights, strict=True)
         ]
-        if texts[0] == texts[1]:  # what differs is not shown, as at the end of a long list
+        if texts[0] == texts[1]:  # the texts omit the difference, for example at the end of a long list
             texts = [f"{text} #{_digest(item)}" for text, item in zip(texts, pair, strict=True)]
         removed += [f"{name} = {texts[0]}"] if name in before else []
         added += [f"{name} = {texts[1]}"] if name in after else []

@@ -1,4 +1,4 @@
-"""What differs between the weights, inputs, outputs and declared shapes of two bodies."""
+"""The differences between the weights, inputs, outputs and declared shapes of two bodies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["constant_tensor", "interface_changes", "name_of", "shape_changes", "
 
 
 _SHOWN, _COMPARED = 8, 1 << 24
-"""Elements up to which the values of a tensor are shown, and up to which two are compared element by element."""
+"""Maximum number of elements of a tensor whose values are shown, and of tensors compared element by element."""
 
 
 def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
@@ -46,7 +46,7 @@ def _tensors(body: Body) -> dict[str, TensorProto]:
 def weight_changes(
     before: Body, after: Body, path: str, renamed: dict[str, str], weights: WeightsOf
 ) -> Iterator[DiffEntry]:
-    """Yield the weights that differ, and add to `renamed` those that have another name only."""
+    """Yield the weights that differ, and add weights that only have another name to `renamed`."""
     old, new = _tensors(before), _tensors(after)
     for name in old.keys() & new.keys():
         renamed.pop(name, None)
@@ -79,7 +79,7 @@ def weight_changes(
 
 
 def _elements(one: TensorProto, other: TensorProto, weights: WeightsOf) -> str:
-    """Return in which elements two tensors of one shape differ; "" for small ones, which are shown, and for very large ones."""
+    """Return the elements in which two tensors of one shape differ; "" for small tensors, which are shown, and very large."""
     size = math.prod(one.dims)
     if list(one.dims) != list(other.dims) or not _SHOWN < size <= _COMPARED:
         return ""
@@ -109,7 +109,7 @@ def _sparse(body: Body, weights: Weights | None) -> dict[str, str]:
 def interface_changes(before: Body, after: Body, path: str, found: Matching) -> Iterator[DiffEntry]:
     """Yield the inputs and outputs that differ, and whether only their order does.
 
-    Those of a main graph are told apart by their names, those of other bodies by their places, as callers do.
+    Inputs and outputs of a main graph are matched by name, those of other bodies by position, as callers do.
     """
     for side in ("input", "output"):
         old, new = (list(getattr(body, side)) for body in (before, after))
@@ -137,12 +137,12 @@ def _by_place(old: list[Any], new: list[Any], path: str, side: str, found: Match
 
 
 def name_of(value: Any) -> str:
-    """Return the name of an input or output, which in a function is the whole of it."""
+    """Return the name of an input or output; a function declares only its name."""
     return value if isinstance(value, str) else str(value.name)
 
 
 def shape_changes(before: Body, after: Body, path: str, found: Matching) -> Iterator[DiffEntry]:
-    """Yield the declared shapes of inner values that differ, of values that are in both bodies."""
+    """Yield the different declared shapes of inner values that both bodies have."""
     declared = {value.name: value for value in getattr(before, "value_info", ())}
     if not declared:
         return

@@ -1,4 +1,4 @@
-"""A migration that was refused or failed: why, what it had done to the model, and the node at which it ended."""
+"""A migration that ended with an error: the reason, its changes to the model so far, and the node at which it ended."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["Failure", "PartialReport", "exit_code"]
 
 @dataclass(frozen=True)
 class PartialReport:
-    """The original model, what was changed in memory before the failure, and the node that could not be migrated.
+    """The original model, the changes in memory before the failure, and the node without a conversion.
 
     `node` is recorded as a change without a result; None if the error names no node of the original model.
     """
 
     before: ModelSummary | None = None
-    """None for a model that was not loaded."""
+    """Summary of the original, None if the model was not loaded."""
     changes: tuple[Change, ...] = ()
     notes: tuple[Note, ...] = ()
     seconds: Mapping[str, Seconds] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class PartialReport:
 
 @dataclass(frozen=True)
 class Failure:
-    """A migration that was refused or failed: the error, with the name of its class in `kind`, and what had been done."""
+    """A migration that ended with an error: the error, with the name of its class in `kind`, and its work until then."""
 
     model: str
     outcome: Literal["refused", "invalid", "failed"]
@@ -71,7 +71,7 @@ class Failure:
     reason: str
     hint: str
     hint_tried: bool
-    """False if a part of the hint is marked as not tried."""
+    """Whether all of the hint was tried; a part that was not is marked."""
     where: Where | None
     done: PartialReport = field(default_factory=PartialReport)
     verification: Verdict | None = None
@@ -100,7 +100,7 @@ class Failure:
 
     @property
     def request(self) -> Request | None:
-        """What was asked for."""
+        """Return the options of the migration."""
         return self.done.request
 
     @property

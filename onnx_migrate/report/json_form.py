@@ -1,10 +1,16 @@
-"""How the values of a report are printed as JSON, and the JSON Schema of what is printed, both from one declaration.
+"""Prints the values of a report as JSON, and the JSON Schema of this output, both from one declaration.
 
-`selects` declares which attributes of a class are printed, in order, as GraphQL does: `name` prints one, `pass=pass_name` prints
-it under another name, `scope=where.scope` prints an attribute of an attribute, `error=.{code hint}` an object made of a selection
-(`.` is the value itself), `release?` null for an empty value, and `*` stands for all fields of a dataclass or named tuple.
-A class without a declaration has all its fields. How a value is printed, and its schema, follow from the annotation of the field,
-property or function that returns it.
+`selects` declares which attributes of a class are printed, in order, as GraphQL does:
+
+- `name` prints the attribute `name`.
+- `pass=pass_name` prints the attribute `pass_name` as `pass`.
+- `scope=where.scope` prints an attribute of an attribute.
+- `error=.{code hint}` prints an object made of a selection; `.` is the value itself.
+- `release?` prints null for an empty value.
+- `*` stands for all fields of a dataclass or named tuple.
+
+A class without a declaration prints all its fields. The annotation of the field, property or function decides how its value is
+printed, and the schema of the output.
 """
 
 from __future__ import annotations
@@ -39,7 +45,7 @@ Version = Literal[1]
 """The type of `schema_version`."""
 
 SCHEMA_VERSION: Version = 1
-"""Version of what is printed: raised when a field is removed or changes its meaning, not when one is added."""
+"""Version of the output: it increases when a field is removed or changes its meaning, not when a field is added."""
 
 Schema = dict[str, Any]
 
@@ -56,7 +62,7 @@ _selections: dict[type, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {}
 
 @dataclass(frozen=True)
 class _Form:
-    """How values of a type are printed, None for those that JSON has as they are, and the schema of what is printed."""
+    """How to print values of a type, with the schema of the output; `convert` is None for types that JSON has."""
 
     convert: Callable[[Any], Any] | None
     schema: Schema
@@ -64,25 +70,25 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Key:
-    """A key of an object: how its value is got from the printed value, and how it is printed."""
+    """A key of an object: a function that gets its value from the printed object, and the form of this value."""
 
     get: Callable[[Any], Any]
     form: _Form
 
 
 def selects(kind: type, keys: str, /, **computed: Callable[[Any], Any]) -> None:
-    """Declare what is printed of a class; `computed` are functions of the value for keys that are no attributes of it."""
+    """Declare the printed attributes of a class; `computed` has functions of the value, for keys that are not attributes."""
     _selections[kind] = keys, computed
 
 
 def json_of(value: Any) -> Any:
-    """Return a value as JSON's types; of a subclass, what its base class prints."""
+    """Return a value as JSON's types; a value of a subclass is printed like one of its base class."""
     kind = next((base for base in type(value).__mro__ if base in _selections), type(value))
     return _printed(value, _keys(kind))
 
 
 def properties(kind: type) -> dict[str, Schema]:
-    """Return the schemas of the keys that are printed of a class."""
+    """Return the schemas of a class's printed keys."""
     return {name: key.form.schema for name, key in _keys(kind).items()}
 
 
@@ -97,12 +103,12 @@ def schema_of(hint: Any) -> Schema:
 
 
 def printed_class(name: str) -> type:
-    """Return the class that a schema which was returned before calls `#/$defs/NAME`."""
+    """Return the class that earlier schemas call `#/$defs/NAME`."""
     return _classes[name]
 
 
 def record(keys: Mapping[str, Schema], text: str = "", *, may_lack: Sequence[str] = ()) -> Schema:
-    """Return the schema of an object that has all these keys, but for those that it may lack, and no other."""
+    """Return the schema of an object with these keys and no others; keys in `may_lack` are optional."""
     return {
         **({"description": text} if text else {}),
         "type": "object",
@@ -149,9 +155,9 @@ def _fields(kind: Any) -> Sequence[str]:
 
 
 def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False) -> _Key:
-    """Return the key of an attribute of a value, or of one of its attributes: null, or an empty text, where that is None.
+    """Return the key of an attribute of a value, or of an attribute of an attribute.
 
-    With `or_null`, an empty value is null.
+    If the first attribute is None, the key prints null, or an empty text. With `or_null`, it prints null for an empty value.
     """
     if path == ".":
         return _Key(lambda value: value, _object(_selected(kind, inner, {})))
@@ -186,7 +192,7 @@ def _object(keys: Mapping[str, _Key]) -> _Form:
 
 
 def _form_of_selected(hint: Any, selection: str) -> _Form:
-    """Return the form of a value, or of several or none, of which a selection is printed."""
+    """Return the form that prints a selection of a value, of several values, or of None."""
     kind, optional = _without_none(hint)
     several = get_origin(kind) is tuple
     if several:
@@ -260,7 +266,7 @@ def _form(hint: Any) -> _Form:
 
 
 def _union(inner: Iterable[Any]) -> _Form:
-    """Return the form of a value of one of some types: of several classes, or of one that is not printed as it is, and others."""
+    """Return the form of a value that has one of several types."""
     forms = [_form(item) for item in inner]
     converting = [form for form in forms if form.convert is not None]
     simple = all(set(form.schema) == {"type"} for form in forms)
@@ -309,5 +315,5 @@ def _table(form: _Form) -> _Form:
 
 
 def _number(value: Any) -> Any:
-    """Return a number; as text where JSON has none."""
+    """Return a number, or a text if JSON cannot express the number."""
     return str(value) if isinstance(value, float) and not abs(value) < float("inf") else value

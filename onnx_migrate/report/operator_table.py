@@ -24,10 +24,10 @@ _STEPS = 3
 
 @dataclass(frozen=True)
 class OperatorStep:
-    """What changed nodes of an operator: a rewrite, as in "Upsample-9 → Resize-13", of the pass `pass_name`.
+    """A rewrite of an operator's nodes, as in "Upsample-9 → Resize-13", or another change to them, by the pass `pass_name`.
 
-    `step` is "" for what the pass did besides rewriting single nodes. `difference` is by how much it changed the number of
-    nodes of this operator, `nodes` how many of them it rewrote.
+    `step` is "" for changes of the pass other than rewrites of single nodes. `difference` is by how much it changed the number
+    of nodes of this operator, `nodes` how many of them it rewrote.
     """
 
     pass_name: str
@@ -43,7 +43,7 @@ class OperatorStep:
 
 @dataclass(frozen=True)
 class OperatorRow:
-    """An operator with its number of nodes in all bodies before and after, and what changed these nodes."""
+    """An operator with its number of nodes in all bodies before and after, and the steps that changed these nodes."""
 
     operator: str
     before: int
@@ -57,7 +57,7 @@ class OperatorRow:
 
     @property
     def texts(self) -> list[str]:
-        """The steps in words; where several changed the number, each with its difference."""
+        """The steps in words; if several steps changed the number, each has its difference."""
         several = sum(1 for step in self.steps if step.difference) > 1
         return [
             f"{step.label} ({step.difference:+,})" if several and step.difference else step.label
@@ -66,7 +66,7 @@ class OperatorRow:
 
     @property
     def words(self) -> str:
-        """All the steps in words."""
+        """Return all the steps as text."""
         return ", ".join(self.texts)
 
 
@@ -78,7 +78,7 @@ def operator_table(
 ) -> tuple[OperatorRow, ...]:
     """Return a row for each operator, in the order of their names.
 
-    What a pass did to a number and its changes do not explain is a step of its own, without a rewrite.
+    If the changes of a pass do not fully explain its effect on a number, the rest becomes a step without a rewrite.
     """
     steps: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(dict)
 
@@ -117,7 +117,7 @@ def operator_table(
 def table_lines(rows: Sequence[OperatorRow], *, everything: bool = False) -> Iterator[str]:
     """Yield the lines of the table, aligned; unless `everything`, operators that did not change are only counted.
 
-    Nothing where no operator changed.
+    Yields nothing if no operator changed.
     """
     if not any(row.changed for row in rows):
         return
@@ -137,7 +137,7 @@ def _said(row: OperatorRow) -> str:
 
 
 def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:
-    """Yield one of the changes that do the same to operators, and how many there are."""
+    """Group changes with the same effect on operators; yield one change of each group, and the group's size."""
     found: dict[tuple[object, ...], list[Any]] = {}
     for change in changes:
         before, after = change.before, change.after
@@ -155,7 +155,7 @@ def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:
 
 
 def _parts(change: Change) -> Iterator[tuple[str, int, int]]:
-    """Yield the operators that a change touches, by how many nodes more it left of each, and how many it rewrote."""
+    """Yield each operator that a change affects, by how much its number of nodes grew, and how many nodes were rewritten."""
     before, after = _operator(change.before), None if change.after is None else _operator(change.after)
     yield before, 0 if before == after else -1, 1
     if after is not None and after != before:
@@ -173,7 +173,7 @@ def _operator(node: onnx.NodeProto) -> str:
 
 
 def _step(change: Change) -> str:
-    """Return what a change did to its node in short; "" where operator and version stayed."""
+    """Return a short description of a change to its node; "" if operator and version stayed."""
     before = f"{change.before.op_type}-{change.version_before}"
     if change.after is None:
         others = list(dict.fromkeys(change.emitted))

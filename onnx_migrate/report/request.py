@@ -1,4 +1,4 @@
-"""What a migration was asked to do, in a form in which it can be asked for again."""
+"""The options of a migration, in a form that can repeat it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _DECLARED = {item.name: item for item in declared(Options) if item.reported}
 
 @dataclass(frozen=True)
 class Request:
-    """The options that differ from their defaults, and the targets; of a saved result also where and how it was saved."""
+    """The options that differ from their defaults, and the targets; for a saved result also its path and the flags of saving."""
 
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """By the names of `onnx_migrate.migrate`, as JSON's types."""
+    """The options by their names in `onnx_migrate.migrate`, as JSON's types."""
     targets: Targets | None = None
     repeatable: bool = True
     """Whether the options can be written as text: a pass that is an object of the caller's, or an array, cannot."""
@@ -46,7 +46,7 @@ class Request:
 
     @classmethod
     def of(cls, asked: Options) -> Request:
-        """Return the request that these options of a migration are. Raises UsageError for a runtime that is not known."""
+        """Return the request for these options of a migration. Raises UsageError for an unknown runtime."""
         given = {item.name: getattr(asked, item.name) for item in _DECLARED.values()}
         if isinstance(asked.verify, bool):
             given["verify"] = "auto" if asked.verify else "off"
@@ -68,12 +68,12 @@ class Request:
 
     @property
     def call(self) -> str:
-        """The call of the library that asks for this."""
+        """The library call for this request."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"migrate(…{', ' if options else ''}{options})"
 
     def operators_known(self, model: Model) -> tuple[OperatorKnowledge, ...]:
-        """Return how the operators of a result are known in each target."""
+        """Return for each target how we know that it supports the operators of a result."""
         found = nodes_by_operator(model.proto) if self.targets else {}
         forms = cache(lambda: tuple(node_forms(model)))
         return tuple(operator_knowledge(target, found, forms) for target in self.targets or ())
@@ -81,8 +81,8 @@ class Request:
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.
 
-        `ports` are the model's inputs and outputs, whose ranks the command line needs for axes given by number. An installed
-        release is named, so that the command does the same elsewhere.
+        `ports` are the model's inputs and outputs, whose ranks the command line needs for axes given by number. The command
+        line names the release of an installed runtime, so that it does the same elsewhere.
         """
         if not self.repeatable:
             return None
@@ -99,7 +99,7 @@ class Request:
 
 
 def settled_notes(notes: Iterable[Note], known: Iterable[OperatorKnowledge]) -> Iterator[Note]:
-    """Yield notes, those on operators that are not known as the result has them: the simplifier runs behind that pass."""
+    """Yield notes, and recompute those on unknown operators for the final model: the simplifier runs after that pass."""
     left = {item.runtime: item.warning for item in known if item.unknown}
     for note in notes:
         runtime = note.message.partition(":")[0]
@@ -110,7 +110,7 @@ def settled_notes(notes: Iterable[Note], known: Iterable[OperatorKnowledge]) -> 
 
 
 def with_caps(target: Target, name: str) -> str:
-    """Return the name of a target, and the newest opset and IR version that it takes."""
+    """Return the name of a target, and the newest opset and IR version that it supports."""
     takes = [f"opsets up to {target.opset}"] if target.opset is not None else []
     takes += [f"IR versions up to {target.ir_version}"] if target.ir_version is not None else []
     return f"{name}{': ' if takes else ''}{', '.join(takes)}"
@@ -129,7 +129,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def tool_versions() -> dict[str, str]:
-    """Return the versions of this package and of those that results depend on, "" for one that is not installed."""
+    """Return the versions of this package and of the packages that results depend on, "" for a missing one."""
     return dict(_versions())
 
 

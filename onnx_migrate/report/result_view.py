@@ -19,7 +19,7 @@ from onnx_migrate.standard.schema import is_onnx, signature_at
 __all__ = ["BodyView", "ResultView", "ViewedNode"]
 
 _ORDER = tuple(Exactness)
-"""From the best to the worst."""
+"""The kinds of exactness from best to worst."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BodyView:
 class ResultView:
     """The changes whose nodes are in the result, each from the original's node to the final ones.
 
-    `vanished` counts changed nodes that are not in the result, as the simplifier folded or fused them. `bodies` are the main
+    `vanished` counts changed nodes that are not in the result, because the simplifier folded or fused them. `bodies` are the main
     graph, and those of the others that have a changed node.
     """
 
@@ -76,7 +76,7 @@ class ResultView:
 
 @dataclass
 class _History:
-    """All changes of one node of the original, in order: those of the nodes that were written for it included."""
+    """All changes of one node of the original, in order, including changes of the nodes that replaced it."""
 
     changes: list[Change] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ class _History:
 
 
 def _histories(changes: Iterable[Change]) -> list[_History]:
-    """Group changes by the node of the original that they began with."""
+    """Group changes by the original's node that they started from."""
     histories: list[_History] = []
     owner: dict[tuple[str, str], _History] = {}
     for change in changes:
@@ -146,14 +146,14 @@ class _ResultIndex:
 
     @property
     def opset(self) -> int:
-        """The ai.onnx opset of the result."""
+        """Return the ai.onnx opset of the result."""
         return onnx_opset(self.proto.opset_import, ir_version=self.proto.ir_version) or 1
 
 
 def _final(
     history: _History, nodes: Sequence[tuple[onnx.NodeProto, Scope]], index: _ResultIndex
 ) -> Change | None:
-    """Return one change from the node of the original to these nodes of the result; None if it is the same node again."""
+    """Return one change from the original's node to these nodes of the result; None if the node is the same again."""
     first, main = history.changes[0], _successor(history, [node for node, _ in nodes])
     written = None if main is None else _serialised(main)
     version = 0 if main is None else index.version(main)
@@ -180,7 +180,7 @@ def _final(
 
 
 def _successor(history: _History, nodes: Sequence[onnx.NodeProto]) -> onnx.NodeProto | None:
-    """Return the node that the original's became, by its outputs or its name; None where several took its place."""
+    """Return the node that replaced the original's node, found by outputs or name; None if several nodes replaced it."""
     if len(nodes) == 1:
         return nodes[0]
     first = history.changes[0]
@@ -204,7 +204,7 @@ def _serialised(message: onnx.NodeProto | onnx.AttributeProto) -> bytes:
 
 
 def _body_view(scope: Scope, owner: dict[int, int]) -> BodyView:
-    """Return what is drawn of a body: `owner` has the position of the change of a changed node, by the node's identity."""
+    """Return the drawn parts of a body; `owner` maps the identity of a changed node to the position of its change."""
     body, nodes = scope.body, list[ViewedNode]()
     producer: dict[str, int] = {}
     weights = {tensor.name for tensor in getattr(body, "initializer", ())}

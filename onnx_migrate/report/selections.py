@@ -1,4 +1,4 @@
-"""What is printed as JSON of a report, and of the values of lower rooms in it."""
+"""Declares the JSON form of a report, and of the values of other packages in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["AskedFor", "Tool", "version"]
 
 
 class Tool(TypedDict):
-    """What made the report, and the onnx package that it ran with."""
+    """The program that made the report, and the onnx package that it ran with."""
 
     name: str
     version: str
@@ -37,8 +37,8 @@ class Tool(TypedDict):
 
 
 class AskedFor(TypedDict):
-    """What was asked for. `options` are those that differ from the defaults, also under
-    their former names. `command` is what does the same again."""
+    """The options of a migration. `options` has those that differ from the defaults, also under
+    their former names. `command` is the command line that repeats the migration."""
 
     targets: tuple[Target, ...]
     options: Mapping[str, Any]
@@ -47,7 +47,7 @@ class AskedFor(TypedDict):
 
 
 def version(_value: object) -> Version:
-    """Return the version of what is printed."""
+    """Return the version of the JSON output."""
     return SCHEMA_VERSION
 
 

@@ -23,19 +23,19 @@ _LINES = 15
 """Largest number of lines below the verdict."""
 
 _WARNINGS = 4
-"""Number of warnings that are shown at least, if there are so many; changes get the other lines."""
+"""Up to so many warnings are always shown; changes get the other lines."""
 
 _LONGEST = 220
-"""Characters of a line of text; a longer one is cut, and -v shows it whole."""
+"""Maximum length of a line, in characters; a longer line is cut, and -v shows all of it."""
 
 _SHOWN_NOTES = (
     "input-dims", "output-dims", "fixed-dims", "fixed-values", "cut", "written-out", "precision", "precision-error",
     "kept-precision", "other-numbers", "static", "unlisted", "inlined", "exporter-intent", "opset-raised",
 )  # fmt: skip
-"""Notes that tell of a change which a user sees: of inputs, outputs, types and numbers. The header line has others."""
+"""Codes of notes on changes that a user sees: to inputs, outputs, types and numbers. The header line has others."""
 
 _OWN = ("migrate_opset", "lower_opset", "resize_form", "cleanup", "simplify", "declared_shapes")
-"""Passes that every migration runs: their changes come behind those that the user asked for."""
+"""Passes that every migration runs: their changes come after those that the user asked for."""
 
 
 def print_summary(report: ReportData, writer: Writer, arrow: str) -> None:
@@ -60,7 +60,7 @@ def print_summary(report: ReportData, writer: Writer, arrow: str) -> None:
 
 
 def _first(lines: Sequence[str], most: int, noun: str) -> list[str]:
-    """Return the first lines, and how many more there are in the last one."""
+    """Return the first lines; the last of them says how many more there are."""
     if len(lines) <= most:
         return list(lines)
     more = len(lines) - most + 1
@@ -93,7 +93,7 @@ def both(old: object, new: object) -> str:
 
 
 def _proof(report: ReportData) -> Iterator[str]:
-    """Yield the conditions, and how the result was run."""
+    """Yield the conditions on sizes, and lines about the runs of the result."""
     if report.dynamic is not None:
         for text in condition_lines(report.dynamic):
             yield f"  [bold yellow]condition[/]: {markup_of(text)}"
@@ -125,7 +125,7 @@ def _changes(report: ReportData) -> Iterator[str]:
 
 
 def times(members: Sequence[Change]) -> str:
-    """Return how many nodes changed in one way, as in " ×3"; "" for one."""
+    """Return the number of nodes with the same change, as in " ×3"; "" for one."""
     return f" ×{len(members)}" if len(members) > 1 else ""
 
 
@@ -136,7 +136,7 @@ def grade(members: Sequence[Change]) -> str:
 
 
 def _warnings(report: ReportData) -> Iterator[str]:
-    """Yield the warnings of the passes, and the weak places of the proof."""
+    """Yield the warnings of the passes, and the limits of the verification."""
     claimed = report.verification is not None and bool(report.verification.statements)
     for note in report.notes:
         if note.severity == "warning" and not (claimed and note.code == "other-numbers"):

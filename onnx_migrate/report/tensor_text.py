@@ -1,4 +1,4 @@
-"""Tensors as short text: type, shape, and values or a digest of them; and whether two hold the same."""
+"""Writes tensors as short text: type, shape, and values or a digest of them. Also compares two tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def type_text(dtype: int, dims: Iterable[int]) -> str:
 
 
 def tensor_text(tensor: TensorProto, weights: Weights | None) -> str:
-    """Return type and shape, and the values of a small tensor, or a digest of them where they are known."""
+    """Return a tensor's type, shape, and its values if it is small, else a digest of the values if they are known."""
     kind = type_text(tensor.data_type, tensor.dims)
     external = tensor.data_location == TensorProto.EXTERNAL
     if math.prod(tensor.dims) <= _VALUES and tensor.data_type != TensorProto.STRING and not external:
@@ -41,7 +41,7 @@ def values_text(summary: TensorProto) -> str | None:
     try:
         array = numbers(numpy_helper.to_array(summary))
     except (ValueError, TypeError, KeyError, OverflowError):
-        return None  # the report of a model that is refused for this very tensor
+        return None  # the report of an invalid model shows the invalid tensor
     texts = [_element_text(value) for value in array.reshape(-1)]
     return f"[{', '.join(texts)}]" if summary.dims else texts[0]
 
@@ -58,7 +58,7 @@ def _element_text(value: Any) -> str:
 
 
 def same_tensor(one: TensorProto, other: TensorProto, weights: tuple[Weights | None, Weights | None]) -> bool:
-    """Return whether two tensors hold the same, in whatever field; data is read only where it is not at the same place."""
+    """Return whether two tensors hold equal values, in any field; data is read only if its position in files differs."""
     if (one.data_type, list(one.dims)) != (other.data_type, list(other.dims)):
         return False
     if _nameless(one) == _nameless(other) and TensorProto.EXTERNAL not in (

@@ -31,7 +31,7 @@ __all__ = ["print_report", "print_verdict", "report_text"]
 
 
 def report_text(report: ReportData, *, everything: bool = False) -> str:
-    """Return what `print_report` prints where there is no terminal. Raises UsageError without rich."""
+    """Return the text that `print_report` prints without a terminal. Raises UsageError without rich."""
     require_package("rich", "the report as text", "pip install rich", "or take the report's json()")
     from rich.console import Console
 
@@ -41,7 +41,7 @@ def report_text(report: ReportData, *, everything: bool = False) -> str:
 
 
 def print_report(report: ReportData, console: Console, *, target: str = "", everything: bool = False) -> None:
-    """Print a report on a rich console, as plain text unless it is a terminal; `target` is where the result was written.
+    """Print a report on a rich console, as plain text unless it is a terminal; `target` is the path of the result.
 
     `everything` adds every changed node, operator and note to the verdict, the sizes and the warnings.
     """
@@ -90,7 +90,7 @@ def _operators(report: ReportData, writer: Writer) -> None:
 
 
 def _header(report: ReportData, arrow: str, writer: Writer) -> None:
-    """Print one line on a model whose header alone changed, and one for each note that this line does not say."""
+    """Print one line on a model with changes only in its header, and one line for each further note."""
     before, after = report.before, report.after
     gone = [domain for domain, _ in before.opset_imports if domain not in dict(after.opset_imports)]
     facts = [f"IR {both(before.ir_version, after.ir_version)}"]
@@ -122,7 +122,7 @@ def _kept_nodes(change: PrecisionChange, writer: Writer) -> None:
 def print_verdict(
     verdict: Verdict, console: Console, *, original: str, other: str, everything: bool = False
 ) -> None:
-    """Print the verdict on two models on a rich console; `everything` adds each output and all that was run."""
+    """Print the verdict on two models on a rich console; `everything` adds each output and every run."""
     writer = Writer(console)
     writer.line(headline(verdict))
     writer.line(f"  {markup_of(other)} compared with {markup_of(original)}")
@@ -132,7 +132,7 @@ def print_verdict(
 
 
 def _request(request: Request, report: ReportData, writer: Writer) -> None:
-    """Say of each runtime that the result is for what is known, which versions made it, and the command that repeats it."""
+    """Print our knowledge of each target runtime, the versions that made the result, and the command that repeats it."""
     versions = tool_versions()
     named = ("onnx-migrate", "onnx", "onnxruntime")
     tools = ", ".join(f"{name} {versions[name] or 'not installed'}" for name in named)

@@ -26,7 +26,7 @@ __all__ = [
 _COLOURS = {"verified": "green", "unverified": "yellow", "differs": "red"}
 
 _SAME = 3
-"""First words that notes of one kind share."""
+"""Notes whose first 3 words are equal count as one kind."""
 
 _WORST, _WORST_VALUES = 5, 10
 """Numbers of outputs and of inner values that a short report lists, those that differ most first."""
@@ -41,7 +41,7 @@ def headline(verdict: Verdict | None) -> str:
 
 
 def run_line(verdict: Verdict) -> str:
-    """Return how many outputs were compared, on how many inputs, and what ran them; "" if nothing was."""
+    """Return how many outputs a runtime compared, on how many inputs, and its name; "" if nothing was compared."""
     if not verdict.evaluator:
         return ""
     inputs = f" on {count_of(len(verdict.feeds), 'set of inputs')}" if verdict.feeds else ""
@@ -52,7 +52,7 @@ def run_line(verdict: Verdict) -> str:
 
 
 def verdict_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield all that a verdict says below its headline."""
+    """Yield all lines of a verdict below its headline."""
     yield from _first_difference(verdict)
     yield from _worst_values(verdict)
     if verdict.verified and verdict.setting:
@@ -94,7 +94,7 @@ def _worst_values(verdict: Verdict) -> Iterator[str]:
 
 
 def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield what a reader needs below the headline: the first value that differs, and the outputs that do."""
+    """Yield the most important lines below the headline: the first value that differs, and the outputs that differ."""
     yield from _first_difference(verdict)
     yield from _worst_values(verdict)
     yield from claim_lines(verdict, short=True)
@@ -141,7 +141,7 @@ def _finding(item: Comparison) -> str:
 
 
 def difference_text(item: Comparison) -> str:
-    """Return by how much an output differs, as a share of its largest value, and how much is allowed."""
+    """Return the difference of an output, as a share of its largest value, and the limit."""
     if not item.largest_absolute:
         return "only the signs of zeros differ"
     if not item.largest_relative:
@@ -152,7 +152,7 @@ def difference_text(item: Comparison) -> str:
 
 
 def _spread(item: Comparison) -> Iterator[str]:
-    """Yield where an output differs most, and how many of its elements differ by how much."""
+    """Yield the position of an output's largest difference, and how many elements differ by how much."""
     if item.largest_at is not None:
         yield f"    differs {markup_of(str(item.largest_at))}"
     for row in item.histogram.lines() if item.histogram else ():
@@ -160,7 +160,7 @@ def _spread(item: Comparison) -> Iterator[str]:
 
 
 def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield notes, of several that begin with the same words the first, and how many more there are."""
+    """Yield notes; of several notes with the same first words, only the first, and how many more there are."""
     found: dict[tuple[str, ...], list[str]] = {}
     for note in notes:
         found.setdefault(tuple(note.split()[:_SAME]), []).append(note)
@@ -168,7 +168,7 @@ def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 def proof_lines(proofs: Iterable[RuntimeProof]) -> Iterator[str]:
-    """Yield what came of the models in each other runtime."""
+    """Yield the results of running the models in other runtimes."""
     for proof in proofs:
         colour = "green" if proof.outcome in ("right", "gained") else "yellow" if proof.passed else "red"
         yield f"  [{colour}]{markup_of(proof.runtime)}[/]: {markup_of(proof.text)}"
@@ -186,7 +186,7 @@ def trial_lines(proof: DynamicProof) -> Iterator[str]:
 
 
 def sizes_line(proof: DynamicProof) -> str:
-    """Return at which sizes of each symbol the result ran, in one line; "" if it did not run."""
+    """Return the sizes of each symbol at which the result ran, in one line; "" if it did not run."""
     ran = [trial for trial in proof.trials if not trial.problem]
     if not ran:
         return ""
@@ -208,7 +208,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def condition_lines(proof: DynamicProof) -> Iterator[str]:
-    """Yield each condition on the sizes once, with the symbols that it holds of."""
+    """Yield each condition on the sizes once, with its symbols."""
     symbols: dict[str, list[str]] = defaultdict(list)
     for condition in proof.conditions:
         symbols[condition.text].append(condition.symbol)

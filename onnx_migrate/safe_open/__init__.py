@@ -1,4 +1,4 @@
-"""Opens files that somebody else named, so that they neither block, nor lead out of a folder, nor fill the memory."""
+"""Opens files by untrusted names, so that they neither block, nor lead out of a folder, nor fill the memory."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Opens a file in a folder by a location that comes from elsewhere, so that no swap of a link or a folder leads out of it.
+"""Opens a file in a folder by an untrusted location, so that no swap of a link or a folder leads out of the folder.
 
-A path that was checked may lead elsewhere when it is opened. So symbolic links are resolved to a path without any, and that
-is opened from the folder's descriptor component by component, none of which may be a link then (openat(2) with O_NOFOLLOW):
-what is opened is in the folder whatever happens meanwhile. openat2(2) with RESOLVE_BENEATH would refuse absolute links that stay
-inside the folder, which are allowed here.
+A path may lead elsewhere when it is opened than when it was checked. So symbolic links are first resolved to a path without
+links. This path is opened from the folder's descriptor, component by component, and no component may be a link then (openat(2)
+with O_NOFOLLOW). So the opened file is in the folder, even if another process swaps something meanwhile. The call openat2(2)
+with RESOLVE_BENEATH would refuse absolute links that stay inside the folder, which are allowed here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onnx_migrate.safe_open.regular import NotRegularError, open_regular
 __all__ = ["Folder", "OutsideError", "open_beneath"]
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
-"""With O_PATH a folder need not be readable, as for opening a file by its path."""
+"""Flags for opening a folder. With O_PATH the folder need not be readable, just as when opening a file by its path."""
 
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
@@ -27,12 +27,12 @@ _SWAPPED = "it is a link that leads to itself, or was replaced while it was open
 
 
 class OutsideError(Exception):
-    """A location leads out of the folders that it may lead into."""
+    """A location leads out of the allowed folders."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder by its path, and which one that was: its device and inode, None where that is not known."""
+    """A folder by its path, with its identity: device and inode, None if unknown."""
 
     path: str
     identity: tuple[int, int] | None = None
@@ -45,7 +45,9 @@ class Folder:
         return cls(real, (status.st_dev, status.st_ino))
 
     def open_file(self, name: str) -> int:
-        """Open the regular file `name` in this folder, or what it links to, and return its descriptor. Raises OSError."""
+        """Open the regular file `name` in this folder, or the target of the link `name`. Return its descriptor. Raises
+        OSError.
+        """
         if not _BY_DESCRIPTOR:
             return open_regular(os.path.join(self.path, name))
         at = self.open()
@@ -67,8 +69,8 @@ class Folder:
 def open_beneath(folders: Sequence[Folder], location: str) -> int:
     """Open the regular file at `location`, relative to the first folder, and return its descriptor.
 
-    Symbolic links are followed as long as they lead into one of the folders in the end; a hard link is the folder's own
-    file. Raises OutsideError, OSError, and ValueError for a NUL in the name.
+    Symbolic links are followed if their final target is in one of the folders; a hard link is the folder's own file. Raises
+    OutsideError, OSError, and ValueError for a NUL in the name.
     """
     if os.path.isabs(location):
         raise OutsideError
@@ -83,7 +85,7 @@ def open_beneath(folders: Sequence[Folder], location: str) -> int:
 
 
 def _open(folder: Folder, parts: list[str], real: str) -> int:
-    """Open a file by the names on its way from a folder, none of which is a link."""
+    """Open a file, starting at a folder, by the names of its path; no name may be a link."""
     if not _BY_DESCRIPTOR:
         return _open_by_path(real)
     at = folder.open()
@@ -104,7 +106,7 @@ def _open(folder: Folder, parts: list[str], real: str) -> int:
 
 
 def _open_by_path(real: str) -> int:
-    """Open a path without links where the system cannot open from a folder; what was swapped meanwhile is refused."""
+    """Open a path without links if the system cannot open from a folder. Raises OSError if a file was swapped meanwhile."""
     fd = open_regular(real)
     opened, there = os.fstat(fd), os.lstat(real)
     same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)

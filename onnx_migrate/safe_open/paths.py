@@ -1,7 +1,7 @@
-"""Looks up what is in a folder, and where links lead to.
+"""Looks up the contents of a folder, and the targets of links.
 
-Functions of os.path, pathlib and pkgutil take a folder that cannot be read for an empty one, and a file that cannot be looked up
-for one that is not there. These raise OSError.
+os.path, pathlib and pkgutil treat an unreadable folder as empty. They treat a file as missing if looking it up fails. The
+functions here raise OSError instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["exists", "listed", "real_path", "submodules"]
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is a file or folder, where a link leads to."""
+    """Return whether a path leads to an existing file or folder, after following links."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -50,9 +50,9 @@ _TRIES = 20
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
-    """Return `os.path.realpath`, tried again where a link was replaced by a file between two looks at it.
+    """Return `os.path.realpath`, tried again if a file replaced a link during the lookup.
 
-    Python's own raises OSError (EINVAL) for that (`_joinrealpath` in posixpath.py).
+    In this case, Python's own function raises OSError (EINVAL) (`_joinrealpath` in posixpath.py).
     """
     for _ in range(_TRIES):
         try:

@@ -1,4 +1,4 @@
-"""Opens regular files, and pipes that are open already, only: a pipe without a writer would block, and a device has no end."""
+"""Opens only regular files and pipes that are open already: a pipe without a writer would block, and a device has no end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DESCRIPTOR = re.compile(r"/dev/fd/(\d{1,9})|/proc/self/fd/(\d{1,9})|/dev/(stdin
 def own_pipe(path: str | os.PathLike[str]) -> int | None:
     """Return the descriptor of a pipe or socket that this process has open and `path` names, None for any other path.
 
-    Reading it ends when its writer ends, unlike opening a named pipe, to which nobody may ever write.
+    Reading such a pipe ends when its writer ends. Opening a named pipe may block for ever, since it may have no writer.
     """
     found = _DESCRIPTOR.fullmatch(str(path))
     if found is None:
@@ -32,7 +32,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0) |
 
 
 class NotRegularError(OSError):
-    """There is something other than a file: a pipe, a device, a socket or a folder."""
+    """The path is not a file, but a pipe, a device, a socket or a folder."""
 
     def __init__(self, path: str | os.PathLike[str], mode: int) -> None:
         kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
@@ -50,10 +50,10 @@ _KINDS = (
 
 
 def open_regular(path: str | os.PathLike[str], *, dir_fd: int | None = None, follow: bool = True) -> int:
-    """Open a regular file for reading and return its descriptor; anything else is not waited for.
+    """Open a regular file for reading and return its descriptor; anything else raises an error at once.
 
-    `dir_fd` is the folder of a relative path. Without `follow`, a symbolic link is not opened. Raises OSError, of which
-    NotRegularError is a kind.
+    `dir_fd` is the folder of a relative path. Without `follow`, a symbolic link is not opened. Raises OSError, also as its
+    subclass NotRegularError.
     """
     before = os.stat(path, dir_fd=dir_fd, follow_symlinks=follow)
     if not (stat.S_ISREG(before.st_mode) or stat.S_ISLNK(before.st_mode)):

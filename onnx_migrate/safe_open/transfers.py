@@ -1,6 +1,6 @@
-"""Downloads and uploads that cannot hang: each runs in a thread that is given up when it is too slow or takes too much.
+"""Downloads and uploads that cannot hang: each runs in a thread, which is abandoned if it is too slow or too large.
 
-A server may accept a connection and send nothing, or a byte a second, or for ever.
+A server may accept a connection and send nothing, or send one byte a second, or never stop sending.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ Value = TypeVar("Value")
 _SECONDS: ContextVar[float] = ContextVar("seconds for a transfer", default=600.0)
 
 _RATE = 1 << 20
-"""Bytes a second that a transfer must have made on average to go on after its time."""
+"""Minimum average rate of a transfer that goes on after its time, in bytes a second."""
 
 _STALL = 30.0
-"""Seconds after which a download is given up that has moved fewer than `_LEAST` bytes in them, whatever its time is."""
+"""A download that moved fewer than `_LEAST` bytes in so many seconds is stopped, even if it has time left."""
 
 _LEAST = 30 << 10
 
 _LONGEST_PAUSE = 0.25
-"""Seconds between two looks at how far a transfer is."""
+"""Maximum seconds between two checks of a transfer's progress."""
 
 
 class StoppedError(Exception):
-    """A transfer was given up; the message says why."""
+    """A transfer was stopped early; the message says why."""
 
 
 class StalledError(StoppedError):
-    """A transfer was given up because hardly anything came."""
+    """A transfer was stopped early because hardly any bytes came."""
 
 
 @contextmanager
 def transfers_within(seconds: float) -> Iterator[None]:
-    """Give each transfer in the block so many seconds, and those that large files need beyond."""
+    """Give each transfer in the block so many seconds; fast transfers of large files get more."""
     token = _SECONDS.set(seconds)
     try:
         yield
@@ -58,14 +58,14 @@ def seconds_for_transfers() -> float:
 
 
 class Transfer:
-    """One call of a file system that may never return, and what tells how far it is."""
+    """One call of a file system that may never return, with a measure of its progress."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._told = 0
 
     def callback(self) -> Any:
-        """Return a callback for fsspec that ends the call, once it was given up, at the next bytes."""
+        """Return a callback for fsspec; if the transfer was stopped, it ends the call when the next bytes come."""
         from fsspec.callbacks import Callback
 
         check = self._check
@@ -81,7 +81,7 @@ class Transfer:
         self.check()
 
     def check(self) -> None:
-        """Raise StoppedError in the call, if it was given up: what it does next would come too late."""
+        """Raise StoppedError in the call if the transfer was stopped: anything the call does next would come too late."""
         if self._stopped.is_set():
             raise StoppedError("given up")
 
@@ -94,11 +94,11 @@ class Transfer:
         enough: Callable[[], bool] = lambda: False,
         may_stall: bool = True,
     ) -> Value | None:
-        """Make the call and return its value, or None where `enough` became true before.
+        """Make the call and return its value, or None if `enough` became true before.
 
-        `size` returns how many bytes it has moved, and the callback may be told of more. Raises what the call raises;
-        StoppedError where it takes more than its seconds, moves more than `largest` bytes, or, unless it `may_stall`, hardly
-        moves.
+        `size` returns how many bytes the call has moved; the callback may report more. Raises the errors of the call. Raises
+        StoppedError if it takes more than its seconds, or moves more than `largest` bytes. Unless it `may_stall`, StoppedError
+        also ends a call that hardly moves.
         """
         found: list[Value] = []
         failed: list[BaseException] = []

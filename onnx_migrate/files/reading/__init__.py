@@ -1,4 +1,4 @@
-"""Reads the structure of one model: from whatever holds it, from a file, from bytes."""
+"""Reads the structure of one model from any kind of source, from a file, or from bytes."""
 
 from __future__ import annotations
 

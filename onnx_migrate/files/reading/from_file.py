@@ -22,14 +22,14 @@ from onnx_migrate.safe_open.paths import real_path
 __all__ = ["from_file", "from_path"]
 
 _READ_WHOLE = 1 << 24
-"""Up to so many bytes a file is read at once, which is the faster way to parse it."""
+"""A file of up to so many bytes is read at once, since that is faster to parse."""
 
 
 def from_path(path: Path, name: str) -> tuple[onnx.ModelProto, Weights]:
     """Return the structure of the model at `path`, which may be a link, and its weights. Raises LoadError.
 
-    A model whose payloads are all inside is read where a link leads: ONNX Runtime refuses data behind a link that leads out
-    of the folder, as those of Hugging Face's cache do.
+    If `path` is a link and the model has all payloads inside, the model is read from the link's target. ONNX Runtime refuses
+    data behind a link that leads out of the folder. The links in Hugging Face's cache do so.
     """
     weights = Weights(path.parent, source=path)
     proto = from_file(path, name, weights)
@@ -49,7 +49,7 @@ def from_path(path: Path, name: str) -> tuple[onnx.ModelProto, Weights]:
 def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
     """Return the structure of the model at `path` and enter its payloads in `weights`; external data is not checked.
 
-    `name` is how messages call the model. Raises LoadError.
+    `name` is the model's name in messages. Raises LoadError.
     """
     try:
         if stat.S_ISDIR(os.stat(path).st_mode):
@@ -108,7 +108,7 @@ def _open(path: Path, weights: Weights) -> int:
     """Open the model's file; enter the folders that its external data may be in. Raises OSError.
 
     A model that is a symbolic link, as in the Hugging Face cache, may have its data in the folder of the link's target.
-    Raises OutsideError where the target was replaced meanwhile.
+    Raises OutsideError if another process replaced the target meanwhile.
     """
     folder = Folder.at(path.parent)
     weights.folders = (folder,)

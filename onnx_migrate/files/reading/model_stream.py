@@ -1,4 +1,4 @@
-"""Reads a model from a pipe into memory, and no further than it can be a model: a pipe may have no end."""
+"""Reads a model from a pipe into memory, and stops when the bytes cannot be a model: a pipe may have no end."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ __all__ = ["read_model"]
 _CHUNK = 1 << 20
 
 _LONGEST_HEADER = 20
-"""Bytes of a field's tag and length, or of its tag and value, at most."""
+"""Maximum number of bytes of a field's tag and length, or of its tag and value."""
 
 
 def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None) -> bytearray:
     """Return the bytes of a model; `read` returns some bytes, up to a number of them, and none at the end.
 
-    What is no model is returned as far as that can be told from it. Raises LoadError, code `cannot-read`, where the model is
-    larger than `limit`, half of what a process may use, and OSError.
+    If the bytes are not those of a model, reading stops early, and the bytes so far are returned. Raises OSError, and
+    LoadError, code `cannot-read`, if the model is larger than `limit`. By default this is half of the memory that a process may
+    use.
     """
     limit = limit or (Limits().memory or 1 << 34) // 2
     data = bytearray()
@@ -56,10 +57,10 @@ def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None
 
 
 def _whole_fields(data: memoryview, at: int, groups: list[int]) -> int:
-    """Return where the first field ends that `data` does not hold whole; a field begins at `at`.
+    """Return the end of the first field that `data` holds only in part; a field begins at `at`.
 
-    `groups` are the numbers of the groups that are open at `at`, the innermost last, and then of those at the result. Raises
-    Malformed where there is no field.
+    `groups` are the numbers of the groups that are open at `at`, the innermost last. Afterwards they are those of the result.
+    Raises Malformed if there is no field.
     """
     while at < len(data) - _LONGEST_HEADER:
         tag, value = decode_varint(data, at, len(data))

@@ -20,13 +20,13 @@ from onnx_migrate.model.weights import MEMORY, Weights
 __all__ = ["EMPTY", "parse", "parse_bytes", "require_graph", "require_text"]
 
 EMPTY = Advice("copy, download or export it again")
-"""What helps where a model has no bytes."""
+"""The hint for a model without any bytes."""
 
 _STRUCTURE_LIMIT = 2**31 - 1
-"""The most bytes that protobuf reads or writes as one message."""
+"""Maximum number of bytes that protobuf reads or writes as one message."""
 
 _SHOWN = 100
-"""Bytes of a name that a message shows."""
+"""Maximum number of bytes of a name that a message shows."""
 
 
 def parse_bytes(data: memoryview, name: str, weights: Weights) -> onnx.ModelProto:

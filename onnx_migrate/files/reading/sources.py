@@ -1,4 +1,4 @@
-"""What a model can be read from: objects of other libraries, files and pipes, brought to a path, a buffer or a ModelProto."""
+"""Converts every source of a model (objects of other libraries, files, pipes) to a path, a buffer or a ModelProto."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from onnx_migrate.safe_open import own_pipe
 __all__ = ["Content", "GivenModel", "IrModel", "Source", "content_of"]
 
 _UNLISTED = 4
-"""The first IR version whose initializers need not be inputs too, which graphsurgeon does not write."""
+"""From this IR version on, initializers need not be inputs too; graphsurgeon does not list them as inputs."""
 
 
 class Readable(Protocol):
-    """An open binary file, or anything that reads as one."""
+    """An open binary file, or any object that can be read like one."""
 
     def read(self) -> bytes:
-        """Return the bytes that are left."""
+        """Return the remaining bytes."""
 
 
 class ExportedProgram(Protocol):
-    """What torch.onnx.export(dynamo=True) returns."""
+    """The result of torch.onnx.export(dynamo=True)."""
 
     @property
     def model_proto(self) -> onnx.ModelProto:
@@ -54,18 +54,27 @@ else:
     from typing import TypeVar
 
     GivenModel = TypeVar("GivenModel", bound=IrModel)
-"""The type of a model that is given, and of the result: a ModelProto, also for a path or bytes, or an onnx_ir.Model."""
+"""The type of the caller's model and of the result: a ModelProto, also for a path or bytes, or an onnx_ir.Model."""
 
 Content = str | os.PathLike[str] | bytes | bytearray | memoryview | Readable | ExportedProgram
-"""A source that is no model itself, so that a ModelProto is read from it."""
+"""A source that is not a model object: a ModelProto is read from it."""
 
 Source = Content | onnx.ModelProto | IrModel
-"""What a model is read from: a path, a URL, its serialised bytes, a ModelProto, a file opened in binary mode, what
-torch.onnx.export(dynamo=True) returns, an onnx_ir.Model; or an onnx_graphsurgeon.Graph, which has no types."""
+"""The sources of a model.
+
+- a path
+- a URL
+- its serialised bytes
+- a ModelProto
+- a file opened in binary mode
+- the result of torch.onnx.export(dynamo=True)
+- an onnx_ir.Model
+- an onnx_graphsurgeon.Graph, which has no type annotations
+"""
 
 
 def content_of(source: Any) -> tuple[Any, str]:
-    """Return a source as a path, a buffer, a ModelProto or an onnx_ir.Model, and how messages call it.
+    """Return a source as a path, a buffer, a ModelProto or an onnx_ir.Model, and its name in messages.
 
     Raises UsageError and LoadError.
     """
@@ -98,7 +107,7 @@ def content_of(source: Any) -> tuple[Any, str]:
 
 
 def _bytes_of(file: Any) -> bytes:
-    """Return what a file object has left. Raises UsageError where that is text."""
+    """Return the remaining bytes of a file object. Raises UsageError for text."""
     try:
         content = file.read()
     except UnicodeDecodeError:
@@ -120,7 +129,7 @@ def _piped(fd: int, name: str) -> bytearray:
 
 
 def _exported(graph: Any) -> onnx.ModelProto:
-    """Return the model of an onnx_graphsurgeon.Graph. Raises LoadError where graphsurgeon cannot write it."""
+    """Return the model of an onnx_graphsurgeon.Graph. Raises LoadError if graphsurgeon cannot write it."""
     import onnx_graphsurgeon as gs
 
     try:

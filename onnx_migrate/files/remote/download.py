@@ -1,7 +1,7 @@
 """Downloads a model from a URL, and the files of its external data, to a temporary folder.
 
-What reads weights, in this package and in ONNX Runtime, maps files into memory. So a model at a URL is copied, block
-by block, and is then a local model. Of its folder only the files that its tensors name are downloaded.
+This package and ONNX Runtime read weights by mapping files into memory. So a model at a URL is copied, block by block, and is
+then a local model. From its folder, only the files that its tensors name are downloaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["DownloadedModel", "ensure_local"]
 
 
 SLOW = "--timeout, in Python timeout, allows more seconds"
-"""What helps where a transfer takes too long."""
+"""The hint for a transfer that takes too long."""
 
 _STALLED = "try again, or download the file and give its path"
 
@@ -80,7 +80,7 @@ class DownloadedModel(os.PathLike[str]):
                     self._download(tensor.name, entry.value)
 
     def _download(self, tensor: str, location: str) -> None:
-        """Download the file at `location`, relative to the model's folder, that the data of `tensor` is in."""
+        """Download the file with the data of `tensor`, at `location` relative to the model's folder."""
         target, normal = os.path.join(self._temporary.path, location), posixpath.normpath(location)
         if not self._is_in_folder(target):
             raise LoadError(
@@ -98,7 +98,7 @@ class DownloadedModel(os.PathLike[str]):
             self._get(remote, target)
 
     def _get(self, remote: str, target: str, *, enough: Callable[[], bool] = lambda: False) -> None:
-        """Download a file, within the time and the space that there is. Raises StoppedError, and what the library raises."""
+        """Download a file, within the available time and space. Raises StoppedError, and errors of the library."""
         transfer = Transfer()
 
         def size() -> int:
@@ -116,12 +116,12 @@ class DownloadedModel(os.PathLike[str]):
         )
 
     def _is_no_model(self) -> bool:
-        """Return whether the first bytes of the copy are there, and not those of a model: no more need come."""
+        """Return whether the first bytes of the copy have come, and are not those of a model: then the download can stop."""
         head = self._head()
         return len(head) == HEAD and not may_be_model(head)
 
     def _head(self) -> bytes:
-        """Return the first bytes of the copy, as far as they are there."""
+        """Return the first bytes of the copy, or fewer if only these have come."""
         try:
             with open(self, "rb") as file:
                 return file.read(HEAD)
@@ -138,13 +138,13 @@ class DownloadedModel(os.PathLike[str]):
         return self.with_url(os.path.normpath(path).replace(os.sep, "/"))
 
     def with_url(self, text: str) -> str:
-        """Return a message in which the temporary folder is replaced by the URL of the model's folder."""
+        """Return a message with the URL of the model's folder instead of the temporary folder."""
         return text.replace(str(self._temporary.path), self.url.rpartition("/")[0])
 
 
 @contextmanager
 def _read(subject: str, missing: str, *, code: str, hint: str) -> Iterator[None]:
-    """Turn what keeps a file from being downloaded into LoadError: `missing` with its code and hint where there is none."""
+    """Turn errors of a download into LoadError: for a missing file, with the message `missing`, `code` and `hint`."""
     try:
         yield
     except FileNotFoundError as error:

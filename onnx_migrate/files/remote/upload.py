@@ -1,13 +1,13 @@
 """Sends a result to a URL, so that the object there is replaced as a whole or not at all.
 
-The result is first written to a temporary folder. Where a put is atomic it is used directly: S3 (PutObject,
-CompleteMultipartUpload), Google Cloud Storage and Azure Blob Storage show an object only when all of it has arrived, and
-an upload in parts that is abandoned never becomes visible. Elsewhere the bytes are sent to a name of their own in the same
-folder, which is then renamed.
+The result is first written to a temporary folder. S3 (PutObject, CompleteMultipartUpload), Google Cloud Storage and Azure Blob
+Storage have an atomic put, and `upload` uses it. They show an object only when all of it has arrived. An abandoned upload in
+parts never becomes visible there. On other servers, `upload` sends the bytes to another name in the same folder, and then
+renames the file.
 
-Two objects cannot be replaced at once. So the data of a model is sent first, under a name that contains a digest of its
-content: no object that an older model refers to is overwritten, and equal results have equal names. Then the model
-is sent. The data of a model that was replaced is not removed, because somebody may be reading it.
+No server can replace two objects at once. So the data of a model goes first, under a name that contains a digest of its
+content. This overwrites no object that an older model refers to, and equal results have equal names. Then the model is sent.
+The data of a replaced model stays, because somebody may be reading it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system
 __all__ = ["IN_PLACE", "check_url", "upload"]
 
 IN_PLACE = "pass --in-place (in Python in_place=True) to replace it"
-"""What allows the source to be the output."""
+"""The hint for an output that is the source."""
 
 _ATOMIC_PUT = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
 
@@ -74,7 +74,7 @@ def upload(path: Path, url: str) -> None:
 
 
 def _put_in_time(system: Any, path: Path, target: str) -> None:
-    """Send a file within the time that there is for its size. Raises StoppedError, and what the library raises."""
+    """Send a file within the time that its size allows. Raises StoppedError, and errors of the library."""
     size, transfer = path.stat().st_size, Transfer()
     transfer.run(lambda: _put(system, path, target, transfer), size=lambda: size)
 

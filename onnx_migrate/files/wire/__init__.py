@@ -1,1 +1,1 @@
-"""Protobuf read and written as bytes, so that weights can stay where they are."""
+"""Reads and writes protobuf as bytes, so that weights can stay in their files."""

@@ -1,4 +1,4 @@
-"""Finds what protobuf does not name in a serialised model: messages that are nested too deep, and names that are not UTF-8."""
+"""Finds two faults that protobuf does not report: messages that are nested too deep, and names that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["bad_text", "is_too_deep"]
 
 
 def is_too_deep(data: Buffer) -> bool:
-    """Return whether some message of the model in `data` lies within MAX_DEPTH others; what is damaged is passed over."""
+    """Return whether some message of the model in `data` lies within MAX_DEPTH others; damaged messages are skipped."""
     waiting: list[tuple[int, int, Any, int]] = [(0, len(data), onnx.ModelProto.DESCRIPTOR, 0)]
     while waiting:
         start, end, message, depth = waiting.pop()
@@ -35,7 +35,7 @@ def is_too_deep(data: Buffer) -> bool:
 
 
 _PROSE = frozenset({"doc_string", "metadata_props", "producer_name", "producer_version"})
-"""Fields that are for people: what they say is kept as it is."""
+"""Fields with texts for people: their texts are kept unchanged."""
 
 
 def bad_text(proto: onnx.ModelProto, structure: bytes) -> tuple[str, bytes] | None:

@@ -1,7 +1,7 @@
 """A file as the parser's buffer, read piece by piece.
 
-A file that is mapped into memory ends the process by SIGBUS when another process truncates it; a read that finds too little
-is an error like any other.
+If another process truncates a file that is mapped into memory, SIGBUS ends this process. A read that finds too few bytes only
+raises an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Takes the large payloads out of a serialised model, by reference, and puts them back, without parsing the rest.
 
-Only messages that can contain a tensor are parsed. All other bytes, unknown fields included, are copied as they are.
+Only messages that can contain a tensor are parsed. All other bytes, unknown fields included, are copied unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
 __all__ = ["ExternalLocation", "Piece", "assemble", "rebuild", "split", "total_size"]
 
 Piece = bytes | Payload
-"""A part of a file to write: the bytes themselves, or a reference to where they are."""
+"""A part of a file to write: bytes, or a reference to bytes elsewhere."""
 
 
 def total_size(pieces: list[Piece]) -> int:
@@ -134,7 +134,7 @@ def split(data: Buffer, keep: Callable[[int, int, str, bytes], tuple[str, int]])
 
 
 class ExternalLocation(NamedTuple):
-    """Where a payload is in a file of external data: the file relative to the model's folder, offset and length."""
+    """The position of a payload in a file of external data: the file relative to the model's folder, offset and length."""
 
     location: str
     offset: int
@@ -155,8 +155,8 @@ def assemble(
 ) -> list[Piece]:
     """Return the pieces of `proto` as a file, in the order in which protobuf's own serialiser writes them.
 
-    `place` is called with each tensor marked EXTERNAL. It returns the payload to write into the tensor, or the place in
-    a file of external data to refer to, or None to leave the reference as it is.
+    `place` is called with each tensor marked EXTERNAL. It returns the payload to write into the tensor, or the position in a
+    file of external data for the new reference. None leaves the reference unchanged.
     """
     data = proto.SerializeToString()
     references = [match.start() for match in _REFERENCE.finditer(data)]

@@ -31,11 +31,11 @@ VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 """Wire types: the low three bits of a tag. BYTES is LEN in the specification, GROUP is SGROUP, GROUP_END is EGROUP."""
 
 MAX_DEPTH = 100
-"""How deep messages may be nested: the default recursion limit of protobuf's own parsers."""
+"""Maximum depth of nested messages: the default recursion limit of protobuf's own parsers."""
 
 
 MOST_FIELDS = 2_500_000
-"""Fields of one message that are taken in: each takes 2 bytes of a file at least, and 200 as an object."""
+"""Limit of the fields of one message: each field takes at least 2 bytes of a file, and 200 as an object."""
 
 
 class Buffer(Protocol):
@@ -62,7 +62,7 @@ class Malformed(Exception):
 
 
 class TooManyFields(Malformed):
-    """A message has more fields than are taken in."""
+    """A message has more than `MOST_FIELDS` fields."""
 
 
 class Field(NamedTuple):

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _BARS = 500
-"""How many nodes are shown with the range of their numbers."""
+"""Maximum number of nodes that the page shows with the range of their values."""
 
 Fact = tuple[str, str, bool]
 Note = tuple[str, str]
@@ -85,7 +85,7 @@ class Row:
 
 
 def _changed_nodes(report: ReportData) -> int:
-    """Return how many nodes of the result are changed, or of all that were changed where the result was not looked at."""
+    """Return the number of changed nodes in the result, or of all changes if the report has no view of the result."""
     return len(report.changes if report.view is None else report.view.changes)
 
 
@@ -131,7 +131,9 @@ def _both(label: str, old: object, new: object) -> Fact:
 
 
 def ports(before: ModelSummary | None, after: ModelSummary | None) -> list[tuple[str, Port, Port | None]]:
-    """Return the inputs and outputs, each with its name, "input" or "output", and what it became, None without a result."""
+    """Return each input and output with the name "input" or "output" and its counterpart in the result, None without a
+    result.
+    """
     if before is None:
         return []
     return [
@@ -146,7 +148,7 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return how alike the models are, or why that is not determined, and what ran them."""
+    """Return how similar the models are, or the reason why nobody knows, and the runtime that ran them."""
     claim = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
     first = f"({verdict.first_difference})" if verdict.first_difference else ""
     text = " ".join(filter(None, (claim, first)))
@@ -155,7 +157,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def feed_text(feed: FeedNote) -> str:
-    """Return the name of inputs that were fed, and their shapes."""
+    """Return the name of a set of test inputs, and their shapes."""
     origin = "" if feed.seed is None else f", seed {feed.seed}"
     shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in feed.shapes)
     return f"{feed.name}{origin}: {shapes}"
@@ -169,13 +171,13 @@ def bars(histogram: Histogram | None) -> list[tuple[int, str]]:
 
 
 def axis_text(shown: Sequence[tuple[int, str]]) -> str:
-    """Return what the bars of a histogram count, from the first to the last."""
+    """Return the label of a histogram's axis, from the first bar to the last."""
     names = [text.rpartition(":")[0] for _, text in shown]
     return f"elements by difference: {' … '.join(dict.fromkeys((names[0], names[-1])))}" if names else ""
 
 
 def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]]:
-    """Return the nodes with the largest numbers: where the bar of each begins and how long it is, in percent; and what it shows.
+    """Return the nodes with the largest values, each with its bar's start and length, in percent, and its kind of bar.
 
     The scale is logarithmic, and goes from a thousandth of the type's smallest number to a thousand times its largest.
     """
@@ -205,12 +207,12 @@ def trial_notes(proof: DynamicProof | None) -> list[Note]:
 
 
 def size_notes(proof: DynamicProof) -> list[Note]:
-    """Return what the runs at other sizes have shown."""
+    """Return the results of the runs at other sizes."""
     return [("info", text) for text in proof.notes]
 
 
 def trials_text(proof: DynamicProof) -> str:
-    """Return how many runs at other sizes there were, and of how many the model cannot run."""
+    """Return the number of runs at other sizes, and the number of sizes at which the model cannot run."""
     failed = sum(bool(trial.problem) for trial in proof.trials)
     more = f", {failed} at sizes that do not fit" if failed else ""
     return f"{count_of(len(proof.trials), 'run')}{more}"
@@ -228,7 +230,7 @@ def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:
 
 
 def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorKnowledge] = ()) -> list[Note]:
-    """Return what the runtimes that a model is made for take, and how the operators of the result are known in each."""
+    """Return the opsets that the target runtimes support, and how we know that each supports the result's operators."""
     found = []
     for target in targets or ():
         measured = "tested by us" if target.measured else "by its documentation, not tested by us"

@@ -18,16 +18,16 @@ from onnx_migrate.report.result_view import ViewedNode
 __all__ = ["Fold", "folded", "scope_of"]
 
 _KEPT = 40
-"""Changed nodes up to which each has a box of its own, wherever it is; more are counted in the boxes of their scopes."""
+"""Up to so many changed nodes, each has a box of its own. Further ones are counted in the boxes of their scopes."""
 
 _FEW = 6
-"""Boxes below which a fold by scopes says too little of a large graph, and runs of equal length are better."""
+"""Minimum number of boxes: if scopes fold a large graph into fewer boxes, it is folded into runs of equal length."""
 
 _SHORTEST = 6
-"""Nodes of a run without scopes: shorter ones are as many boxes again, with less in them."""
+"""Minimum number of nodes in a run without scopes: shorter runs would give as many boxes with less content."""
 
 _DEEPEST = 12
-"""Parts of a scope that are compared."""
+"""Maximum number of a scope's parts that are compared."""
 
 _SEPARATOR = re.compile(r"[/:]+")
 

@@ -55,7 +55,7 @@ class Form:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes."""
+        """Return the number of nodes."""
         return len(self.rows) + self.unlisted
 
 
@@ -76,7 +76,7 @@ class ChangeGroup:
 
     @property
     def title(self) -> str:
-        """The operators before and after, in few characters."""
+        """Return the operators before and after, as a short text."""
         title = self.before if self.after == self.before else f"{self.before} → {self.after}"
         return titled(title, LONGEST_TITLE - len(" ×10,000"))
 
@@ -87,7 +87,7 @@ class ChangeGroup:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes."""
+        """Return the number of nodes."""
         return sum(form.nodes for form in self.forms)
 
 

@@ -49,8 +49,9 @@ _OPTIONS = {
 class DrawnBox:
     """A box: its corner and size in pixels, one or two lines of text, its kind, and a tooltip.
 
-    `inside` is the number of the drawing of a fold's nodes, or None. `change` is the position of the change of a single node, or
-    None. `changed` counts changed nodes, `kept` those that keep their type where a narrower one was asked for.
+    `inside` is the number of the drawing of a fold's nodes, or None. `change` is the position of the change of a single node,
+    or None. `changed` counts changed nodes. `kept` counts nodes that keep their type although the user asked for a narrower
+    one.
     """
 
     x: int
