@@ -43,7 +43,7 @@ class LowerOpset(Pass):
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may want the model below `opset`."""
     write_out: bool = False
-    """Whether operators without an exact form below, as Erf below opset 9, are written with others that are close, as for
+    """Whether to replace operators without an exact older form by close others, for example Erf below opset 9. This is for
     runtimes that would refuse the model otherwise."""
 
     def strict(self) -> Pass:

@@ -61,13 +61,13 @@ class MigrateOpset(Pass):
     )
     opset: int
     newer: Newer = "refuse"
-    """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_opset."""
+    """What to do with a model of a newer opset: raise an error, keep its opset, or leave it to the pass lower_opset."""
     unlist: bool = True
     """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
     """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
     keep_ir: bool = False
-    """Whether the IR version stays; else it becomes at least that with which the opset was released."""
+    """Whether the IR version stays; else it becomes at least the one that was released with the opset."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
     noted: bool = False
@@ -96,8 +96,8 @@ class MigrateOpset(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place.
 
-        Where targets raise it because they lack an operator, and a node has no equal at the first opset that they take, the
-        next that has is reached, and another model returned.
+        Targets may raise the opset because they lack an operator. If a node then has no equivalent at the first opset that they
+        support, the pass tries the next ones, and returns another model.
         """
         self._check_options()
         self._one_import_each(model.proto, log)
@@ -184,7 +184,7 @@ class MigrateOpset(Pass):
             )
 
     def _one_import_each(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Leave one import of each domain; where the versions differ for a node, the last holds, as in ONNX Runtime."""
+        """Keep one import of each domain. If the versions differ for a node, the last import wins, like in ONNX Runtime."""
         for owner in owners(proto):
             name = "the model" if isinstance(owner, onnx.ModelProto) else function_path(owner)
             for domain, found in remove_repeated_imports(owner):

@@ -53,7 +53,7 @@ def migrations(options: Options) -> list[Pass]:
 
 
 def beside(options: Options) -> dict[str, int]:
-    """Return the ai.onnx opset for bodies that import none, if one is asked for; the default one if models keep theirs."""
+    """Return the ai.onnx opset for bodies that import none, if the user asks for one; the default if models keep theirs."""
     opsets = _target_opsets(options)
     if "ai.onnx" not in opsets:
         return {}
@@ -61,7 +61,7 @@ def beside(options: Options) -> dict[str, int]:
 
 
 def _custom(options: Options) -> dict[str, CustomOpset]:
-    """Return the opsets of custom domains that are asked for."""
+    """Return the opsets of custom domains that the user asks for."""
     asked = {
         domain: value for domain, value in _target_opsets(options).items() if domain not in ("ai.onnx", ML)
     }

@@ -85,7 +85,7 @@ def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 def _attempt(
     at: Evaluator, node: onnx.NodeProto, name: str, graph: onnx.GraphProto, env: Env
 ) -> list[Held] | BranchFails:
-    """Write a branch that may not be taken, and return its outputs; nothing is left of one that fails."""
+    """Write a branch that the model may not take, and return its outputs. A branch that fails leaves nothing behind."""
     nodes, expansions, outer = len(at.rw.preceding), len(at.expansions), at.guard
     at.guard = partial(guard, at)
     try:
@@ -162,7 +162,7 @@ def _extra(at: Evaluator, nodes: Sequence[onnx.NodeProto]) -> int:
 
 
 def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) -> None:
-    """Refuse a branch that may fail, or draws random numbers, where it is not taken."""
+    """Refuse a branch that draws random numbers, or that may fail when the model does not take it."""
     for node in nodes:
         reason = _undefined(at, node)
         if reason:

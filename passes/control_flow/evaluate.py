@@ -1,7 +1,7 @@
-"""The evaluation of control flow before run time: nodes of sub-graphs are written out under names of their own.
+"""The evaluation of control flow before run time: it writes the nodes of sub-graphs into the main graph, under new names.
 
-Sequences and optionals are held here as what they contain, so that no node is left that makes or reads them. What follows from
-constants, counters and fixed dims is computed at once: conditions, trip counts, positions.
+The evaluator holds the elements of sequences and optionals, so that no remaining node makes or reads a sequence or
+optional. It computes conditions, trip counts and positions at once if they follow from constants, counters and fixed dims.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class OptionalOf:
 
 
 Held = str | SequenceOf | OptionalOf
-"""A value: the name of a tensor, or what a sequence or optional holds."""
+"""A value: the name of a tensor, or the content of a sequence or optional."""
 
 Env = ChainMap[str, Held]
-"""What the names of a body stand for; a name that is not in it is one of the main graph."""
+"""The values of the names in a body; a name that it lacks is a value of the main graph."""
 
 Handler = Callable[["Evaluator", onnx.NodeProto, Env], list[Held]]
 
 HANDLERS: dict[str, Handler] = {}
-"""What becomes of a node of ai.onnx, by its operator."""
+"""The function that evaluates a node of ai.onnx, by its operator."""
 
 
 def handles(*operators: str) -> Callable[[Handler], Handler]:
@@ -86,7 +86,7 @@ def handles(*operators: str) -> Callable[[Handler], Handler]:
 
 @dataclass(frozen=True)
 class Bounds:
-    """`nodes` that may be written for one node of the main graph, `extra` multiplications for a branch that is not taken."""
+    """Limits: `nodes` written for one node of the main graph, `extra` multiplications for a branch that never runs."""
 
     nodes: int
     extra: int
@@ -113,7 +113,7 @@ _OF_SIZES = ELEMENTWISE | {
 
 @dataclass
 class Expansion:
-    """What was done at one node, for the report."""
+    """One node that the pass replaced, for the report."""
 
     where: Where
     what: str
@@ -133,7 +133,7 @@ class Evaluator:
         self.rounds = 0
         """How many loops are around what is written."""
         self.guard: Callable[[onnx.NodeProto], None] | None = None
-        """What is done to a node before it is written, in a branch that may not be taken; None elsewhere."""
+        """Checks or changes a node before it is written, in a branch that the model may not take; None elsewhere."""
         self.guarded: set[str] = set()
         """Inputs of such nodes that have been limited to what the nodes are defined for."""
 
@@ -161,7 +161,7 @@ class Evaluator:
 
     @contextmanager
     def _at(self, node: onnx.NodeProto) -> Iterator[None]:
-        """Let refusals name a node; what is inside the main graph's node has a path behind that of the main graph."""
+        """Let errors name this node. The path of an inner node starts with the path of the main graph's node."""
         outer = self.where
         form = signature_at("", node.op_type, self.rw.version)
         self.where = Where(outer.scope, node_name(node), node.op_type, form.since_version if form else None)
@@ -343,7 +343,7 @@ class Evaluator:
     # The end
 
     def end(self, results: list[Held]) -> dict[str, Held]:
-        """Let what was written have the names of the node's outputs, and drop the node; return the outputs that are held."""
+        """Give the written values the names of the node's outputs, and drop the node. Return the sequences and optionals."""
         rw, renamed, held = self.rw, dict[str, str](), dict[str, Held]()
         made = {name for node in rw.preceding for name in node.output}
         for name, value in zip(list(rw.node.output), results, strict=False):
@@ -382,7 +382,7 @@ def _renamed(value: Held, names: dict[str, str]) -> Held:
 
 
 def _joined(found: ValueType, before: ValueType) -> ValueType:
-    """Return what is known of a value from two sides, the first of which knows its dims better."""
+    """Return the knowledge about a value from two sources; `found` knows its dims better."""
     if found.container or before.container:
         return found if found.container else before
     return ValueType(

@@ -1,4 +1,4 @@
-"""Loop and Scan: rounds whose number is known are written out one behind the other; what does not change, once."""
+"""Loop and Scan: this module writes known numbers of iterations one after the other, and unchanging nodes once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences and optionals: what they hold is known where they are made, and is handed to those that read it."""
+"""Sequences and optionals: the evaluator knows their elements when a node makes them, and gives them to the readers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _place(at: Evaluator, node: onnx.NodeProto, env: Env, index: int, default: i
     place = at.number(env, name) if name else default
     if place is None:
         return None
-    if place < 0:  # counted from the end of the sequence, behind which an insertion has a place more
+    if place < 0:  # from the end of the sequence; an insertion has one more place
         place += end - 1 if node.op_type == "SequenceInsert" and name else end
     if not 0 <= place < end:
         at.refuse(f"its position is not in the sequence, which has {end} places", code="sequences")
@@ -143,7 +143,7 @@ def optional(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 
 @handles("OptionalHasElement")
 def has_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
-    """Return whether an optional holds something; a tensor and a sequence do, an input that is left out does not."""
+    """Return whether an optional has an element; a tensor and a sequence count as elements, an absent input does not."""
     name = node.input[0] if node.input else ""
     value = env.get(name, name)
     if name and isinstance(value, str) and at.rw.scope.value_type(value).container.startswith("optional"):

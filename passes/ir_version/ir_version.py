@@ -1,4 +1,4 @@
-"""Gives a model the IR version that is asked for."""
+"""The pass gives a model the IR version that the user asks for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class IrVersion(Pass):
     title: ClassVar[str] = "setting the IR version"
     ir_version: int
     drop_training: bool = False
-    """Whether training information is removed, which IR versions below 7 do not have; else it is refused."""
+    """Whether to remove training information, which IR versions below 7 do not have; otherwise it is an error."""
     unlist: bool = True
     """Whether initializers that are inputs only because IR version 3 wants that are removed from them above it."""
 

@@ -53,9 +53,9 @@ def lower_ir(
 ) -> None:
     """Write everything in a model that is newer than IR version `target` in an older form, in place.
 
-    `ir_version` itself is left to the caller. Opsets of ai.onnx up to `opset` may stay, though they were released with a
-    newer IR version: programs that are known to load both exist. What is rewritten computes the same bits. Raises
-    CannotMigrate, code `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
+    The caller sets `ir_version` itself. Opsets of ai.onnx up to `opset` may stay although a newer IR version introduced them,
+    since some programs load both. The rewritten model computes the same bits. Raises CannotMigrate, code
+    `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
     """
     proto = model.proto
     if proto.ir_version > NEWEST_IR:
@@ -157,7 +157,7 @@ class _Step:
             self.note("overloads", f"renamed {renamed}, which had a name in common and overloads")
 
     def refuse(self, left: list[FoundFeature]) -> None:
-        """Raise CannotMigrate if anything is left that the target does not have."""
+        """Raise CannotMigrate if the model still has a feature that the target does not have."""
         if not left:
             return
         found = left[0]

@@ -1,4 +1,4 @@
-"""Sparse initializers, written with their zeros."""
+"""This module replaces sparse initializers by dense ones, including the zeros."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _dense(
 ) -> np.ndarray[Any, Any]:
     """Return a dense array; `indices` are positions in the flat array, or one row of coordinates for each value.
 
-    Source: onnx.proto, comments of SparseTensorProto.
+    The comments of SparseTensorProto in onnx.proto describe both forms.
     """
     dense = np.zeros(shape, values.dtype)
     if indices.ndim == 1:

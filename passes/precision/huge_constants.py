@@ -23,7 +23,7 @@ __all__ = ["HugeNumbers"]
 Array = np.ndarray[Any, Any]
 
 _HEADROOM = 4.0
-"""The type's maximum / the magnitude from which on a number is huge: the sum of three masks and a score may not overflow."""
+"""A number is huge above the type's maximum divided by this: the sum of three masks and a score must not overflow."""
 
 _MOST_NUMBERS = 16
 """Distinct huge numbers that are listed of a value. A table of more is no mask, and stays in its type."""
@@ -35,7 +35,7 @@ _SMALL = 1 << 12
 """Elements up to which values that follow from constants alone are computed."""
 
 _READ = 1 << 24
-"""Elements up to which constants of integers and float64 are looked at."""
+"""Constants of integers and float64 with more elements than this are not searched for huge numbers."""
 
 _COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Add": np.add, "Div": np.divide, "Mul": np.multiply, "Neg": np.negative, "Pow": np.power, "Sub": np.subtract,
@@ -74,7 +74,7 @@ class HugeNumbers:
 
     @property
     def threshold(self) -> float:
-        """The magnitude from which on a number is huge."""
+        """Return the smallest magnitude that counts as huge."""
         return largest(self.target) / _HEADROOM
 
     def find(self, frames: Iterable[Frame]) -> None:

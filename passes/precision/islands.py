@@ -69,7 +69,7 @@ _NOT_NARROW = Closeness(refusal="nothing of the model can be narrow")
 """The closeness of a result that is the original."""
 
 Converting = Callable[[Islands, Islands], Model]
-"""Converts the original with these nodes computing in float32, of which the latter read weights in float32."""
+"""Converts the original with the first set of nodes in float32. The nodes of the second set also read weights in float32."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def find_islands(
     *,
     weights_alone: bool = False,
 ) -> Found:
-    """Convert and compare; where the result leaves the original, find the fewest nodes that must keep their type.
+    """Convert and compare. If the result differs from the original, find the fewest nodes that must keep their type.
 
     `graph` is the original's main graph. With `weights_alone` no node computes in the type, and nodes are kept for their weights.
     Returns the closest result that was compared, which may not be close enough.
@@ -128,11 +128,11 @@ class _Search:
         self._frames = [graph, *dict.fromkeys(step.frame for step in self._units if step.frame is not graph)]
         small = 4 * sum(map(weight_of, self._units)) < _SMALL
         self._work = _WORK_FOR_SMALL if small else _WORK
-        """Estimated seconds of runs that are left."""
+        """Estimated seconds of model runs that the search may still use."""
         self._end = time.monotonic() + _CLOCK * self._work
 
     def run(self, *, weights_alone: bool) -> Found:
-        """Search, with `weights_alone` for nodes whose weights stay. Where nothing can be compared, the closeness says why."""
+        """Search; `weights_alone` looks for nodes whose weights stay. If no comparison works, the closeness gives the reason."""
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
             reason = self._why_not_run(original)
@@ -166,7 +166,7 @@ class _Search:
             best = min(best, found, key=lambda one: one.closeness.excess)
             if found.closeness.excess == math.inf and not found.closeness.on_others:
                 needed |= self._around(found.closeness.causes)
-        # A loop that changes its type rounds what it carries on in each round, whatever is inside of it.
+        # A loop that changes its type rounds its loop-carried values in each iteration, even if its body keeps its type.
         everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
         for steps, weights in ((self._cheap, exact), (self._units, exact), (everything, _NOTHING)):
             found, _ = self._running(original, needed, weights, islands_of(steps))
@@ -176,9 +176,9 @@ class _Search:
         return replace(best, out_of_time=self._is_late)
 
     def _one_kind(self, original: Runnable, needed: Islands) -> Islands:
-        """Return nodes of the first kind of operators with which a result is within its limits as ONNX Runtime runs it.
+        """Return nodes of the first kind of operators that, if kept, bring the result within its limits in ONNX Runtime.
 
-        ONNX Runtime rounds the weights of nodes that it fuses once more, which no switched model shows.
+        ONNX Runtime rounds the weights of nodes that it fuses once more, and no switched model shows this rounding.
         """
 
         def is_within(steps: Sequence[Step]) -> bool:
@@ -322,7 +322,7 @@ class _Search:
         return Closeness(refusal=f"ONNX Runtime does not run it: {interruption(ending)}", causes=causes)
 
     def _tell(self, found: Closeness, converted: Model) -> None:
-        """Say how far the search has come: the round, the error and what stays float32."""
+        """Report the progress of the search: the round, the error and the size of the weights that stay float32."""
         self._rounds += 1
         tensors = (
             tensor for tensor in weight_tensors(converted.proto) if tensor.data_type == TensorProto.FLOAT

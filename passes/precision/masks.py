@@ -1,7 +1,7 @@
 """Masks: which of the nodes that handle huge constants are narrow, with the constant as the type's largest number.
 
-A mask of -3.4e38 would become -inf, of which Softmax makes NaN in a row that is hidden whole. It becomes the type's lowest number
-where all nodes behind it only move it, or come to the same result for it. Otherwise these nodes keep their type:
+A mask of -3.4e38 would become -inf, and Softmax computes NaN for a row with only -inf. The mask becomes the type's lowest
+number if all nodes behind it only move it, or give the same result for it. Otherwise these nodes keep their type:
 
     Where(c, x, -3.4e38) → Softmax                 narrow, with -65504
     Where(c, 0, -3.4e38) → Add(scores) → Softmax   float32, as -65504 and a score of -20 are -inf
@@ -40,7 +40,7 @@ _ABSORBING = frozenset({"Add", "Sub", "Sum"})
 """Operators that give the huge number again, where it is far beyond what is added to it."""
 
 _FAR = 1e30
-"""The largest number of a type from which on it absorbs all that is added to it: of bfloat16, and not of float16."""
+"""A type's largest number above this absorbs all numbers added to it: that of bfloat16 does, that of float16 does not."""
 
 _STORED_TWICE = 1024
 """Bytes up to which a constant is stored in both types (write.py); a larger one would be cast, and overflow."""
@@ -72,7 +72,7 @@ class Masks:
         self._constants.update(value for value in self._huge.of if value.tensor is not None)
 
     def keep(self) -> None:
-        """Keep the nodes whose masks would overflow, or be told from what they were."""
+        """Keep the nodes whose masks would overflow, or give another result with the type's lowest number."""
         reason = f"a mask or another huge number would lose its meaning in {type_name(self._plan.target)}"
         for step in self._with_attributes:
             self._plan.keep(step, f"its attribute overflows in {type_name(self._plan.target)}")
@@ -175,7 +175,7 @@ class Masks:
 
 
 def mask_places(step: Step) -> tuple[int, ...]:
-    """Return the inputs of a node at which a constant that overflows is a mask, or a bound, of which `Masks` decides."""
+    """Return the inputs of a node at which a constant that overflows is a mask, or a bound. `Masks` decides on these."""
     if step.domain:
         return ()
     if step.is_a("ConstantOfShape", *_ABSORBING):

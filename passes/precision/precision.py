@@ -44,7 +44,7 @@ KINDS: dict[str, int] = {
     "fp16-weights": TensorProto.FLOAT16,
     "bf16-weights": TensorProto.BFLOAT16,
 }
-"""The element type of each precision that can be asked for."""
+"""The element type of each precision that a user can choose."""
 
 
 @register_pass
@@ -52,10 +52,10 @@ KINDS: dict[str, int] = {
 class Precision(ObligedPass):
     """Compute in float16, bfloat16 or float32, and store the weights so; or, of a kind "-weights", store the weights alone so.
 
-    Each node that takes the type by its schema computes in it. Nodes that do not, that read a constant which the type cannot
-    hold, or that the user names, keep their type; Casts stand where two types meet. Inputs and outputs keep their types,
-    unless `interface`. With `settings` the result runs, every value rounded to its type, beside the original: around the node at
-    which it leaves the original, nodes keep their type until it does not.
+    A node computes in the type if its schema allows it. Three kinds of nodes keep their type: those that
+    do not take the new one, those that read a constant beyond it, and those that the user names. Casts connect two types. Inputs and
+    outputs keep their types, unless `interface`. With `settings` the pass runs the result, every value rounded to its type,
+    beside the original. Nodes around a difference keep their type until the results agree.
     """
 
     name: ClassVar[str] = "precision"
@@ -147,7 +147,7 @@ class Precision(ObligedPass):
         """
         if self.settings is None:
             return None
-        # The user gave inputs for the original, of which passes may have taken a part.
+        # The user gave inputs for the original model; earlier passes may have removed some of its inputs.
         *_, feeds = (log.fact(Chain, "", "") or Chain()).feeds_at(self.settings.feeds)
         settings = replace(self.settings, input_data=feeds)
         found = find_islands(
@@ -168,7 +168,7 @@ class Precision(ObligedPass):
         return found
 
     def _settle_unchanged(self, model: Model, plan: Plan, log: ChangeLog) -> None:
-        """Refuse a model of which nothing can change, unless it has the type already; of weights alone a note says so."""
+        """Refuse a model in which nothing can change, unless it has the type already. For weights alone, write a note instead."""
         if self._weights_alone:
             log.note(
                 self.name,
@@ -207,7 +207,7 @@ class Precision(ObligedPass):
         )
 
     def _refuse_unchanged(self, plan: Plan, islands: bool) -> None:
-        """Raise CannotMigrate for a model of which nothing takes the type, or keeps its numbers, unless it has it already."""
+        """Raise CannotMigrate if no node takes the type or keeps its numbers in it. A model of that type is no error."""
         kept = [(step, reason) for step, reason in plan.kept.items() if step not in plan.intended]
         if (plan.changes and not islands) or not kept:
             return

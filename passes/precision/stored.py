@@ -73,7 +73,7 @@ class StoredNumbers:
         return self._found[key]
 
     def numbers(self, tensor: TensorProto) -> Array:
-        """Return a tensor's numbers in float32, or float64 as they are. Raises LoadError where the data cannot be read."""
+        """Return a tensor's numbers in float32, or unchanged in float64. Raises LoadError if the data cannot be read."""
         found = numbers(self.weights.array(tensor))
         return found if found.dtype == np.float64 else np.asarray(found, np.float32)
 
@@ -100,7 +100,7 @@ class StoredNumbers:
     def _pieces(
         self, payload: Payload, source: int, pool: ThreadPoolExecutor
     ) -> Iterator[tuple[bytes, Extent]]:
-        """Yield the pieces of a tensor in the other type; the last one, which is the only one of most, takes no thread."""
+        """Yield the pieces of a tensor in the other type. The last piece needs no thread; most tensors have only this one."""
         waiting: deque[Future[tuple[bytes, Extent]]] = deque()
         pieces = pieces_of(payload, _CHUNK)
         last = next(pieces, b"")

@@ -222,7 +222,7 @@ class _Writer:
                     self._declare(declared, kind)
 
     def _in_body(self, inner: Frame, value: Value, kind: int) -> str:
-        """Return the name of a value that a sub-graph gives out, in a type; a Cast of it goes to the end of its own body."""
+        """Return the name of a sub-graph's output in a type; the Cast that it needs goes to the end of the sub-graph."""
         if kind in value.names or not value.names:
             return value.names.get(kind, value.name)
         nodes = inner.body.node if value.frame is inner else None

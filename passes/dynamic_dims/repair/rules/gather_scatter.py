@@ -1,6 +1,6 @@
 """Repair rules of Gather, GatherND and ScatterND whose indices select rows of the one item that the batch had.
 
-With a batch of one, an index into the batch axis can only be 0, so its value carries no information: at other sizes
+With a batch of one, an index into the batch axis can only be 0, so its value carries no information. At other sizes
 each item selects from its own rows.
 """
 
