@@ -158,7 +158,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
 
 
 def _precision(options: Options) -> list[Pass]:
-    """Return the pass that changes the floating-point type, if the user asks for it; it runs models, except without verification."""
+    """Return the pass that changes the floating-point type, if the user wants it. It runs models unless verification is off."""
     if options.precision is None:
         if options.precision_io or options.keep_fp32 or options.precision_tolerance is not None:
             raise UsageError(

@@ -46,8 +46,8 @@ class Behind:
 class Obligation(ABC):
     """How the model after a pass relates to the model before it. Subclasses are frozen dataclasses.
 
-    The verifier proves the links of a chain from the last to the first. Each obligation gets the verdict on the result as
-    compared with the model after its pass, and returns the verdict as compared with the model before its pass.
+    The verifier proves the links of a chain from the last to the first. Each obligation gets the verdict that compares the
+    result with the model after its pass. It returns the verdict that compares the result with the model before its pass.
     """
 
     changes_interface: bool = False
@@ -72,7 +72,7 @@ class Obligation(ABC):
     def prove(self, prover: Any, before: Model, after: Model, behind: Behind) -> Verdict:
         """Return the verdict on the result as compared with `before`. Raises VerificationFailed.
 
-        `prover` is a `verify.prover.Prover`, whose settings have the user's inputs for `before`. Its type is not named here, so
+        `prover` is a `verify.prover.Prover`, whose settings have the user's inputs for `before`. The annotation is Any, so
         that a conversion without a proof imports no verifier.
         """
 

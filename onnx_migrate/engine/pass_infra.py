@@ -1,4 +1,4 @@
-"""What a pass is: it takes a model, returns a model, and logs what it did; and the registry of this package's passes."""
+"""The interface of a pass, and the registry of this package's passes. A pass takes and returns a model, and logs its changes."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Pass(ABC):
     title: ClassVar[str] = ""
     """The pass in words for people who follow the progress of a call, such as "raising the opset"."""
     requires: ClassVar[frozenset[ModelProperty]] = frozenset()
-    """What must hold of the model that the pass is given."""
+    """The properties that the pass needs in the model it gets."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
-    """What holds of the model that the pass returns."""
+    """The properties of the model that the pass returns."""
     for_targets: ClassVar[bool] = False
     """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False
-    """Whether the migration goes on with the model as it was before when the pass fails; a note says so."""
+    """Whether the migration continues with the model before the pass if the pass fails; a note reports this."""
     operators: ClassVar[frozenset[str]] = frozenset()
-    """Operators of which a model must have one for the pass to change or note anything; empty where it may for any model."""
+    """The pass does nothing for a model without any of these operators; empty if it may change any model."""
     producer: ClassVar[str] = ""
     """The producer whose models alone the pass changes or notes anything in; "" where it may for all."""
 
@@ -73,9 +73,9 @@ class Pass(ABC):
         """
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return what of a sorted model the runtimes of this pass do not take as it is; () for a pass for no runtimes.
+        """Return the parts of a sorted model that the runtimes of this pass do not support; () for a pass for no runtimes.
 
-        The model stays as it is. Unless a pass says it in another way, it is what the pass would change.
+        The model stays unchanged. By default these parts are the changes that the pass would make.
         """
         return objections_by_trial(self, model) if self.for_targets else ()
 
@@ -84,7 +84,7 @@ class Pass(ABC):
         return ()
 
     def strict(self) -> Pass:
-        """Return the pass as one that refuses where this one settles for less than what was asked for; else itself."""
+        """Return a copy of the pass that raises instead of applying a partial result; itself if it never does that."""
         return self
 
     def is_wanted(self, original: Model, model: Model) -> bool:
@@ -196,7 +196,7 @@ def default_passes(options: Any) -> list[Pass]:
 
 @dataclass(frozen=True)
 class UserPass(Pass):
-    """A function of a `ModelProto` or of a graphsurgeon `Graph`; its parameter's annotation says of which.
+    """A function of a `ModelProto` or of a graphsurgeon `Graph`; the annotation of its parameter selects one of them.
 
     The function edits its argument in place (and returns None) or returns the new one. It sees all weights.
     """

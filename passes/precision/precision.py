@@ -52,8 +52,8 @@ KINDS: dict[str, int] = {
 class Precision(ObligedPass):
     """Compute in float16, bfloat16 or float32, and store the weights so; or, of a kind "-weights", store the weights alone so.
 
-    A node computes in the type if its schema allows it. Three kinds of nodes keep their type: those that
-    do not take the new one, those that read a constant beyond it, and those that the user names. Casts connect two types. Inputs and
+    A node computes in the type if its schema allows it. Nodes keep their type if they do not take the new one,
+    or read a constant beyond it, or if the user names them. Casts connect two types. Inputs and
     outputs keep their types, unless `interface`. With `settings` the pass runs the result, every value rounded to its type,
     beside the original. Nodes around a difference keep their type until the results agree.
     """

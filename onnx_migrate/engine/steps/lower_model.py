@@ -116,7 +116,7 @@ def _lift_older(model: Model, log: ChangeLog) -> None:
 
 
 def inline_refused(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
-    """Inline functions in which nodes were refused; the bodies have one opset, which the inliner needs."""
+    """Inline functions with refused nodes; the bodies have one opset, which the inliner needs."""
     names = sorted(f"{domain}:{name}" for domain, name, *_ in functions)
     log.note(
         pass_name,

@@ -1,4 +1,4 @@
-"""Steps that are rows of a table, each of which holds in both directions."""
+"""Steps that are rows of a table; each row holds in both directions."""
 
 from __future__ import annotations
 

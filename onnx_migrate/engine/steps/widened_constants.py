@@ -57,7 +57,7 @@ _Functions = dict[FunctionKey, onnx.FunctionProto]
 def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -> None:
     """Widen constants whose element type opset `target` does not have, in place, without rounding.
 
-    That is done where every reader is a DequantizeLinear, a Cast, or a mover of which the same holds; other constants
+    This applies if every reader is a DequantizeLinear, a Cast, or a mover whose readers all are. Other constants
     stay, and the steps of their readers refuse them.
     """
     counts: dict[tuple[int, int], list[str]] = defaultdict(list)

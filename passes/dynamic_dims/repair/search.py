@@ -2,8 +2,8 @@
 
 The model's inputs get symbols (N, H, ...) instead of numbers. A constant inside the model does not show whether it has
 to follow a symbol. For example, a 12 in a shape may be a length or a number of heads. So this module evaluates the model
-abstractly, node by node, starting at the inputs (`interpreter`). An axis has no symbolic expression. It has its length under four
-sample assignments of the symbols (`domain.values`). These are the frozen sizes, two others in which no two symbols
+abstractly, node by node, starting at the inputs (`interpreter`). An axis has no symbolic expression. It has its length
+under four sample assignments of the symbols (`domain.values`). These are the frozen sizes, two others in which no two symbols
 agree, and one in which only the batch differs. onnx's own inference of the single node is the transfer function.
 It runs once for each assignment.
 
