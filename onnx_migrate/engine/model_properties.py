@@ -42,7 +42,7 @@ def is_readable(item: ModelProperty) -> bool:
 
 
 def violation(item: ModelProperty, proto: onnx.ModelProto) -> str | None:
-    """Return the contradiction to a property; None if it holds or the model does not show it. Linear in the nodes."""
+    """Return the contradiction to a property; None if it holds or the model does not show it. The time is linear in the nodes."""
     find = _VIOLATIONS.get(item)
     return find(proto) if find else None
 

@@ -17,9 +17,9 @@ __all__ = ["remove_dead_values"]
 def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
     """Remove the producers of those of `names` that nothing reads, and of the values that only these read.
 
-    Returns the names of the removed values. A value that already had no reader when the model was loaded stays: the
-    pass `cleanup` removes it. So does an initializer that is also an input, as it is part of the interface. Linear in
-    the number of nodes.
+    Returns the names of the removed values. A value that already had no reader when the model was loaded stays, since the
+    pass `cleanup` removes it. An initializer that is also an input stays too, since it is part of the interface. The time is
+    linear in the number of nodes.
     """
     if not names:
         return []
@@ -45,7 +45,7 @@ class _BodyUses:
             if isinstance(inner, onnx.GraphProto):
                 self.reads.update(value.name for value in inner.input)
             self.reads.update(chain.from_iterable(inputs_of_each(inner.node)))
-        del self.reads[""]  # an input that is left out reads no output that is left out
+        del self.reads[""]  # "" marks absent inputs and outputs, so it is no read
 
     @cached_property
     def producers(self) -> dict[str, list[tuple[Body, onnx.NodeProto | None]]]:

@@ -116,7 +116,7 @@ class LoweringRewriter(Rewriter):
     def use_at_run_time(self, index: int, what: str) -> str:
         """Return the name of input `index`, which is computed at run time and would better be a constant.
 
-        If a later step refuses what is written with it, the refusal names this input, and `what` it is.
+        If a later step refuses a node that reads this input, the refusal names the input; `what` describes it.
         """
         self.used_at_run_time.append((self.input(index), what))
         return self.input(index)
@@ -155,7 +155,7 @@ class LoweringRewriter(Rewriter):
                 self._casts_after.append((raw, name, narrow))
 
     def finish(self) -> None:
-        """Write what was left for the end, and infer the types of the node's new outputs and of those written after it."""
+        """Write the postponed Casts, and infer the types of the node's new outputs and of those written after it."""
         for raw, name, narrow in self._casts_after:
             self.after("Cast", [raw], [name], to=narrow)
         for item in (*(() if self.removed else (self.node,)), *self.following):

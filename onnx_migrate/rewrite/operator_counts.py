@@ -1,4 +1,4 @@
-"""How many nodes of each operator a model has, and what each pass did to these numbers."""
+"""How many nodes of each operator a model has, and how each pass changed these numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PassEffect", "nodes_by_operator", "operator_counts", "operator_name"
 
 @dataclass(frozen=True)
 class PassEffect:
-    """What one run of a pass did: the difference in nodes by operator, and which changes of the log are of this run."""
+    """The effect of one run of a pass: the difference in nodes by operator, and the range of its changes in the log."""
 
     pass_name: str
     difference: tuple[tuple[str, int], ...]

@@ -1,4 +1,4 @@
-"""What a simplification changed: the operators before and after, and in words."""
+"""The changes of a simplification: the operators before and after, and a description."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["Simplification", "Simplified"]
 
 FOLDED, FUSED, MERGED, REMOVED, UNUSED = "folded", "fused", "merged", "removed", "unused"
 WRITTEN, ADDED = "written", "added"
-"""What a simplifier does with nodes: computes them to constants, makes them part of a node that is there, keeps one of several
-equal ones, leaves out those without effect, and those that nothing reads; writes them as others, which are added."""
+"""The fates of nodes. A simplifier computes nodes to constants (folded), adds them to another node (fused), or keeps one of
+several equal ones (merged). It removes nodes without effect (removed), and nodes that nothing reads (unused). It writes others
+in another way (written), and the new nodes are added."""
 
 STAYED = ("", "")
 
@@ -50,10 +51,10 @@ class Simplified:
 
 @dataclass(frozen=True)
 class Simplification:
-    """The main graph before and after: nodes by operator, what was done to them, and what differs where that is nothing.
+    """The main graph before and after: nodes by operator, their fates, and the remaining differences if no node changed.
 
-    `done` has how many nodes of an operator were folded, fused, merged, removed, written as others, or added. `inner` is by how
-    many nodes bodies of branches, loops and functions became larger.
+    `done` has how many nodes of an operator were folded, fused, merged, removed, written in another way, or added. `inner` is
+    the number of nodes that bodies of branches, loops and functions gained.
     """
 
     before: dict[str, int]
@@ -126,7 +127,7 @@ def _listed(items: Iterable[Simplified]) -> str:
 
 
 class _Fates:
-    """What became of each node of a graph: "" where it stayed, else a kind, and the operator that it was fused into."""
+    """The fate of each node of a graph: "" for a node that stayed, else a kind, and the operator that it was fused into."""
 
     def __init__(self, before: onnx.GraphProto, after: onnx.GraphProto) -> None:
         self._old, self._new = producers(before), producers(after)
@@ -183,7 +184,7 @@ class _Fates:
     def _replaced(
         self, node: onnx.NodeProto, outputs: list[str], readers: list[onnx.NodeProto]
     ) -> tuple[str, str]:
-        """Return what became of a node by the value that those which read it read now."""
+        """Return the fate of a node, given the value that the readers of its output read now."""
         value = next(self._in_place(outputs, readers), None)
         if value is None:
             return REMOVED, ""

@@ -1,4 +1,4 @@
-"""Operators that exporters write into ai.onnx though the standard has none of these names: what they mean is written instead.
+"""Operators that exporters write into ai.onnx under names that the standard lacks; onnx-migrate writes their meaning instead.
 
 y = Erfc (x)      →      e = Erf (x)  y = Sub (1, e)
 """

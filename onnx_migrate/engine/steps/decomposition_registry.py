@@ -1,7 +1,7 @@
 """The registry of decompositions, which replace an operator that a target lacks by others of the same opset.
 
-A decomposition is for operators that no step down removes. These are operators that opset 7 has already, a few whose
-step down avoids operators that a newer opset has, and those of other domains. passes/steps registers them.
+A decomposition is for operators that no step down removes. These are operators that opset 7
+has already and those of other domains. A few others have a step down that avoids newer operators. passes/steps registers them.
 """
 
 from __future__ import annotations
@@ -82,5 +82,5 @@ def decomposition_of(domain: str, operator: str) -> Decomposition | None:
 
 
 def foreign_domains() -> tuple[str, ...]:
-    """Return the domains besides ai.onnx whose operators have decompositions, or refusals of their own."""
+    """Return the domains other than ai.onnx whose operators have decompositions, or refusals of their own."""
     return tuple(sorted({item.domain for item in decompositions()} - {""}))

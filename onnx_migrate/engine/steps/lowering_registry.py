@@ -38,7 +38,7 @@ class LostTypes(Enum):
     """What happens to a node whose element types the older version does not take."""
 
     EXACT = "exact"
-    """The node computes in a wider type between Casts, and every result has the same bits: the node moves or compares values,
+    """The node computes in a wider type between Casts, and every result has the same bits. The node moves or compares values,
     or computes integers modulo a power of two."""
     ROUNDED = "rounded"
     """float16 and bfloat16 compute in float32 between Casts, which may round differently; other types are an error."""
