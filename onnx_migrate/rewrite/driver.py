@@ -52,7 +52,7 @@ class Visitor(ABC):
 
     @abstractmethod
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the version at which the rewrite of a node begins; None leaves it unchanged. `opset` is the opset of the body."""
+        """Return the version at which the rewrite of a node begins; None leaves it unchanged. `opset` is that of the body."""
 
     @abstractmethod
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:

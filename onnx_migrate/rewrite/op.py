@@ -190,8 +190,8 @@ class Op(Writer):
         """Return the result of `select` without Where, which begins with opset 9. The result is exact.
 
         bool takes And and Or. Integers take products with 1 and 0, which wrap around correctly. For other types, 0 times an
-        infinity is not 0. They take a Gather from both tensors, one after the other: the index of each element selects one of them by
-        the condition.
+        infinity is not 0. They take a Gather from both tensors, one after the other: the condition gives the
+        index of each element.
         """
         dtype = then.need_dtype()
         if dtype == _T.BOOL:
