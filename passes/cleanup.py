@@ -1,4 +1,4 @@
-"""Removes what no output depends on, and repairs names and value_info that runtimes or checkers reject."""
+"""Removes nodes and values that no output depends on, and repairs names and value_info that runtimes or checkers reject."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ __all__ = ["default_pipeline"]
 def default_pipeline(options: Options) -> list[Pass]:
     """Return the passes that these options ask for, and those of other distributions before the simplifier.
 
-    Raises UsageError for an opset that is none, and for one beside targets, which determine it.
+    Raises UsageError for an opset that does not exist, and for an opset together with targets, which determine it.
     """
     passes: list[Pass] = []
     simplified = _is_simplified(options.simplify)
@@ -282,10 +282,10 @@ def _resize_form(options: Options) -> Form:
 
 
 def _exporter_intent(options: Options) -> Pass:
-    """Return the pass for Resizes that PyTorch could not write: it restores them, or tells of them.
+    """Return the pass for Resizes that PyTorch could not write: it restores them, or warns about them.
 
-    Runtimes that compute for the original what PyTorch meant get it written, if all of them do. Else the result computes what
-    the file says, as the others do for the original, and there is a warning.
+    Some runtimes compute PyTorch's meaning from the original file. If all runtimes do, the pass writes that meaning into the
+    result. Otherwise the result computes exactly what the file says, and there is a warning.
     """
     targets, dynamic = options.targets, options.dynamic
     like = targets.resize_intent if targets is not None else ()
@@ -326,7 +326,7 @@ def _quantized(options: Options) -> list[Pass]:
 
 
 def _rewrites_for(options: Options) -> list[Pass]:
-    """Return the passes that rewrite nodes for runtimes, which run again behind the simplifier."""
+    """Return the passes that rewrite nodes for runtimes; they run again after the simplifier."""
     targets, best_effort = options.targets, options.best_effort
     if not targets:
         return []

@@ -124,7 +124,7 @@ class FewerSizes(Obligation):
 
 
 def loaded_like(prover: Prover, before: Model, behind: Behind) -> Verdict:
-    """Return the verdict on a result that loads where the model before a pass does. Raises VerificationFailed.
+    """Return the verdict on a result that loads if the model before a pass does. Raises VerificationFailed.
 
     The model after the pass may not load itself: onnx's inference may find a fault in a branch that never runs. If the
     result has other numbers, this function loads nothing.
@@ -223,7 +223,7 @@ class FixDims(ObligedPass):
 
 
 def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:
-    """Return the axes of inputs without a size, with their symbols; of an input of unknown rank all axes that there may be."""
+    """Return the axes of inputs without a size, with their symbols. For an input of unknown rank, return all possible axes."""
     found = {}
     for value in fed_inputs(graph):
         if value.type.WhichOneof("value") != "tensor_type":

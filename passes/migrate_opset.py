@@ -65,13 +65,13 @@ class MigrateOpset(Pass):
     unlist: bool = True
     """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
-    """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
+    """The values of `KEEPABLE` that stay in the model. Nodes with other such values get standard values, or are an error."""
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes at least the one that was released with the opset."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
     noted: bool = False
-    """Whether a note says that the model keeps its opset, as its user did not name one."""
+    """Whether to note that the model keeps its opset, since the user did not give one."""
 
     def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
         """Return the advice on an error; on a result that does not load, with the newest opset at which it does."""
@@ -167,7 +167,7 @@ class MigrateOpset(Pass):
         return model
 
     def _note_runtime_operators(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Note the operators that ONNX Runtime alone has in ai.onnx: no opset of the standard gives them a meaning."""
+        """Write a note on operators that only ONNX Runtime has in ai.onnx: no opset of the standard gives them a meaning."""
         found: dict[str, int] = {}
         for located in bodies_of(proto):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)

@@ -66,10 +66,10 @@ class _Pairs(Visitor):
         self.pass_name, self.log = pass_name, log
         self._dequantized: list[dict[str, tuple[str, str]]] = []
         self._only_quantized: list[set[str]] = []
-        """Values that QuantizeLinear alone reads: behind them is a pair already."""
+        """Values that only QuantizeLinear reads, so a pair already follows them."""
 
     def enter(self, scope: Scope) -> None:
-        """Find what is dequantized in the body with one int8 zero point for all elements."""
+        """Find the values in the body that are dequantized with one int8 zero point for all elements."""
         found = {}
         readers: dict[str, set[str]] = {name: {"output"} for name in output_names(scope.body)}
         for node in scope.body.node:

@@ -61,8 +61,8 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     inputs of the model that the part needs stay. A value that becomes an input or output gets the inferred type. The model
     itself stays unchanged, and the part refers to the same weights.
 
-    Raises UsageError, code `cannot-cut`, for a name that is no computed value, for an input that nothing in the part reads,
-    or for an output that depends on no input. Raises CannotMigrate, code `untyped-value`, if an element type is unknown.
+    Raises UsageError, code `cannot-cut`, for a name that is no computed value, or an input that nothing in the part reads.
+    Outputs without inputs are the same error. Raises CannotMigrate, code `untyped-value`, if an element type is unknown.
     """
     part = model.copy()
     graph = part.proto.graph

@@ -181,7 +181,7 @@ class _Visitor(StepVisitor):
         self._newly_known: set[str] = set()
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the opset for a node to write with others, and learn what is known of the outputs of any other."""
+        """Return the opset of a node that this pass replaces; for any other node, learn facts about its outputs."""
         wanted = self.options.wanted
         inside = nested_nodes([node]) if node.op_type in CONTROL_FLOW else [node]
         if is_onnx(node.domain) and _any_is(inside, wanted):
@@ -196,7 +196,7 @@ class _Visitor(StepVisitor):
         return None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter:
-        """Write what a node stands for in place of it; keep what sequences and optionals hold."""
+        """Replace a node by its expansion; remember the content of sequences and optionals."""
         rw = self.rewriter(node, scope, where_of(node, scope, version), version)
         bounds = Bounds(self.options.nodes, self.options.extra)
         at = Evaluator(rw, self._values[id(scope.body)], bounds, self.options.wanted | _PLAIN)

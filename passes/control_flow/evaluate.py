@@ -57,7 +57,7 @@ class SequenceOf:
 
 @dataclass(frozen=True)
 class OptionalOf:
-    """The value that an optional holds, None where it is empty."""
+    """The value in the optional, None if it is empty."""
 
     element: Held | None
 
@@ -75,7 +75,7 @@ HANDLERS: dict[str, Handler] = {}
 
 
 def handles(*operators: str) -> Callable[[Handler], Handler]:
-    """Register a function that writes what an operator stands for and returns its outputs; a decorator."""
+    """Register a function that writes the replacement of an operator and returns its outputs; a decorator."""
 
     def register(function: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(operators, function))
@@ -93,7 +93,7 @@ class Bounds:
 
 
 class BranchFails(Exception):
-    """A node of a branch fails for all inputs of these sizes, and with it the model where it takes the branch."""
+    """A node of a branch fails for all inputs of these sizes. The model then fails whenever it takes the branch."""
 
 
 _OF_SIZES = ELEMENTWISE | {
@@ -121,7 +121,7 @@ class Expansion:
 
 
 class Evaluator:
-    """Writes what one node of the main graph stands for before it, as nodes of the rewriter."""
+    """Writes the replacement of one node of the main graph before it, as nodes of the rewriter."""
 
     def __init__(
         self, rw: LoweringRewriter, facts: ValueFacts, bounds: Bounds, handled: frozenset[str]
@@ -131,18 +131,18 @@ class Evaluator:
         self.where = rw.where
         self.expansions: list[Expansion] = []
         self.rounds = 0
-        """How many loops are around what is written."""
+        """The number of loops around the nodes that are being written."""
         self.guard: Callable[[onnx.NodeProto], None] | None = None
         """Checks or changes a node before it is written, in a branch that the model may not take; None elsewhere."""
         self.guarded: set[str] = set()
-        """Inputs of such nodes that have been limited to what the nodes are defined for."""
+        """Inputs of such nodes that were already limited to the range in which the nodes are defined."""
 
     # Bodies
 
     def body(
         self, graph: onnx.GraphProto, env: Env, nodes: Iterable[onnx.NodeProto] | None = None
     ) -> list[Held]:
-        """Write the nodes of a body, by default all, and return its outputs; `env` takes what its names stand for."""
+        """Write the nodes of a body, by default all, and return its outputs; `env` gets the values of its names."""
         for node in graph.node if nodes is None else nodes:
             for name, value in zip(node.output, self.evaluate(node, env), strict=False):
                 if name:
@@ -150,7 +150,7 @@ class Evaluator:
         return [env.get(name, name) for name in output_names(graph)]
 
     def evaluate(self, node: onnx.NodeProto, env: Env) -> list[Held]:
-        """Write what a node stands for and return its outputs."""
+        """Write the replacement of a node and return its outputs."""
         if is_onnx(node.domain):
             if node.op_type in self.handled:
                 with self._at(node):
@@ -199,7 +199,7 @@ class Evaluator:
             return self._emit(copy)
 
     def _rename(self, graph: onnx.GraphProto, env: Env) -> None:
-        """Let a sub-graph that stays read what the names of the bodies around it stand for."""
+        """Rename the values that a remaining sub-graph reads from outside to the ones that replace them."""
         own = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
         for node in graph.node:
             for place, name in enumerate(node.input):
@@ -276,7 +276,7 @@ class Evaluator:
         return self.rw.known(name) if name else None
 
     def number(self, env: Env, name: str) -> int | None:
-        """Return a whole number or truth value that is known, None for what is computed at run time."""
+        """Return a whole number or truth value that is known, None for a value that is computed at run time."""
         array = self.known(self.tensor(env, name))
         return None if array is None or array.size != 1 else int(array.reshape(-1)[0])
 
@@ -308,7 +308,7 @@ class Evaluator:
         return name if array is None else self.stored(array)
 
     def stack(self, elements: list[str], axis: int) -> str:
-        """Return the values along a new axis: Concat of what Unsqueeze gives, or Concat and one Reshape.
+        """Return the values along a new axis, with an Unsqueeze for each and a Concat, or a Concat and one Reshape.
 
         An axis is counted from the front.
         """
@@ -333,7 +333,7 @@ class Evaluator:
     # The report
 
     def expanded(self, what: str, start: int) -> None:
-        """Record what was done at the current node, whose nodes were written from `start` on."""
+        """Record the replacement of the current node; its nodes were written from index `start` on."""
         self.expansions.append(Expansion(self.where, what, self.rw.preceding[start:]))
 
     def refuse(self, reason: str, *, code: str = "", hint: Hint = "") -> NoReturn:

@@ -74,7 +74,7 @@ class _Direction:
         return self._part(name) if name else None
 
     def _biases(self) -> tuple[Value | None, Value | None]:
-        """Return the bias of the inputs, with that of the state, but for the last gate of a GRU that wants that apart."""
+        """Return the sum of both biases. A GRU with `linear_before_reset` needs the last gate's state bias separately."""
         if not self.names[3]:
             return None, None
         op, both = self.op, self._part(self.names[3])

@@ -13,7 +13,7 @@ from .evaluate import Env, Evaluator, Held, OptionalOf, SequenceOf, handles
 
 
 def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]:
-    """Return what the sequence that a node reads first holds."""
+    """Return the content of the sequence that is a node's first input."""
     value = env.get(node.input[0])
     if not isinstance(value, SequenceOf):
         at.refuse(
@@ -25,7 +25,7 @@ def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]
 
 
 def _place(at: Evaluator, node: onnx.NodeProto, env: Env, index: int, default: int, end: int) -> int | None:
-    """Return a position from the front that lies before `end`; None for one that is computed at run time."""
+    """Return a position from the front that lies before `end`; None if it is computed at run time."""
     name = node.input[index] if len(node.input) > index else ""
     place = at.number(env, name) if name else default
     if place is None:
@@ -156,7 +156,7 @@ def has_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 
 @handles("OptionalGetElement")
 def get_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
-    """Return what an optional holds."""
+    """Return the value in an optional."""
     value = env.get(node.input[0], node.input[0])
     if isinstance(value, str) and at.rw.scope.value_type(value).container.startswith("optional"):
         at.refuse(

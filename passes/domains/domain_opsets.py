@@ -81,7 +81,7 @@ _PREVIEW = "ai.onnx.preview"
 
 @dataclass(frozen=True)
 class CustomOpset:
-    """The opset of a custom domain to reach, and what happens to a model of a newer one."""
+    """The opset of a custom domain to reach, and the policy for a model of a newer one."""
 
     opset: int
     newer: Newer = "refuse"

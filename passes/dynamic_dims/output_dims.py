@@ -190,7 +190,7 @@ def declare_outputs(
 
 
 def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
-    """Fill in the batch where onnx's inference of the whole model does not know an axis and that of the nodes does."""
+    """Fill in the batch if inference of the single nodes knows an axis that onnx's inference of the whole model does not."""
     if dims is None:
         return None
     return tuple(batch.get(axis) if dim is None else dim for axis, dim in enumerate(dims))

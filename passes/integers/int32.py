@@ -70,7 +70,7 @@ class Narrowed:
 @register_pass
 @dataclass(frozen=True)
 class Int32(Pass):
-    """Compute in int32 what is int64, wherever the numbers are proved to fit.
+    """Compute in int32 instead of int64, wherever the numbers are proved to fit.
 
     Ranges follow from constants, sizes, and the arithmetic on them. An index lies within its axis, or the original model
     fails. Some inputs take only int64 by their schema: the pass keeps such a constant, or adds a Cast in front. Inputs and
@@ -145,7 +145,7 @@ class Int32(Pass):
         )
 
     def _report_written(self, written: Narrowed, log: ChangeLog) -> None:
-        """Tell of all rounds in one note: the pass runs again behind the simplifier, and for the ports."""
+        """Write one note on all runs of the pass: it runs again after the simplifier, and for the inputs and outputs."""
         before = log.fact(Narrowed, "", "")
         if before is not None:
             log.notes[:] = [note for note in log.notes if note.message != before.text]

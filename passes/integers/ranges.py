@@ -59,7 +59,7 @@ def fits(known: Interval) -> bool:
 
 @dataclass
 class Ranges:
-    """The range of each value; of floats only those that are known to be finite have one.
+    """The range of each value; a float value has one only if it is known to be finite.
 
     `assumed` are the values whose range rests on being indices within an axis, or else the original fails.
     """
@@ -101,7 +101,7 @@ class Ranges:
         return value in self.wrapping or self.fit(value)
 
     def reads_low_bits(self, step: Step, place: int) -> bool:
-        """Return whether only the low 32 bits of what a node reads count, as all that it makes is in int32."""
+        """Return whether only the low 32 bits of a node's input count, since int32 holds all its outputs."""
         if step.domain or place not in _MODULAR.get(step.node.op_type, ()):
             return False
         return all(map(self.in_int32, step.made))
@@ -189,7 +189,7 @@ def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
 
 
 _FLOATS_READ = 1024
-"""Elements of a constant of floats up to which it is read: those that integers are computed with are few."""
+"""Constants of floats are read up to this many elements: few integers are computed with larger ones."""
 
 
 def _find_indices(graph: Frame, ranges: Ranges) -> None:

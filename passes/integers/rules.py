@@ -42,7 +42,7 @@ _INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.INT8, TensorProto
 
 
 def widened(known: Interval, largest: float) -> Interval | None:
-    """Return a range of floats with room for rounding; None where one may be beyond `largest`."""
+    """Return a range of floats with room for rounding; None if a number may exceed `largest`."""
     low, high = known[0] - abs(known[0]) * _SLACK, known[1] + abs(known[1]) * _SLACK
     return (low, high) if -largest <= low and high <= largest else None
 

@@ -25,7 +25,7 @@ __all__ = ["IrVersion"]
 class IrVersion(Pass):
     """Set the IR version, and write what a lower one does not have in another form, or refuse it; drop unused imports.
 
-    Raises CannotMigrate, code `no-such-ir`, for what has no such form, as an opset that was released with a newer one.
+    Raises CannotMigrate, code `no-such-ir`, for a feature without such a form, for example an opset of a newer version.
     """
 
     name: ClassVar[str] = "ir_version"

@@ -1,4 +1,4 @@
-"""Writes what an older IR version does not have in a form that it has, or drops it, or refuses the model."""
+"""Rewrites features that an older IR version lacks in a form that it has, drops them, or refuses the model."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class _Step:
         self.log.note(self.pass_name, code, message, subject=subject)
 
     def newer(self) -> list[FoundFeature]:
-        """Return what the model has that the target does not."""
+        """Return the features of the model that the target lacks."""
         newer = (found for found in features(self.proto) if found.since > self.target)
         allowed = {f"opset {number} of ai.onnx" for number in range(self.opset + 1)}
         return [found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed]

@@ -17,13 +17,13 @@ from onnx_migrate.model.weights import INLINE_LIMIT
 __all__ = ["make_dense"]
 
 _LIMIT = 1 << 27
-"""Bytes of a dense tensor up to which a sparse one is written so."""
+"""Sparse tensors become dense ones of up to this many bytes."""
 
 
 def make_dense(model: Model) -> list[str]:
     """Make each sparse initializer of the main graph and of sub-graphs a dense one, in place; return their names.
 
-    Raises CannotMigrate, code `no-such-ir`, for one that is too large with its zeros.
+    Raises CannotMigrate, code `no-such-ir`, for a tensor that is too large with its zeros.
     """
     names = []
     for located in bodies(model.proto):

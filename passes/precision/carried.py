@@ -49,7 +49,7 @@ ARITHMETIC = frozenset(
         "Sum",
     }
 )
-"""Operators whose result is huge if what they read is."""
+"""Operators with a huge result if their input is huge."""
 
 
 def flows(step: Step) -> Iterator[tuple[Value, Value]]:

@@ -55,7 +55,7 @@ class Conversion:
         outputs: tuple[RoundedOutput, ...],
         tolerance: float | None,
     ) -> PrecisionChange:
-        """Return what the report says of the conversion of a model with so many bytes of weights."""
+        """Return the report on the conversion of a model with so many bytes of weights."""
         target = self.plan.target
         return PrecisionChange(
             NAMES[target],
@@ -73,7 +73,7 @@ class Conversion:
         )
 
     def kept_nodes(self, sizes: Sizes, reasons: Reasons) -> tuple[KeptNode, ...]:
-        """Return the nodes that do not compute in the new type, in their order; `reasons` are those that are better known."""
+        """Return the nodes that do not compute in the new type, in their order. `reasons` replace those of the plan."""
         own: dict[Step, int] = {}
         for value, step in self._wide():
             if step is not None:

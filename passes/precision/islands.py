@@ -55,7 +55,7 @@ _WORK_FOR_SMALL, _WORK, _SMALL = 30.0, 150.0, 50_000_000
 """Estimated seconds of runs after which a search begins no further attempt, for a model of fewer bytes and for a larger one."""
 
 _CLOCK = 8.0
-"""How many times as many seconds a search may take by the clock, as on a machine that does other work too."""
+"""A search may take this many times the estimated seconds by the clock, since the machine may do other work too."""
 
 _PARTS_OF_KIND = 8
 """Parts of a kind of operators that are tried without."""
@@ -74,7 +74,7 @@ Converting = Callable[[Islands, Islands], Model]
 
 @dataclass(frozen=True)
 class Found:
-    """The nodes that keep their type, and those of them whose weights do; how close the result then is.
+    """The result of a search: the nodes that keep their type, those whose weights also do, and the error that remains.
 
     `sizes` are of first outputs in the main graph. `reasons` say how much of its limit an output is off if
     these nodes alone are narrow.
@@ -116,7 +116,7 @@ class _Search:
         self._convert, self._settings = convert, settings
         self._draws = _DRAWS_WHERE_DECIDING if decides(graph) else _DRAWS
         self._strictly = False
-        """Whether results run with every value rounded alone, as the original ends the process with optimisation."""
+        """Whether results run only with every value rounded, since the original ends the process with optimisation."""
         self._crashing: list[Step] | None = None
         """The nodes that end the process in the narrow type, once that is known."""
         self._makers = {value.name: step for step in graph.steps for value in step.made}
@@ -241,7 +241,7 @@ class _Search:
         return kept_places | movers_between(self._frames, kept_places), exact
 
     def _exact(self, original: Runnable, needed: Islands, attempt: int) -> Islands:
-        """Return the nodes whose weights must stay float32, as the rounding of weights alone is beyond the limit."""
+        """Return the nodes whose weights must stay float32, since rounding the weights alone exceeds the limit."""
         groups = groups_by_bytes(self._units)
         every = islands_of(self._units) | needed
         found = self._narrowed(original, every, _NOTHING, groups, attempt, weights=True)
@@ -260,7 +260,7 @@ class _Search:
         *,
         weights: bool = False,
     ) -> Narrowed | None:
-        """Return which groups need not be kept beside `needed`, as far as a model shows that rounds their values."""
+        """Return the groups that need not stay beside `needed`, according to a model that rounds their values."""
         with Prover(self._settings) as prover:
             result = prover.runnable(self._convert(needed, exact))
             chosen = [as_group(group) for group in groups]
@@ -271,7 +271,7 @@ class _Search:
         return found
 
     def _why_not_run(self, original: Runnable) -> str:
-        """Return why a run would not end within its limits, "" where nothing says so."""
+        """Return why a run would exceed its limits, "" if nothing shows that."""
         feeds, limits = self._settings.feeds, self._settings.limits
         sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
         obstacle = why_not_run(original.model, limits.memory, limits.seconds, sizes, asked=feeds is not None)
@@ -338,13 +338,13 @@ class _Search:
             return runs_optimised(original, result, self._settings)
 
     def _around(self, causes: Sequence[str]) -> Islands:
-        """Return the nodes at which a result leaves the original, and those beside them."""
+        """Return the nodes that cause an error of the result, and their neighbours."""
         steps = [step for step in map(self._makers.__getitem__, causes) if not step.inner]
         return islands_of(other for step in steps for other in (step, *neighbours_of(step)))
 
 
 def _reason(effect: float) -> str:
-    """Return why nodes stay that alone make an output be off so many times its limit."""
+    """Return the reason why nodes stay; `effect` is the error that they alone cause, divided by its limit."""
     if effect == math.inf:
         return "its numbers become infinite or NaN"
     return f"alone it would make an output differ by {effect:.0%} of its limit"

@@ -37,7 +37,7 @@ _ALIKE = frozenset(
 """Operators that come to the same result for the type's largest number as for a larger one."""
 
 _ABSORBING = frozenset({"Add", "Sub", "Sum"})
-"""Operators that give the huge number again, where it is far beyond what is added to it."""
+"""Operators whose result is the huge number again if the other addends are far smaller."""
 
 _FAR = 1e30
 """A type's largest number above this absorbs all numbers added to it: that of bfloat16 does, that of float16 does not."""
@@ -54,7 +54,7 @@ class _Group:
     constants: set[Value] = field(default_factory=set)
     steps: dict[Step, None] = field(default_factory=dict)
     exact: bool = False
-    """Whether its numbers must be what they were."""
+    """Whether its numbers must stay unchanged."""
 
 
 class Masks:
@@ -88,7 +88,7 @@ class Masks:
                     self._plan.keep(step, reason)
 
     def _add(self, step: Step) -> None:
-        """Add a node to the group of what it reads and makes, and say whether that needs exact numbers for it."""
+        """Add a node to the group of its huge inputs and outputs, and mark the group if the node needs exact numbers."""
         carried = dict(self._huge.read(step))
         given = [value for value in step.read if value in self._huge.of]
         made = [value for value in step.made if value in self._huge.of and (carried or not given)]

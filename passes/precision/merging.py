@@ -1,4 +1,4 @@
-"""Keeps what stands between nodes that keep their type, where fewer Casts are needed then."""
+"""Keeps the type of nodes between nodes that keep theirs, if that needs fewer Casts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
 
 
 def _beside(step: Step, plan: Plan) -> Iterator[Step]:
-    """Yield nodes that make or read what a node reads or makes, and that may be kept."""
+    """Yield nodes that make an input or read an output of a node, and that may keep their type."""
     makers = (value.maker for value in step.read)
     readers = (reader for value in step.made if len(value.readers) <= _READERS for reader, _ in value.readers)
     for other in (*makers, *readers):

@@ -41,7 +41,7 @@ def keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
 
 
 def keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:
-    """Keep loops in which floats decide which integers are carried on: one that flips changes all that follows."""
+    """Keep loops in which floats decide loop-carried integers: one changed decision changes all later iterations."""
     for frame in reversed(list(frames)):
         for step in frame.steps:
             if step.is_a("Loop", "Scan") and any(_decides(inner) for _, inner in step.inner):
@@ -150,7 +150,7 @@ def _counts(reader: Step, index: int, plan: Plan) -> bool:
 
 
 def follow(steps: list[Step], plan: Plan) -> None:
-    """Let nodes that move numbers take the type of what they stand between, so that fewer Casts are needed."""
+    """Let nodes that move numbers take the type of their neighbours, so that fewer Casts are needed."""
     for step in reversed(steps):
         if step in plan.changes and (moves(step) or step.is_a("Cast")):
             readers = [reader for value in filter(plan.changes_type, step.made) for reader in value.readers]

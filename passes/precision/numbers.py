@@ -50,7 +50,7 @@ def largest_whole(kind: int) -> float:
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:
-    """Return the numbers of raw little-endian data of an element type as float32, or float64 where they are that."""
+    """Return the numbers of raw little-endian data of an element type as float32, or as float64 for float64 data."""
     if kind == TensorProto.DOUBLE:
         return np.frombuffer(raw, "<f8")
     if kind == TensorProto.BFLOAT16:
@@ -103,7 +103,7 @@ def _halves(numbers: Array) -> Array:
 
 @dataclass
 class Extent:
-    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in the type `kind`."""
+    """The largest finite magnitude of some numbers, and the largest one that becomes 0 in the type `kind`."""
 
     kind: int
     largest: float = 0.0

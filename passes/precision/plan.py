@@ -20,7 +20,7 @@ _MOVERS = frozenset(
         "Relu", "Sign",
     }
 )  # fmt: skip
-"""Operators that give the same numbers in either type: they take the type of what is around them."""
+"""Operators that give the same numbers in either type: they take the type of their neighbours."""
 
 INTEGERS = frozenset(
     {
@@ -31,7 +31,7 @@ INTEGERS = frozenset(
 
 
 def sources_of(target: int) -> frozenset[int]:
-    """Return the floating-point types that change where a model is to compute in `target`; float64 does for float32 alone."""
+    """Return the floating-point types that change if a model is to compute in `target`; float64 changes only to float32."""
     return frozenset((*FLOATS, *([TensorProto.DOUBLE] if target == TensorProto.FLOAT else []))) - {target}
 
 
@@ -69,7 +69,7 @@ class Plan:
         return value is not None and value.dtype in self.sources
 
     def wanted(self, step: Step, index: int) -> int | None:
-        """Return the type in which a node reads an input; None where any will do, or there is nothing to choose."""
+        """Return the type in which a node reads an input; None if any type will do, or there is no choice."""
         value = step.inputs[index]
         if value is None or not self.changes_type(value) or takes_any(step.domain, step.node.op_type, index):
             return None

@@ -126,7 +126,7 @@ def plan_of_weights(
 
 
 def _is_among(step: Step, places: Collection[tuple[BodyKey, str]]) -> bool:
-    """Return whether a node is among those that are named by their bodies and first outputs."""
+    """Return whether a node is in a collection of (body, first output) pairs."""
     return (step.frame.key, step.node.output[0] if step.node.output else "") in places
 
 
@@ -137,7 +137,7 @@ def _by_itself(
     keep: Collection[str],
     islands: Collection[tuple[BodyKey, str]],
 ) -> tuple[Retyping | None, str]:
-    """Return what of a node can change its type, or None and the reason why nothing does."""
+    """Return the inputs and outputs of a node that change type, or None and the reason why none do."""
     operator = step.node.op_type
     if any(is_meant(step, wish) for wish in keep):
         return None, "you asked for it (--keep-fp32)"

@@ -68,14 +68,14 @@ class Precision(ObligedPass):
     targets: Targets | None = None
     """The runtimes that the result is for."""
     runtime: str = ""
-    """The runtime that takes this type alone, if that is why."""
+    """The runtime that supports only this type, if this is the reason for the conversion."""
     may_raise: bool = False
-    """Whether the opset may become newer, as the type needs."""
+    """Whether the opset may become newer if the type needs that."""
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Convert a copy of `model` and return it.
 
-        Raises CannotMigrate where no node takes the type, and where the result is too far from the original.
+        Raises CannotMigrate if no node takes the type, or if the result differs too much from the original.
         """
         if self._target == TensorProto.FLOAT and not names_type(model.proto, sources_of(self._target)):
             return PassResult(model)
@@ -103,7 +103,7 @@ class Precision(ObligedPass):
         return PassResult(last.model, self._obligation(found))
 
     def _is_bound(self, model: Model) -> bool:
-        """Return whether inputs and outputs become float32 too, as a runtime of `targets` lacks their type, or a Cast of it."""
+        """Return whether inputs and outputs become float32 too, since a runtime of `targets` lacks their type or its Cast."""
         if self.targets is None or self.interface or self._target != TensorProto.FLOAT:
             return False
         graph, sources = model.proto.graph, sources_of(self._target)
@@ -143,7 +143,7 @@ class Precision(ObligedPass):
     ) -> Found | None:
         """Return which nodes must keep their type, None without settings. Raises CannotMigrate if no choice is close enough.
 
-        `model` is the `original`, or that in float32 where it was of float64. Then the result is compared with both.
+        `model` is the `original`. For an original in float64 it is the float32 version; then the result is compared with both.
         """
         if self.settings is None:
             return None
@@ -180,7 +180,7 @@ class Precision(ObligedPass):
             self._refuse_double(model)
 
     def _change(self, model: Model, last: Conversion, found: Found | None) -> PrecisionChange:
-        """Return what was done, for the report."""
+        """Return the changes, for the report."""
         sizes, reasons = (found.sizes, found.reasons) if found is not None else ({}, {})
         outputs = found.closeness.largest if found is not None else ()
         return last.change(

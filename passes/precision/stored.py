@@ -40,7 +40,7 @@ class _Converted:
 class StoredNumbers:
     """The tensors of a model in the type `target`. Large ones lie in a file of `folder`, which lives as long as this object.
 
-    Small ones are found again by what they hold, as the same model is written several times.
+    Small tensors are found again by their content, since the same model is written several times.
     """
 
     weights: Weights
@@ -49,7 +49,7 @@ class StoredNumbers:
     _found: dict[bytes | tuple[str, ...], _Converted] = field(default_factory=dict, repr=False)
 
     def extent(self, tensor: TensorProto) -> Extent:
-        """Return the extent of a tensor's numbers, which says what is lost. Raises LoadError where the data cannot be read."""
+        """Return the extent of a tensor's numbers, which shows the loss. Raises LoadError if the data cannot be read."""
         return self._converted(tensor).extent
 
     def convert(self, tensor: TensorProto, weights: Weights) -> None:

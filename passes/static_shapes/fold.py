@@ -1,4 +1,4 @@
-"""Folds what follows from fixed dims and small constants: shape arithmetic, and the types behind it."""
+"""Folds values that follow from fixed dims and small constants: shape arithmetic, and the types that depend on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Folded", "fold_shapes"]
 _FOLLOWED = OPERATORS | {"Size"}
 
 _SUMS = frozenset({"ReduceProd", "ReduceSum"})
-"""Operators whose floats hang on the order of the elements, which kernels choose."""
+"""Operators whose float results depend on the order of the elements, which kernels choose."""
 
 _KINDS = "biuf"
 """The kinds of NumPy's element types that are folded: NumPy computes with them as kernels do."""
@@ -64,7 +64,7 @@ class _Folder:
     unread: set[str] = field(default_factory=set)
 
     def body(self, scope: Scope, outer: ValueFacts | None) -> None:
-        """Fold the nodes of a body in order, those of a sub-graph with what is known where its node stands."""
+        """Fold the nodes of a body in order; for a sub-graph, use the facts that are known at its node."""
         facts = ValueFacts(
             scope, self.producers, followed=_FOLLOWED, largest=LARGEST, all_dims=True, outer=outer
         )

@@ -56,7 +56,7 @@ def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
 
 
 def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
-    """Return what bounds the size of a node's output, as far as that follows from its inputs."""
+    """Return the bound on the size of a node's output, if it follows from the inputs."""
     if not is_onnx(node.domain):
         return f"onnx infers nothing for the domain {node.domain}; {_STANDARD}"
     shape = scope.value_type(node.input[0]).shape if node.input and node.input[0] else None

@@ -1,4 +1,4 @@
-"""The pass that leaves no open dim: it folds shape arithmetic, declares what onnx does not infer, and names the rest."""
+"""The pass that leaves no open dim: it folds shape arithmetic, declares shapes that onnx does not infer, and reports the rest."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class GraphState:
             graph = graph.parent
 
     def value(self, name: str) -> SampledValue:
-        """Return what is known of a value."""
+        """Return the knowledge about a value."""
         for graph in self.enclosing():
             found = graph.values.get(name)
             if found is not None:
@@ -93,7 +93,7 @@ class GraphState:
         )
 
     def record(self, name: str, value: SampledValue) -> None:
-        """Store what is known of a value; its varying axes become sources of lengths."""
+        """Store the knowledge about a value; its varying axes become sources of lengths."""
         self.values[name] = value
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
@@ -188,7 +188,7 @@ def _value_read(entry: int | list[Length]) -> str | None:
 
 
 def upstream(name: str, producers: Mapping[str, onnx.NodeProto]) -> Iterator[str]:
-    """Yield a value, and those of the same body that it is computed from."""
+    """Yield a value, and the values of the same body that it is computed from."""
     seen, queue = set[str](), [name]
     while queue:
         name = queue.pop()

@@ -42,7 +42,7 @@ class UnrepairableNode(Exception):
 
 
 class BatchMixed(UnrepairableNode):
-    """A node computes across the items of a batch, as a Softmax over the batch axis does."""
+    """A node computes across the items of a batch, for example a Softmax over the batch axis."""
 
 
 class BatchMerged(UnrepairableNode):

@@ -23,7 +23,7 @@ Factor = tuple[Dim, int]
 
 
 class Misaligned(Exception):
-    """The lengths of the two sides have no common factors where they would have to."""
+    """An error: the lengths of the two sides lack common factors that an alignment needs."""
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Interpretation:
 
 
 def interpretations(dims: Sequence[Dim], frozen: Sequence[int], free: int | None) -> list[Interpretation]:
-    """Return what the axes of a Reshape's output may be, likeliest first; empty if the sides cannot be aligned.
+    """Return the possible axes of a Reshape's output, likeliest first; empty if the sides cannot be aligned.
 
     `dims` are the input's axes, `frozen` the output's lengths in the source model, `free` the axis of the output that
     the model gives as -1.

@@ -69,7 +69,7 @@ def branch_of_length(context: NodeContext) -> Inlining | None:
 def inlining_of(
     context: NodeContext, then: Sequence[SampledValue], other: Sequence[SampledValue]
 ) -> Inlining | None:
-    """Return how an If is to be written whose branches give these values, None where it may stay."""
+    """Return how to write an If whose branches give these values, None if the If may stay."""
     condition = context.input(0)
     if condition is None:
         return None
@@ -93,7 +93,7 @@ def _same_rank(a: SampledValue, b: SampledValue) -> bool:
 
 
 def _condition_shape(condition: tuple[Dim, ...], a: SampledValue, b: SampledValue) -> tuple[int, ...] | None:
-    """Return the shape that lays a condition along the batch of two values, () where it lies there, None if none does."""
+    """Return the shape that aligns a condition with the batch of two values; () if it is aligned, None if no shape aligns it."""
     if a.known is None or b.known is None or len(a.known) != len(b.known):
         return None
     rank = len(a.known)

@@ -199,7 +199,7 @@ def _constant(
 
 
 def _emit_length(context: NodeContext, dim: Dim, array: Array, index: int) -> str:
-    """Write a length as a constant is that it takes the place of."""
+    """Write a length in the type and shape of the constant that it replaces."""
     name = context.emit_length(dim, array.dtype, index)
     if not array.ndim:
         return name

@@ -28,7 +28,7 @@ SUBSTITUTES_OPSET = 17
 class Substitute:
     """A node of the standard that has the same outputs, or one output with the dims of each of the outputs `like`.
 
-    `dtype` is the type of the elements of the first, 0 where it is that of the substitute's output.
+    `dtype` is the element type of the first output, 0 if it is the type of the substitute's output.
     """
 
     node: onnx.NodeProto
@@ -67,7 +67,7 @@ class _Call:
 
 
 def substitute(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> Substitute | None:
-    """Return what stands for a node of an operator that onnx does not know, None where nothing does."""
+    """Return the substitute for a node of an operator that onnx does not know, None if there is none."""
     make = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
     if make is None or not node.output:
         return None
@@ -206,7 +206,7 @@ _BLOCKED: dict[str, _Maker] = {
     "ReorderInput": _as("Identity", 0),
     "ReorderOutput": lambda call: call.like_first(call.attributes.get("channels"), 1),
 }
-"""Convolutions with channels in blocks, as ONNX Runtime saves a model that it optimised for one processor."""
+"""Convolutions with channels in blocks: ONNX Runtime saves these in models that it optimised for one processor."""
 
 _BY_DOMAIN = {
     "": {"SimplifiedLayerNormalization": _as("LayerNormalization", 0, 1)},

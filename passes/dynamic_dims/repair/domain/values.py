@@ -311,7 +311,7 @@ def value_of_sparse(tensor: onnx.SparseTensorProto) -> SampledValue:
 
 
 def value_of_constant(node: onnx.NodeProto, scope: Scope) -> SampledValue:
-    """Return the value of the output of a Constant node of ONNX; nothing is known of one that a call sets anew."""
+    """Return the value of the output of a Constant node of ONNX; it is unknown if a call sets its attribute."""
     tensor = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
     if tensor is not None and not tensor.ref_attr_name:
         return value_of_tensor(tensor.t, scope.weights)
