@@ -71,7 +71,7 @@ class LowerOpset(Pass):
         return model
 
     def _bound(self, model: Model, log: ChangeLog) -> int:
-        """Return the opset to reach; the nodes that a lowering writes may need another one."""
+        """Return the opset to reach; the nodes that a lowering writes may limit it further."""
         if self.targets is None:
             return self.opset
         from .targets.runtime_faults import bound_opset

@@ -28,7 +28,7 @@ class Incompatibility:
 
     @classmethod
     def of(cls, error: MigrateError) -> Incompatibility:
-        """Return what an error says of a model, or of its node."""
+        """Return the incompatibility that an error describes, for the model or for its node."""
         return cls(error.reason, error.where, int(error.where is not None))
 
 

@@ -37,7 +37,7 @@ class ModelProperty(Enum):
 
 
 def is_readable(item: ModelProperty) -> bool:
-    """Return whether a look at a model shows that it has the property; else only the order of passes does."""
+    """Return whether the model itself shows that it has the property; else only the order of passes does."""
     return item in _VIOLATIONS
 
 

@@ -79,9 +79,9 @@ class Obligation(ABC):
 
 @dataclass(frozen=True)
 class OtherNumbers(Obligation):
-    """The user asked for other numbers: `why` says for which, as the end of a sentence, and `by` is the pass.
+    """The user asked for other numbers: `why` describes them, as the end of a sentence, and `by` is the pass.
 
-    `subject` is what a statement of the verdict calls them. With `new_types`, inputs and outputs have other element types too.
+    `subject` is their name in a statement of the verdict. With `new_types`, inputs and outputs have other element types too.
     `limited` are outputs that the pass measured, each with its limit; `unmeasured` says why it measured none although there is
     a limit. Without both, outputs may differ by any amount.
     """
@@ -174,7 +174,7 @@ class Chain:
     links: tuple[Link, ...] = ()
 
     def baseline(self, original: Model) -> Model:
-        """Return the model that other runtimes run as the original, as passes may have cut it or fixed values."""
+        """Return the model that other runtimes run as the original, since passes may have cut it or fixed values."""
         for link in self.links:
             if link.obligation.other_numbers:
                 break

@@ -1,4 +1,4 @@
-"""One run of a pipeline: what happens with a pass that fails, has an obligation, or breaks what it promises."""
+"""One run of a pipeline. It handles passes that fail, have obligations, or break their promises."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _BeforeOptional:
 class PipelineResult:
     """The result of a pipeline: segments that keep every number, and links between them, which have obligations.
 
-    A segment is `exact` where all its changes keep every bit; it has an unsimplified model if all passes are of this package.
+    A segment is `exact` if all its changes keep every bit; it has an unsimplified model if all passes are of this package.
     """
 
     segments: tuple[Segment[Model], ...]
@@ -262,7 +262,7 @@ class PipelineRun:
             self._holding.add(required)
 
     def _check_ensured(self, item: Pass, result: Model) -> None:
-        """Check what a user's pass ensures; of this package's passes only where that is quick."""
+        """Check the properties that a user's pass ensures; for this package's passes, only if the check is quick."""
         own = is_builtin(item)
         if not own or len(result.proto.graph.node) <= CHECKED_NODES:
             for ensured in sorted(item.ensures, key=list(ModelProperty).index):

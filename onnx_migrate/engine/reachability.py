@@ -55,7 +55,7 @@ class Reachability:
 
     @classmethod
     def of(cls, opsets: Iterable[int], refused: Iterable[tuple[MigrateError, set[int]]]) -> Reachability:
-        """Return which of the opsets are left by errors, each with those that it prevents."""
+        """Return the opsets that no error prevents, and each error with the opsets that it prevents."""
         refusals = tuple(Refusal(error, tuple(sorted(prevented))) for error, prevented in refused)
         stopped = {opset for refusal in refusals for opset in refusal.opsets}
         return cls(tuple(opset for opset in opsets if opset not in stopped), refusals)
@@ -63,7 +63,7 @@ class Reachability:
 
 @dataclass(frozen=True)
 class ReachableDomain:
-    """A custom domain that a plug-in knows, the newest opset of it that the model imports, and those that can be reached."""
+    """A custom domain that a plug-in knows, the newest of its opsets that the model imports, and the reachable opsets."""
 
     domain: str
     opset: int
@@ -73,7 +73,7 @@ class ReachableDomain:
 def find_reachable_domains(
     model: Model, pipeline_to: Callable[[dict[str, int]], Pipeline]
 ) -> tuple[ReachableDomain, ...]:
-    """Try to bring a copy of the model to every opset of every custom domain that it imports and a plug-in knows.
+    """Try to convert a copy of the model to every opset of each custom domain that it imports and a plug-in knows.
 
     `pipeline_to` returns the default pipeline for opsets by domain.
 
@@ -156,7 +156,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
 
 
 def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefusals:
-    """Lift a copy of the model, which is discarded; raises the errors that are not those of one node."""
+    """Lift a copy of the model and discard it; raises the errors that do not belong to one node."""
     copy = model.copy()
     sort_model(copy.proto)
     ir_version = max(copy.proto.ir_version, minimal_ir_version(target))

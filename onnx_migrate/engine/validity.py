@@ -138,7 +138,7 @@ def check_nodes(model: Model) -> None:
 
 
 def note_tolerated(model: Model, log: ChangeLog) -> None:
-    """Note what onnx.checker refuses of a model and runtimes run all the same."""
+    """Write notes on faults that onnx.checker refuses although runtimes run the model."""
     for subject, reason in tolerated(model.proto, _reader(model)):
         log.note(
             "load",
@@ -149,7 +149,7 @@ def note_tolerated(model: Model, log: ChangeLog) -> None:
 
 
 def note_older_ir(model: Model, log: ChangeLog) -> None:
-    """Note what a model has that is newer than its IR version, and neither onnx.checker nor runtimes refuse for that."""
+    """Write notes on features newer than the model's IR version that neither onnx.checker nor runtimes refuse."""
     newer = [
         found
         for found in features(model.proto)
@@ -211,7 +211,7 @@ def _listed(newer: Sequence[FoundFeature]) -> str:
 
 
 def check_result(result: Model, original: Model, *, names: bool = True) -> None:
-    """Raise for a result that is not valid: IllegalModel, or InvalidModel where the original has that very fault.
+    """Raise for a result that is not valid: IllegalModel, or InvalidModel if the original has the same fault.
 
     Without `names`, the names of values, functions and domains count as valid.
     """
@@ -245,7 +245,7 @@ def _untouched(fault: Fault, result: onnx.ModelProto, original: onnx.ModelProto)
 
 
 def _clashes_behind_calls(fault: Fault, original: onnx.ModelProto) -> bool:
-    """Return whether types clash in the original too, where the bodies of its functions stand in place of their calls."""
+    """Return whether types clash in the original too, once its function calls are inlined."""
     if fault.code != "type-mismatch" or not original.functions:
         return False
     inlined = onnx.ModelProto()

@@ -30,7 +30,7 @@ class Exactness(str, Enum):
 
 
 class _Nodes(NamedTuple):
-    """The fields of a `Change`: a named tuple, as a migration makes one for each node."""
+    """The fields of a `Change`: a named tuple, since a migration creates one for each node."""
 
     pass_name: str
     where: Where
@@ -119,7 +119,7 @@ class Note:
 
 @dataclass
 class ChangeLog:
-    """Collects in order what the passes of one migration did."""
+    """Collects, in order, the changes of the passes of one migration."""
 
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -219,7 +219,7 @@ def attribute_text(attribute: AttributeProto) -> str:
 
 
 def _name(kinds: Any, number: int) -> str:
-    """Return the name of a number of an enumeration; the number itself where a broken model has another one."""
+    """Return the name of a number of an enumeration; the number itself if a broken model has an unknown one."""
     return str(kinds.Name(number)) if number in kinds.values() else str(number)
 
 

@@ -176,13 +176,13 @@ class Value:
     # Other forms of the value
 
     def cast(self, dtype: int) -> Value:
-        """Return the value in an element type: itself where it has that type already."""
+        """Return the value in an element type: itself if it has that type already."""
         if self.array is not None:
             return Value(self.op, array=self.array.astype(helper.tensor_dtype_to_np_dtype(dtype)))
         return self if self.dtype == dtype else self.op.write("Cast", self, to=dtype)
 
     def wide(self) -> Value:
-        """Return the value in float32 where it has half floats, else itself; refused when the type is unknown."""
+        """Return the value in float32 if it has half floats, else itself; refuse if the type is unknown."""
         return self.cast(_T.FLOAT) if self.need_dtype() in HALVES else self
 
     def reshape(self, *shape: int) -> Value:
@@ -193,7 +193,7 @@ class Value:
         return self.op.write("Reshape", self, list(shape))
 
     def as_written(self) -> Value:
-        """Return the value for nodes that are written, and not computed, also where it is a constant."""
+        """Return the value as one that nodes compute at run time, even if it is a constant."""
         return Value(self.op, self.name)
 
     # Operators
@@ -290,7 +290,7 @@ class Writer:
     def __init__(self, rw: LoweringRewriter) -> None:
         self.rw = rw
         self.operator: str = rw.node.op_type
-        """The operator that the formula stands for, where it stands for several."""
+        """The operator that the formula replaces, if it replaces several."""
         self._written: dict[str, onnx.NodeProto] = {}
         self._waiting: tuple[Value, str, Sequence[Value | None], str, dict[str, Any]] | None = None
         """The last node, which is not written yet: if it ends the formula, the node of the model becomes that."""
@@ -446,7 +446,7 @@ class Writer:
     def itself(self, *operands: Operand | None, **changed: Any) -> Value:
         """Write the node of the model with these inputs and its own attributes; `changed` sets some attributes (None drops one).
 
-        The node stays what it is, with its name, where others are written behind it.
+        The node keeps its operator and name even if other nodes follow it.
         """
         node = self.rw.node
         self._itself = self.write(
@@ -481,7 +481,7 @@ class Writer:
     def _operand(
         self, operator: str, index: int, item: Any, operands: Sequence[Operand | None]
     ) -> Value | None:
-        """Return what is no value yet as one: a number in the type of its partner, an array, a list of int64 numbers."""
+        """Return an operand as a value: a number in the type of its partner, an array, a list of int64 numbers."""
         if item is None:
             return None
         if isinstance(item, np.ndarray):
@@ -513,7 +513,7 @@ class Writer:
     # The end
 
     def end(self, result: Result) -> None:
-        """Let the node give what the formula returned.
+        """Let the node's outputs be the results of the formula.
 
         The node that computes the first output, or `itself`, replaces the formula's node, and keeps its name and doc string.
         Other nodes that compute outputs take over the names of these outputs. An output that is an input or a constant becomes an

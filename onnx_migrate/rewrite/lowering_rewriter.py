@@ -1,4 +1,4 @@
-"""The editing API of downward steps: a Rewriter that knows computed constants, and the types of what it writes."""
+"""The editing API of downward steps: a Rewriter that knows computed constants, and the types of the nodes it writes."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class LoweringRewriter(Rewriter):
         """Whether `version` is an opset of ai.onnx, and not of the domain that is lowered."""
         self._casts_after: list[tuple[str, str, int]] = []
         self.used_at_run_time: list[tuple[str, str]] = []
-        """Inputs that would better be constants, with what each is; see `use_at_run_time`."""
+        """Inputs that would better be constants, with a description of each; see `use_at_run_time`."""
 
     # What is known of values
 
     def known(self, value: str) -> np.ndarray[Any, Any] | None:
         """Return the array of a value that is a constant of the model or follows from its constants and static dims.
 
-        None for what is computed at run time. An initializer that a caller can override is no constant.
+        None for a value that is computed at run time. An initializer that a caller can override is no constant.
         """
         found = self._values.value(value) if value else None
         return self.constant_value(value) if found is None and value else found
@@ -60,7 +60,7 @@ class LoweringRewriter(Rewriter):
     def partly_known(self, value: str) -> list[int | None] | None:
         """Return the elements of a vector of integers, None for each that is computed at run time.
 
-        None where not even the number of elements is known.
+        None if not even the number of elements is known.
         """
         found = self._values.partial(value) if value else None
         if found is None or found.values.ndim != 1:

@@ -26,7 +26,7 @@ class PassEffect:
 
 
 def operator_name(domain: str, op_type: str) -> str:
-    """Return what tables call an operator: its name, with the domain unless that is ONNX's own."""
+    """Return the name of an operator in tables, with the domain unless that is ONNX's own."""
     return op_type if is_onnx(domain) else f"{domain}.{op_type}"
 
 
@@ -54,7 +54,7 @@ def _counted(found: Iterable[LocatedBody]) -> Counter[tuple[str, str]]:
 def record_effect(
     log: ChangeLog, pass_name: str, before: dict[str, int], after: dict[str, int], first_change: int
 ) -> None:
-    """Record in the log what a pass did, whose changes begin at `first_change`; nothing where it did nothing."""
+    """Record the effect of a pass in the log, if it had any; its changes begin at `first_change`."""
     names = sorted({*before, *after})
     differences = ((name, after.get(name, 0) - before.get(name, 0)) for name in names)
     effect = tuple((name, difference) for name, difference in differences if difference)

@@ -38,13 +38,13 @@ __all__ = ["Rest", "cut", "named_values", "rest_behind"]
 
 @dataclass(frozen=True)
 class Rest:
-    """A fact of the model as a whole: the part behind the one that is migrated, which the caller gets too."""
+    """A fact about the whole model: the part after the migrated part, which the caller gets too."""
 
     model: Model
 
 
 def named_values(asked: str | Iterable[str], proto: onnx.ModelProto) -> tuple[str, ...]:
-    """Return the names in texts such as "a,b"; a text that is the name of a value stands for that alone."""
+    """Return the names in texts such as "a,b"; a text that is the name of a value means only that value."""
     known = _Values(proto)
     texts = [asked] if isinstance(asked, str) else list(asked)
     return tuple(

@@ -54,9 +54,9 @@ class Rewriter(NodeView):
         self.target = target
         """The opset that the model has in the end, of the domain that is migrated."""
         self.onnx_opset = target
-        """The opset of ai.onnx in whose forms its nodes are written, where another domain is migrated."""
+        """The opset of ai.onnx for new ai.onnx nodes, if another domain is migrated."""
         self.keep = keep
-        """Attribute values that the standard has removed and the user wants kept, as some runtimes still accept them."""
+        """Attribute values that the standard removed and the user wants to keep, since some runtimes still accept them."""
         self.preceding: list[onnx.NodeProto] = []
         """Nodes to put before the node, in order."""
         self.following: list[onnx.NodeProto] = []
@@ -64,7 +64,7 @@ class Rewriter(NodeView):
         self.removed = False
         """Whether the node itself is dropped."""
         self.replaced = False
-        """Whether a formula has made the node that of another operator, whose further steps are not this one's."""
+        """Whether a formula turned the node into another operator, which has other further steps."""
         self.superseded: tuple[str, ...] = ()
         """Outputs of other nodes of the body, which are dropped."""
         self.reasons: list[str] = []

@@ -41,7 +41,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Simplified:
-    """How many nodes of an operator had one of these things done to them; `into` is the operator of what they are part of."""
+    """The number of nodes of an operator with one of these fates; `into` is the operator of the node they were fused into."""
 
     kind: str
     operator: str
@@ -65,7 +65,7 @@ class Simplification:
 
     @classmethod
     def of(cls, before: onnx.GraphProto, after: onnx.GraphProto, inner: int = 0) -> Simplification:
-        """Compare a graph with what became of it."""
+        """Compare a graph with its simplified version."""
         old, new = _operators(before), _operators(after)
         done = _done(before, after)
         same = not done and not inner and old == new
@@ -96,7 +96,7 @@ class Simplification:
 
 
 def _words(done: Iterable[Simplified]) -> list[str]:
-    """Return what was done as words, as in "fused 3 BatchNormalization into Conv"."""
+    """Return the changes as words, such as "fused 3 BatchNormalization into Conv"."""
     by_kind: dict[str, list[Simplified]] = defaultdict(list)
     for item in done:
         by_kind[item.kind].append(item)
@@ -139,14 +139,14 @@ class _Fates:
             for name in names_read(node):
                 self._readers[name].append(node)
         self._stands: dict[str, str] = {}
-        """Which value of the graph after stands for one that is gone."""
+        """For each removed value, the value of the new graph that replaces it."""
         self._fates: dict[str, tuple[str, str]] = {}
         for node in reversed(before.node):
             if node.output and node.op_type != "Constant":
                 self._fates[node.output[0]] = self._fate(node)
 
     def counts(self, before: onnx.GraphProto) -> Counter[tuple[str, str, str]]:
-        """Return the number of nodes by what became of them, operator, and the operator that they were fused into."""
+        """Return the number of nodes by their fate, operator, and the operator that they were fused into."""
         return Counter(
             (kind, _operator(node), into)
             for node in before.node
@@ -202,7 +202,7 @@ class _Fates:
         return _fused(node, maker) if changed else (REMOVED, "")
 
     def _in_place(self, outputs: list[str], readers: list[onnx.NodeProto]) -> Iterator[str]:
-        """Yield what is read in place of a node's outputs, directly or past nodes that were removed."""
+        """Yield the values that replace a node's outputs for its readers, directly or past removed nodes."""
         for reader in readers:
             result = reader.output[0] if reader.output else ""
             now = self._new.get(result)
@@ -220,7 +220,7 @@ def _fused(node: onnx.NodeProto, into: onnx.NodeProto) -> tuple[str, str]:
 
 
 def _done(before: onnx.GraphProto, after: onnx.GraphProto) -> tuple[Simplified, ...]:
-    """Return what was done; nodes that are new are those that the number of the others leaves over."""
+    """Return the changes; nodes of the new graph in excess of the remaining old ones count as added."""
     counts = _Fates(before, after).counts(before)
     left = Counter(_operators(before))
     for (_, operator, _), number in counts.items():
@@ -241,7 +241,7 @@ def _operator(node: onnx.NodeProto) -> str:
 
 
 def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
-    """Return what differs between two graphs with the same operators, as words."""
+    """Return the differences between two graphs with the same operators, as words."""
     old = {_bytes(node) for node in before.node}
     unnamed = {_bytes(node, named=False) for node in before.node if not node.name}
     others = [node for node in after.node if _bytes(node) not in old]

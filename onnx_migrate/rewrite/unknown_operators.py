@@ -32,7 +32,7 @@ def has_unknown_operators(proto: onnx.ModelProto) -> bool:
 
 
 def write_unknown_operators(model: Model) -> Iterator[tuple[str, str]]:
-    """Write what such nodes mean, in place; yield the label of each, and a sentence. Nodes of unknown type stay."""
+    """Replace such nodes by their meaning, in place; yield the label of each, and a sentence. Nodes of unknown type stay."""
     proto = model.proto
     bodies = scopes(proto, model.weights, result_ir_version=proto.ir_version)
     for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):

@@ -247,7 +247,7 @@ class _Writer:
                 frame.body.initializer.append(twin)
 
     def _typed(self, value: Value, tensor: TensorProto) -> TensorProto | None:
-        """Convert a constant whose readers all need the new type. If readers need both, return a second one for a small constant."""
+        """Convert a constant whose readers all need the new type. For a small one with both kinds, return a second one."""
         if value in self.plan.stored_narrow:
             self._store_narrow(value, tensor)
             return None

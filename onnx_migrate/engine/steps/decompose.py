@@ -34,14 +34,14 @@ from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUN
 __all__ = ["Decompose", "Forms", "ReadAs", "Unfit"]
 
 _NOT_STANDARD_AT_1 = {item.name for item in (*RUNTIME_OPERATORS, *EXPERIMENTAL_OPERATORS)}
-"""Operators whose version 1 is that of ONNX Runtime, or of an experiment that ended before the standard took the name."""
+"""Operators whose version 1 belongs to ONNX Runtime, or to an experiment that ended before the standard took the name."""
 
 Unfit = Callable[[onnx.NodeProto, Scope], str | None]
-"""Returns why a target does not take a node, as in "TensorRT 8.5 has no LayerNormalization"; None if it takes it."""
+"""Returns why a target does not support a node, such as "TensorRT 8.5 has no LayerNormalization"; None if it does."""
 
 
 Newer = Callable[[str, int], "str | None"]
-"""Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
+"""Returns why a target does not support an operator of ai.onnx in its form at an opset, None if it does."""
 
 
 Forms = Callable[[str, str], "Decomposition | None"]
@@ -90,7 +90,7 @@ class Decompose(StepVisitor):
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
         """Decompose or lower a node that does not fit, lift any other to the opset of the model; None when it has that.
 
-        Raises CannotMigrate where there is no way.
+        Raises CannotMigrate if no sequence of steps works.
         """
         if self.calls_function(node):
             return None
@@ -191,7 +191,7 @@ class Decompose(StepVisitor):
     def _brought_down(
         self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators
     ) -> LoweringRewriter | None:
-        """Take the next step down of a node that was written in a newer form than the model's opset has; None where it fits."""
+        """Take the next step down of a node that was written in a newer form than the model's opset; None if the node fits."""
         while version > self._opset:
             form = signature_at(node.domain, node.op_type, version)
             if form is None or form.since_version <= self._opset:
@@ -212,7 +212,7 @@ class Decompose(StepVisitor):
     def _lifted(
         self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators, own: Operators
     ) -> LoweringRewriter | None:
-        """Take the next step of a node up to the opset of the model, written for `own` then; None where there is none."""
+        """Take the next step of a node up to the opset of the model, now written for `own`; None if there is none."""
         step = next_step(node.domain, node.op_type, version, self._opset)
         if step is None:
             return None
@@ -257,7 +257,7 @@ def _last_step(operator: str) -> int | None:
 
 
 def _clause(reason: str, operator: str) -> str:
-    """Return the reason of a step as a clause behind a colon, without where its operator begins."""
+    """Return the reason of a step as a clause after a colon, without the opset that introduced its operator."""
     text = re.sub(rf"^{operator} begins with opset \d+[:,] ", "", reason)
     word = text.partition(" ")[0]
     return (

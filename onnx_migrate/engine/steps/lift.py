@@ -55,7 +55,7 @@ class Lift(Visitor):
         return start
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
-        """Take the next step of a node's operator from `version` on; None where there is none up to the target.
+        """Take the next step of a node's operator from `version` on; None if there is none up to the target.
 
         Raises CannotMigrate if the step is missing or refuses, or if its adapter refuses or fails.
         """

@@ -52,7 +52,7 @@ class Lower(StepVisitor):
         return start
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
-        """Take the next step of a node's operator from `version` down; None where there is none above the target.
+        """Take the next step of a node's operator from `version` down; None if there is none above the target.
 
         Raises CannotMigrate if the step is missing or refuses, or if its adapter refuses or fails.
         """

@@ -41,7 +41,7 @@ def node_name(node: onnx.NodeProto) -> str:
 
 
 def where_of(node: onnx.NodeProto, scope: Scope, version: int) -> Where:
-    """Return where a node stands, with the version of its form at an opset."""
+    """Return the place of a node, with the version of its form at an opset."""
     form = signature_at(node.domain, node.op_type, version)
     return Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
 

@@ -39,7 +39,7 @@ class AnyStep:
     claim: ClassVar[str]
     """The word for a step that neither rewrites nor refuses."""
     slug: ClassVar[str]
-    """Its code behind the domain, with its own fields."""
+    """A format for the code after the domain, filled with the step's fields."""
     domain: str
     operator: str
     adapt: Callable[[onnx.NodeProto, Any], None] | None
@@ -64,7 +64,7 @@ class AnyStep:
 
 
 _LONGEST_FORMULA = 30
-"""Lines of code up to which a formula is shown, if its docstring does not say what changes."""
+"""A formula of up to this many lines is shown, if its docstring does not describe the changes."""
 
 _ASKED = {
     r"need_dtype|numpy_type|is_float|wide\(\)": "element types",
@@ -90,7 +90,7 @@ def doc_of(function: Callable[..., Any]) -> str:
 
 
 def _code(step: Callable[..., Any]) -> list[str]:
-    """Return the code of a step, and the private functions beside it that it calls; nothing without its source."""
+    """Return the code of a step, and of the private functions in its module that it calls; nothing without the source."""
     found: dict[Any, list[str]] = {}
     pending = [step]
     while pending:
@@ -124,7 +124,7 @@ _STANDARD = ("", "ai.onnx.ml")
 class StepTable(Generic[StepT]):
     """The steps that the modules of packages register; the first question imports them all.
 
-    Without a package it holds what is registered by hand.
+    Without a package it holds only steps that are registered by hand.
     """
 
     def __init__(self, *packages: str) -> None:
@@ -132,9 +132,9 @@ class StepTable(Generic[StepT]):
         self._steps: dict[tuple[str, str, int], StepT] = {}
 
     def register(self, step: StepT, version: int = 0) -> None:
-        """Add a step that is found by its operator and a version. Raises ValueError for one that is registered already.
+        """Add a step; its operator and a version are the key. Raises ValueError for a step that is registered already.
 
-        A step of a custom domain may be registered again by the same function, as when a cell of a notebook is run again.
+        A step of a custom domain may be registered again by the same function, for example when a notebook cell runs again.
         """
         key = step.domain, step.operator, version
         known = self._steps.get(key)

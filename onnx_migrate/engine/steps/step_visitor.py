@@ -28,7 +28,7 @@ from onnx_migrate.standard.opsets import body_opsets
 __all__ = ["LoweringRefusal", "StepVisitor"]
 
 _FOLLOWED = OPERATORS | {"Size"}
-"""The operators whose outputs are computed where their inputs are known."""
+"""The operators whose outputs are computed if their inputs are known."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class StepVisitor(Visitor):
         return bool(self._functions) and called(node) in self._functions
 
     def where(self, node: onnx.NodeProto, scope: Scope, leaves: int, to: int) -> Where:
-        """Return where a node stands whose version `leaves` becomes `to`."""
+        """Return the place of a node whose version `leaves` becomes `to`."""
         return Where(scope.path, node_name(node), node.op_type, leaves, to)
 
     def rewriter(
@@ -141,5 +141,5 @@ class StepVisitor(Visitor):
         self.refusals.append(self.refusal(error))
 
     def refusal(self, error: CannotMigrate) -> LoweringRefusal:
-        """Return what is recorded for an error that a step of the current node raised."""
+        """Return the record of an error that a step of the current node raised."""
         raise error

@@ -1,4 +1,4 @@
-"""Constants of 8 bits and less in types that an older opset does not have: widened where only dequantisation reads them."""
+"""Constants of 8 bits and less in types that an older opset does not have: widened if only dequantisation reads them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _constants(body: Body) -> Iterator[tuple[str, TensorProto]]:
 
 
 def _widened_values(body: Body, narrow: set[str], functions: _Functions) -> set[str]:
-    """Return those of the values `narrow` that can be widened, and the values that are moved from them."""
+    """Return the values in `narrow` that can be widened, and the values that nodes move from them."""
     readers: dict[str, list[tuple[onnx.NodeProto, int]]] = defaultdict(list)
     given_out: set[str] = set()
     for _, inner in nested_bodies(body):

@@ -33,7 +33,7 @@ _MAX_NODES = 64
 def resize(context: NodeContext) -> None:
     """Replace constant sizes by lengths: of the value that the result is combined with, of the input, or by a ratio.
 
-    A result that is added to another value, for example in a feature pyramid, must have that value's size, also where a ratio
+    A result that is added to another value, as in a feature pyramid, must have that value's size, also where a ratio
     would round otherwise. An axis that does not vary, as after a pool to a fixed size, gets its length from there alone.
     """
     own, sizes = context.dims(0), context.entries(3)
