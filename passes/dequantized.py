@@ -145,7 +145,7 @@ _FLOATS = {
 
 
 def _is_pair(source: onnx.NodeProto, moves: list[onnx.NodeProto], node: onnx.NodeProto, scope: Scope) -> bool:
-    """Whether what `source` quantises is known where `node` dequantises it, behind `moves`."""
+    """Return whether `source` and `node` are a pair that can go: one parameter set without `moves`, or constant parameters."""
     if not moves and list(source.input[1:]) == list(node.input[1:]):
         return True
     both = [*source.input[1:], *node.input[1:]]
@@ -168,8 +168,8 @@ class Dequantized(ObligedPass):
     """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
     DynamicQuantizeLSTM as LSTM.
 
-    Nodes between the two of a pair that only move numbers of one scale, for example MaxPool, then move floats. Values that an
-    input of the model quantises stay quantised.
+    Nodes between the two of a pair that only move numbers of one scale, for example MaxPool, then move floats. A
+    DequantizeLinear stays if an input of the model gives its integers.
     """
 
     name: ClassVar[str] = "dequantized"

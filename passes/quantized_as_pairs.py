@@ -104,7 +104,7 @@ _QUANTIZED = (
     "QEmbedLayerNormalization",
     "GatherBlockQuantized",
 )
-"""Prefixes of com.microsoft operator names; this pass replaces these operators by standard ones first."""
+"""Prefixes of com.microsoft operator names; this pass first replaces these operators by standard ones."""
 
 
 def _form(domain: str, operator: str) -> Decomposition | None:

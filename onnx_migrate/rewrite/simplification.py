@@ -54,7 +54,7 @@ class Simplification:
     """The main graph before and after: nodes by operator, their fates, and the remaining differences if no node changed.
 
     `done` has how many nodes of an operator were folded, fused, merged, removed, written in another way, or added. `inner` is
-    the number of nodes that bodies of branches, loops and functions gained.
+    the number of nodes that bodies of branches, loops and functions gained; it is negative if they lost nodes.
     """
 
     before: dict[str, int]

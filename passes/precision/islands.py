@@ -76,9 +76,8 @@ Converting = Callable[[Islands, Islands], Model]
 class Found:
     """The result of a search: the nodes that keep their type, those whose weights also do, and the error that remains.
 
-    `sizes` are of first outputs in the main graph. `reasons` say how much of its limit an output is off if
-    these nodes alone are narrow.
-    `out_of_time` says that the clock ended the search before the smallest set was found.
+    `sizes` are of first outputs in the main graph. `reasons` give the error of an output, as a share of its
+    limit, if only these nodes are narrow. `out_of_time` says that the clock ended the search before the smallest set was found.
     """
 
     islands: Islands

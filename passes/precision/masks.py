@@ -40,7 +40,7 @@ _ABSORBING = frozenset({"Add", "Sub", "Sum"})
 """Operators whose result is the huge number again if the other addends are far smaller."""
 
 _FAR = 1e30
-"""A type's largest number above this absorbs all numbers added to it: that of bfloat16 does, that of float16 does not."""
+"""A type with a largest number above this absorbs all numbers added to that number: bfloat16 does, float16 does not."""
 
 _STORED_TWICE = 1024
 """Bytes up to which a constant is stored in both types (write.py); a larger one would be cast, and overflow."""

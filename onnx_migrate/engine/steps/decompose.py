@@ -47,7 +47,7 @@ Newer = Callable[[str, int], "str | None"]
 Forms = Callable[[str, str], "Decomposition | None"]
 
 ReadAs = Callable[[onnx.NodeProto, int], "int | None"]
-"""Returns the newer opset whose form a node of an opset has, where a runtime took its name before the standard; else None."""
+"""Returns the newer opset whose form a node of an opset has, if a runtime used its name before the standard did; else None."""
 
 Operators = tuple[tuple[str, str], ...]
 """Operators that a node was written for, by domain and name, from the model's on."""

@@ -1,4 +1,4 @@
-"""Decomposes what a target lacks in all bodies of a model, and inlines functions whose bodies need what only calls know."""
+"""Decomposes operators that a target lacks, in all bodies; inlines functions whose bodies need facts only their calls know."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ class Formula:
     operator: str
     since: int
     without: bool
-    """Whether it serves targets alone that lack the operator, and is no step down."""
+    """Whether it is only for targets that lack the operator, and is no step down."""
     function: Function
     inputs: tuple[str, ...]
     """The positional parameters, which are the inputs."""
     variadic: bool
     """Whether the last parameter takes all further inputs."""
     attributes: dict[str, Any]
-    """The keyword-only parameters, which are attributes, with their defaults where the schema has none."""
+    """The keyword-only parameters, which are attributes, with their defaults if the schema has none."""
     handed_on: tuple[str, ...] = ()
     """Further attributes; the function gets those that the node has."""
 
@@ -157,7 +157,7 @@ def _formula(
 
 
 def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
-    """Return the adapter that lets a node give what a formula says of its inputs and attributes."""
+    """Return the adapter that replaces a node by a formula of its inputs and attributes."""
     count, variadic, attributes = len(formula.inputs), formula.variadic, formula.attributes
 
     @wraps(formula.function)
@@ -182,7 +182,7 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
 
 
 def _check_node(op: Op, formula: Formula, form: int) -> None:
-    """Refuse what a formula of another domain does not say: attributes and inputs that it does not name, forms not installed."""
+    """Refuse a node that a formula of another domain does not cover: unknown attributes, unknown inputs, forms not installed."""
     newest, node = newest_opset(), op.rw.node
     if form > newest:
         op.refuse(
@@ -203,7 +203,7 @@ def _check_node(op: Op, formula: Formula, form: int) -> None:
 
 @schema_cache
 def _defaults(domain: str, operator: str, version: int) -> dict[str, Any]:
-    """Return the default values that the schema of an operator gives its attributes; none where onnx has no schema."""
+    """Return the default values that the schema of an operator gives its attributes; none if onnx has no schema."""
     try:
         schema = defs.get_schema(operator, version, domain)
     except defs.SchemaError:

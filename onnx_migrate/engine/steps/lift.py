@@ -34,7 +34,7 @@ class Lift(Visitor):
     """The domain whose nodes are lifted, "" for ai.onnx; nodes that adapters write in another domain stay unchanged."""
     pass_name: str = "migrate_opset"
     beside: int = 17
-    """The ai.onnx opset for a body that imports none, where another domain is lifted."""
+    """The ai.onnx opset for a body that imports none, if another domain is lifted."""
     repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 @schema_cache
 def lost_types(step: Lowering) -> frozenset[str]:
-    """Return the types, as schemas write them, that the version a step leaves takes somewhere and the one before does not."""
+    """Return the types, as schemas write them, that the newer version of a step supports and the older one does not."""
     new, old = _forms(step)
     if new is None or old is None or step.types is LostTypes.OWN:
         return frozenset()

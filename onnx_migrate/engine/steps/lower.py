@@ -36,7 +36,7 @@ class Lower(StepVisitor):
     repeats: ClassVar[bool] = True
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the opset whose form a node has, None where it has a form of the target or an older one already.
+        """Return the opset whose form a node has, None if it already has a form of the target or an older one.
 
         Raises CannotMigrate for a node that has the form of no opset.
         """

@@ -33,7 +33,7 @@ _FOLLOWED = OPERATORS | {"Size"}
 
 @dataclass(frozen=True)
 class LoweringRefusal:
-    """The error for a node, the function it stands in (None in the main graph), and the oldest opset that it can have."""
+    """The error for a node, the function that contains it (None in the main graph), and the oldest opset that it can have."""
 
     error: MigrateError
     function: FunctionKey | None
