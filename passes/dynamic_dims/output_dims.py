@@ -161,9 +161,9 @@ def _axes_of(symbol: str, values: Iterable[onnx.ValueInfoProto]) -> list[str]:
 def declare_outputs(
     model: Model, plan: DimPlan, batch_axes: Mapping[str, Mapping[int, str]], log: ChangeLog, pass_name: str
 ) -> OutputDims:
-    """Declare each dim of each output: its constant number, its symbol, the user's name or an expression.
+    """Declare each dim of each output: its constant number, its symbol, or an expression of symbols.
 
-    If none of these is known, a dim gets the user's name or a new name.
+    The user's name replaces an expression. An unknown dim gets the user's name, or a name of its own.
 
     `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
     code `frozen-output`, for an axis the user named that is one number at all sizes. Raises UsageError, code `two-names`,
