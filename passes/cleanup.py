@@ -1,4 +1,4 @@
-"""Removes what no output depends on, and repairs names and value_info that runtimes or checkers reject."""
+"""Removes nodes and values that no output depends on, and repairs names and value_info that runtimes or checkers reject."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Cleanup(Pass):
         """Clean `model` up in place."""
         names = Names(model.proto)
         found, removed = list(bodies(model.proto)), False
-        for located in reversed(found):  # what is dead inside may be all that reads a value outside
+        for located in reversed(found):  # a dead node in a sub-graph may be the only reader of an outer value
             removed |= self._remove_dead(located, log)
         for located in bodies(model.proto) if removed else found:
             body, path = located.body, located.path
@@ -60,7 +60,7 @@ class Cleanup(Pass):
     def _remove_dead(self, located: LocatedBody, log: ChangeLog) -> bool:
         """Keep a node if an output or a node after it reads it: in topological order every reader comes after.
 
-        Where something reads every output, nothing is dead. Return whether any node was removed.
+        If something reads every output, nothing is dead. Return whether any node was removed.
         """
         body, path = located.body, located.path
         each = names_read_by_each(body.node, located.operators)

@@ -70,7 +70,7 @@ class Cut(ObligedPass):
     outputs: str | tuple[str, ...] = ()
     inputs: str | tuple[str, ...] = ()
     rest: bool = False
-    """Whether what is behind the outputs becomes a second part."""
+    """Whether the nodes after the outputs become a second part."""
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Return the first part."""
@@ -124,7 +124,7 @@ def _in_both(model: Model, first: Model, rest: Model) -> tuple[int, list[str]]:
 
 
 def _described(part: Model) -> str:
-    """Return the inputs and outputs of a part, as in "from x: float[1, 3] to y: float[1]"."""
+    """Return the inputs and outputs of a part as text: "from x: float[1, 3] to y: float[1]"."""
     interface = Interface.of(part.proto)
     return f"from {_ports(interface.inputs)} to {_ports(interface.outputs)}"
 

@@ -35,9 +35,9 @@ Shapes = Callable[[str], Dims | None]
 class DeclaredShapes(Pass):
     """Correct outputs, and remove value_info, whose dims contradict those inferred from the inputs.
 
-    Runtimes warn of such a declaration, and `onnx.checker.check_model(full_check=True)` refuses the model. Nothing is
-    corrected where onnx infers another length than runtimes compute: for a Resize, onnx multiplies length and scale in
-    double precision and runtimes in single, and for many scales the two differ by one.
+    Runtimes warn about such a declaration, and `onnx.checker.check_model(full_check=True)` refuses the model. The pass leaves
+    lengths that onnx infers differently from runtimes. For a Resize, onnx multiplies length and scale in double precision and
+    runtimes do so in single precision. For many scales the two results differ by one.
     """
 
     name: ClassVar[str] = "declared_shapes"

@@ -1,6 +1,6 @@
 """The order in which a migration runs the passes of this package.
 
-Those that few migrations ask for are imported where they are asked for: to import all takes a tenth of a second.
+Passes that few migrations need are imported on demand: importing all of them takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["default_pipeline"]
 def default_pipeline(options: Options) -> list[Pass]:
     """Return the passes that these options ask for, and those of other distributions before the simplifier.
 
-    Raises UsageError for an opset that is none, and for one beside targets, which determine it.
+    Raises UsageError for an opset that does not exist, and for an opset together with targets, which determine it.
     """
     passes: list[Pass] = []
     simplified = _is_simplified(options.simplify)
@@ -64,7 +64,7 @@ def default_pipeline(options: Options) -> list[Pass]:
         passes.append(DynamicDims(dynamic=options.dynamic or {}, batch=batch))
         passes += _known_branches(options)  # a condition may follow from a size that was fixed until now
     precision = _precision(options)
-    # Older opsets and runtimes lack narrow types: a model leaves these before it is brought to them.
+    # Older opsets and runtimes lack narrow types, so a model becomes float32 before it is converted for them.
     widening = precision if options.precision == "fp32" else _widening(options)
     passes += widening
     passes += [*lowerings(options), *_quantized(options), *_standard(options), *_ir_version(options)]
@@ -81,7 +81,7 @@ def default_pipeline(options: Options) -> list[Pass]:
 
         passes.append(RuntimeLimits(targets=options.targets, best_effort=options.best_effort))
     if simplified:
-        always = options.ir_version is None  # a model whose header alone was wrong is left as it is
+        always = options.ir_version is None  # with a new IR version alone, nothing else changes
         passes.append(_simplify(options, always=always))
     return passes
 
@@ -96,7 +96,7 @@ def _known_branches(options: Options) -> list[Pass]:
 
 
 def _cut(options: Options) -> list[Pass]:
-    """Return the pass that leaves a part of the model, if one is asked for."""
+    """Return the pass that extracts a part of the model, if the user asks for a part."""
     if options.split and not options.extract_outputs:
         raise UsageError(
             "--split needs to know where: nothing says which part is cut off",
@@ -158,7 +158,7 @@ def _asks_for_ir_version_alone(options: Options) -> bool:
 
 
 def _precision(options: Options) -> list[Pass]:
-    """Return the pass that changes the floating-point type, if one is asked for; it runs models unless nothing is verified."""
+    """Return the pass that changes the floating-point type, if the user wants it. It runs models unless verification is off."""
     if options.precision is None:
         if options.precision_io or options.keep_fp32 or options.precision_tolerance is not None:
             raise UsageError(
@@ -200,10 +200,10 @@ def _precision(options: Options) -> list[Pass]:
 
 
 def _static(options: Options) -> list[Pass]:
-    """Return the pass after which every value has a fixed shape, if that is asked for, or a target wants it.
+    """Return the pass that gives every value a fixed shape, if the user asks for it, or a target needs it.
 
-    It folds shape arithmetic where integers are narrowed, too: of a Range in int32 ONNX Runtime 1.32 refuses a limit that it
-    infers from sizes, which it takes for int64.
+    It also folds shape arithmetic if integers become int32. Otherwise ONNX Runtime 1.32 refuses an int32 Range whose limit it
+    infers from sizes, since it treats that limit as int64.
     """
     rows = [target.row for target in options.targets or ()]
     judged = options.static or any(row.static for row in rows)
@@ -215,7 +215,7 @@ def _static(options: Options) -> list[Pass]:
 
 
 def _integers(options: Options) -> list[Pass]:
-    """Return the pass that computes in int32, if that is asked for, or a target computes in nothing wider."""
+    """Return the pass that computes in int32, if the user asks for it, or a target computes in nothing wider."""
     if options.int32 not in (True, False, "yes", "io", "require"):
         raise UsageError(f"int32={options.int32!r} is not known", hint='it is True, "io" or "require"')
     narrow = any(target.row.integer == "int32" for target in options.targets or ())
@@ -234,7 +234,7 @@ def _integers(options: Options) -> list[Pass]:
 
 
 def _widening(options: Options) -> list[Pass]:
-    """Return the pass that brings models of narrow types to float32 whole, for runtimes that take no others."""
+    """Return the pass that converts models of narrow types to float32, for runtimes that support no narrow type."""
     wide = [
         target
         for target in options.targets or ()
@@ -275,17 +275,17 @@ def _control_flow(options: Options) -> list[Pass]:
 
 
 def _resize_form(options: Options) -> Form:
-    """Return the form of Resize that is asked for, or that the targets want."""
+    """Return the form of Resize that the user asks for, or that the targets want."""
     if options.resize_form is not None:
         return options.resize_form
     return options.targets.resize_form if options.targets else "auto"
 
 
 def _exporter_intent(options: Options) -> Pass:
-    """Return the pass for Resizes that PyTorch could not write: it restores them, or tells of them.
+    """Return the pass for Resizes that PyTorch could not write: it restores them, or warns about them.
 
-    Runtimes that compute for the original what PyTorch meant get it written, if all of them do. Else the result computes what
-    the file says, as the others do for the original, and there is a warning.
+    Some runtimes compute PyTorch's meaning from the original file. If all runtimes do, the pass writes that meaning into the
+    result. Otherwise the result computes exactly what the file says, and there is a warning.
     """
     targets, dynamic = options.targets, options.dynamic
     like = targets.resize_intent if targets is not None else ()
@@ -297,7 +297,7 @@ def _exporter_intent(options: Options) -> Pass:
 
 
 def _standard(options: Options) -> list[Pass]:
-    """Return the pass that writes operators of other domains, if that is asked for."""
+    """Return the pass that replaces operators of other domains, if the user asks for it."""
     asked = options.to_onnx_ops
     if not asked:
         return []
@@ -326,7 +326,7 @@ def _quantized(options: Options) -> list[Pass]:
 
 
 def _rewrites_for(options: Options) -> list[Pass]:
-    """Return the passes that rewrite nodes for runtimes, which run again behind the simplifier."""
+    """Return the passes that rewrite nodes for runtimes; they run again after the simplifier."""
     targets, best_effort = options.targets, options.best_effort
     if not targets:
         return []
@@ -354,7 +354,7 @@ def _simplify(options: Options, *, always: bool) -> Pass:
 
 
 def _ir_version(options: Options) -> list[Pass]:
-    """Return the pass that sets the IR version, if one is asked for."""
+    """Return the pass that sets the IR version, if the user asks for one."""
     if options.ir_version is None:
         return []
     from .ir_version import IrVersion

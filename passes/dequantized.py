@@ -1,4 +1,4 @@
-"""Writes the pairs of QuantizeLinear and DequantizeLinear as nothing, and what is dequantised as floats."""
+"""Removes the pairs of QuantizeLinear and DequantizeLinear, and replaces dequantised constants by floats."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def dequantized(
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Value:
-    """The number is that before it was quantised, moved as it is behind; a constant is dequantised by the migration."""
+    """Return the number before it was quantised, with the same moves applied; a constant is dequantised at once."""
     moves, source = _moves_behind(x.name, op.rw.producer)
     if source is not None and source.op_type == "QuantizeLinear":
         value = _scaled(op, Value(op, source.input[0]), source, scale, zero)
@@ -84,7 +84,7 @@ def dequantized(
 
 
 def _scaled(op: Op, value: Value, source: onnx.NodeProto, scale: Value, zero: Value | None) -> Value:
-    """Return a value as it is dequantised by another scale or zero point than those by which `source` quantises it."""
+    """Return a value as another scale or zero point dequantises it; `source` quantises it by its own scale and zero point."""
     given = [scale.name, *([] if zero is None else [zero.name])]
     if list(source.input[1:]) == given:
         return value
@@ -145,7 +145,7 @@ _FLOATS = {
 
 
 def _is_pair(source: onnx.NodeProto, moves: list[onnx.NodeProto], node: onnx.NodeProto, scope: Scope) -> bool:
-    """Whether what `source` quantises is known where `node` dequantises it, behind `moves`."""
+    """Return whether `source` and `node` are a pair that can go: one parameter set without `moves`, or constant parameters."""
     if not moves and list(source.input[1:]) == list(node.input[1:]):
         return True
     both = [*source.input[1:], *node.input[1:]]
@@ -168,8 +168,8 @@ class Dequantized(ObligedPass):
     """Write the pairs of QuantizeLinear and DequantizeLinear as nothing, constants that are dequantised as floats, and
     DynamicQuantizeLSTM as LSTM.
 
-    Nodes between the two of a pair that move numbers of one scale, as MaxPool, move floats. What is quantised by an input of the
-    model stays as it is.
+    Nodes between the two of a pair that only move numbers of one scale, for example MaxPool, then move floats. A
+    DequantizeLinear stays if an input of the model gives its integers.
     """
 
     name: ClassVar[str] = "dequantized"

@@ -52,8 +52,8 @@ class RequestedDims:
 def requested_dims(request: DynamicAxes | None, model: Model, log: ChangeLog) -> DimPlan:
     """Return the plan of a request: the one in the log, else a new one, which the log then keeps.
 
-    The plan holds the axes that the request names. Which axis is the batch, where only the batch is asked for, turns
-    out when the pass dynamic_dims has tried. Raises UsageError for a request that does not fit the model.
+    The plan holds the axes that the request names. If the user asks only for the batch, the pass dynamic_dims finds
+    which axis it is. Raises UsageError for a request that does not fit the model.
     """
     if request is None:
         return DimPlan()
@@ -124,10 +124,10 @@ class FewerSizes(Obligation):
 
 
 def loaded_like(prover: Prover, before: Model, behind: Behind) -> Verdict:
-    """Return the verdict on a result that loads where the model before a pass does. Raises VerificationFailed.
+    """Return the verdict on a result that loads if the model before a pass does. Raises VerificationFailed.
 
-    The model after the pass may not load itself: onnx's inference may find a fault in a branch that is not taken. Of a result
-    with other numbers, nothing is loaded here.
+    The model after the pass may not load itself: onnx's inference may find a fault in a branch that never runs. If the
+    result has other numbers, this function loads nothing.
     """
     if behind.verdict.statements:
         return behind.verdict
@@ -223,7 +223,7 @@ class FixDims(ObligedPass):
 
 
 def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:
-    """Return the axes of inputs without a size, with their symbols; of an input of unknown rank all axes that there may be."""
+    """Return the axes of inputs without a size, with their symbols. For an input of unknown rank, return all possible axes."""
     found = {}
     for value in fed_inputs(graph):
         if value.type.WhichOneof("value") != "tensor_type":

@@ -1,4 +1,4 @@
-"""What a best effort leaves as it is: warnings in the place of refusals."""
+"""A best effort leaves nodes unchanged that it cannot fit, and gives warnings instead of errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["decompose_or_leave", "leave_or_raise"]
 
 
 def leave_or_raise(error: MigrateError, log: ChangeLog, pass_name: str, *, best_effort: bool) -> None:
-    """Raise a refusal, or note once what is left, code `not-fitted`."""
+    """Raise the error, or with `best_effort` note once that the model stays unchanged there, code `not-fitted`."""
     if not best_effort:
         raise error
     text = f"left as it is: {error.with_hint}"
@@ -39,10 +39,10 @@ def decompose_or_leave(
     may_stay: Callable[[set[Where]], bool] | None,
     **how: Any,
 ) -> Lowered:
-    """Return what `decompose_model` makes of a model, where nodes that it refuses stay as they are if they may.
+    """Return the result of `decompose_model`. Nodes that it refuses stay unchanged if `may_stay` allows it.
 
-    With None for `may_stay` none may; a node that is not found again by its name is refused. Where nodes were written, inner
-    values keep no symbolic dims.
+    With None for `may_stay`, no node may stay. A node that cannot be found again by its name may not stay. If nodes
+    were written, inner values lose their symbolic dims.
     """
     left: set[Where] = set()
     before = len(log.changes)

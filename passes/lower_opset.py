@@ -37,13 +37,13 @@ class LowerOpset(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     opset: int
     nearest: bool = False
-    """Whether the nearest opset that can be reached will do, if that is newer than `opset`; a warning says so."""
+    """Whether to accept the nearest reachable opset if `opset` cannot be reached; a warning reports it."""
     keep_ir: bool = False
-    """Whether the IR version stays; else it becomes the oldest that has what the model then holds."""
+    """Whether the IR version stays; else it becomes the oldest version that has all features of the lowered model."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may want the model below `opset`."""
     write_out: bool = False
-    """Whether operators without an exact form below, as Erf below opset 9, are written with others that are close, as for
+    """Whether to replace operators without an exact older form by close others, for example Erf below opset 9. This is for
     runtimes that would refuse the model otherwise."""
 
     def strict(self) -> Pass:
@@ -71,7 +71,7 @@ class LowerOpset(Pass):
         return model
 
     def _bound(self, model: Model, log: ChangeLog) -> int:
-        """Return the opset to reach, which what a lowering writes may bound further."""
+        """Return the opset to reach; the nodes that a lowering writes may limit it further."""
         if self.targets is None:
             return self.opset
         from .targets.runtime_faults import bound_opset
@@ -82,7 +82,7 @@ class LowerOpset(Pass):
         return min(bound, written_bound(model, self.targets, bound, log, self.name))
 
     def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
-        """Lower to an opset, or to the nearest one where that will do."""
+        """Lower to an opset, or to the nearest one if `nearest` allows it."""
         # Imported here, as a migration that only lifts needs neither.
         from onnx_migrate.engine.steps.lower import OLDEST
         from onnx_migrate.engine.steps.lower_model import lower_model

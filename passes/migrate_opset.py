@@ -61,17 +61,17 @@ class MigrateOpset(Pass):
     )
     opset: int
     newer: Newer = "refuse"
-    """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_opset."""
+    """What to do with a model of a newer opset: raise an error, keep its opset, or leave it to the pass lower_opset."""
     unlist: bool = True
     """Whether initializers are removed from the graph's inputs, which is allowed from IR version 4 on."""
     keep: frozenset[str] = frozenset()
-    """Those of `KEEPABLE` that stay in the model; nodes with others are migrated to standard values, or refused."""
+    """The values of `KEEPABLE` that stay in the model. Nodes with other such values get standard values, or are an error."""
     keep_ir: bool = False
-    """Whether the IR version stays; else it becomes at least that with which the opset was released."""
+    """Whether the IR version stays; else it becomes at least the one that was released with the opset."""
     targets: Targets | None = None
     """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
     noted: bool = False
-    """Whether a note says that the model keeps its opset, as its user did not name one."""
+    """Whether to note that the model keeps its opset, since the user did not give one."""
 
     def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
         """Return the advice on an error; on a result that does not load, with the newest opset at which it does."""
@@ -96,8 +96,8 @@ class MigrateOpset(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place.
 
-        Where targets raise it because they lack an operator, and a node has no equal at the first opset that they take, the
-        next that has is reached, and another model returned.
+        Targets may raise the opset because they lack an operator. If a node then has no equivalent at the first opset that they
+        support, the pass tries the next ones, and returns another model.
         """
         self._check_options()
         self._one_import_each(model.proto, log)
@@ -167,7 +167,7 @@ class MigrateOpset(Pass):
         return model
 
     def _note_runtime_operators(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Note the operators that ONNX Runtime alone has in ai.onnx: no opset of the standard gives them a meaning."""
+        """Write a note on operators that only ONNX Runtime has in ai.onnx: no opset of the standard gives them a meaning."""
         found: dict[str, int] = {}
         for located in bodies_of(proto):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
@@ -184,7 +184,7 @@ class MigrateOpset(Pass):
             )
 
     def _one_import_each(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
-        """Leave one import of each domain; where the versions differ for a node, the last holds, as in ONNX Runtime."""
+        """Keep one import of each domain. If the versions differ for a node, the last import wins, like in ONNX Runtime."""
         for owner in owners(proto):
             name = "the model" if isinstance(owner, onnx.ModelProto) else function_path(owner)
             for domain, found in remove_repeated_imports(owner):

@@ -19,13 +19,13 @@ from onnx_migrate.model.graphs import all_nodes
 __all__ = ["FOR_ANNOTATIONS", "IMPORTS_ALONE", "simplify_file"]
 
 _THRESHOLDS = (1 << 20, 1 << 14, 1 << 10)
-"""Limits in bytes for each folded tensor; the first with which the result stays within the budget is used."""
+"""Size limits in bytes for each folded tensor; the first limit whose result stays within the budget wins."""
 
 IMPORTS_ALONE = frozenset({"0.8.1"})
 """Releases of onnxsim whose package itself does nothing but import modules, 150 of them for other things than `simplify`."""
 
 FOR_ANNOTATIONS = ("onnxsim.pruning",)
-"""Modules from which its `simplify` imports types for annotations alone; this one has 52,000 lines."""
+"""Modules whose types onnxsim's `simplify` imports only for annotations; this one has 52,000 lines."""
 
 _KNOWN_OPSET = 15
 """An opset of ai.onnx that onnxsim has its own schemas of, in all releases that copy those of others from onnx."""
@@ -34,8 +34,8 @@ _KNOWN_OPSET = 15
 def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm: bool, alone: bool) -> int:
     """Simplify the model at `source`, write it to `result` and return its size in bytes.
 
-    Without `fuse`, constants are folded, and other nodes stay as they are; without `batch_norm`, BatchNormalization is not fused.
-    Nothing is written if even the lowest limit for folded tensors leads to more than `allowed` bytes. `alone` says that nothing
+    Without `fuse`, onnxsim only folds constants. Without `batch_norm`, it does not fuse BatchNormalization. Nothing is
+    written if even the lowest limit for folded tensors leads to more than `allowed` bytes. `alone` says that nothing
     else in this process registers schemas, or uses onnxsim.
     """
     simplify = _onnxsim(alone=alone).simplify
@@ -61,10 +61,10 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
 
 
 def _onnxsim(*, alone: bool) -> Any:
-    """Import onnxsim; `alone` without what `simplify` does not need, whose import takes five times as long as all else.
+    """Import onnxsim; `alone` skips imports that `simplify` does not need, which take five times as long as all others.
 
-    That is sympy and rich, with which onnxsim prints, and its own modules for other things; only sympy in a release that is
-    not in `IMPORTS_ALONE`.
+    The skipped imports are sympy and rich, which onnxsim uses for printing, and its own modules for other things. For a release
+    that is not in `IMPORTS_ALONE`, this function skips only sympy.
     """
     modules: dict[str, Any] = sys.modules
     if not alone or "onnxsim" in modules:
@@ -92,7 +92,7 @@ def _onnxsim(*, alone: bool) -> Any:
 
 
 class _Annotations(ModuleType):
-    """A module from which nothing is used but types in annotations."""
+    """A module that provides only types for annotations."""
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):

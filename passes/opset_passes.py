@@ -53,7 +53,7 @@ def migrations(options: Options) -> list[Pass]:
 
 
 def beside(options: Options) -> dict[str, int]:
-    """Return the ai.onnx opset for bodies that import none, if one is asked for; the default one if models keep theirs."""
+    """Return the ai.onnx opset for bodies that import none, if the user asks for one; the default if models keep theirs."""
     opsets = _target_opsets(options)
     if "ai.onnx" not in opsets:
         return {}
@@ -61,7 +61,7 @@ def beside(options: Options) -> dict[str, int]:
 
 
 def _custom(options: Options) -> dict[str, CustomOpset]:
-    """Return the opsets of custom domains that are asked for."""
+    """Return the opsets of custom domains that the user asks for."""
     asked = {
         domain: value for domain, value in _target_opsets(options).items() if domain not in ("ai.onnx", ML)
     }
@@ -75,7 +75,7 @@ def _custom(options: Options) -> dict[str, CustomOpset]:
 
 
 def _newer(options: Options, at_least: bool) -> Newer:
-    """Return what happens to models that are newer than the opset asked for."""
+    """Return the policy for models that are newer than the opset that the user asks for."""
     return "keep" if at_least else "lower" if options.lower else "refuse"
 
 
@@ -158,7 +158,7 @@ def _check_opset(asked: tuple[int, bool], targets: Targets) -> None:
 
 
 def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
-    """Return what an option says of each domain: the opset, and whether a newer one of the model's own is kept."""
+    """Return, for each domain of an option, the opset and whether a newer opset of the model stays."""
     given: Mapping[str, int | str]
     if isinstance(asked, Mapping):
         given = asked
@@ -177,7 +177,7 @@ def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
 
 
 def _opset(given: int | str, domain: str) -> tuple[int, bool]:
-    """Return the opset that is written as a number, as "17+", "keep" or "latest", and whether a newer one is kept."""
+    """Return the opset from a text such as "17", "17+", "keep" or "latest", and whether a newer one stays."""
     if not is_onnx(domain) and domain != ML:
         from .domains import check_opset
 

@@ -104,7 +104,7 @@ _QUANTIZED = (
     "QEmbedLayerNormalization",
     "GatherBlockQuantized",
 )
-"""The beginnings of names of com.microsoft whose operators are written with standard ones first."""
+"""Prefixes of com.microsoft operator names; this pass first replaces these operators by standard ones."""
 
 
 def _form(domain: str, operator: str) -> Decomposition | None:
@@ -160,8 +160,8 @@ def _write(rw: LoweringRewriter, form: Decomposition) -> None:
 class QuantizedAsPairs(Pass):
     """Write quantised operators with float ones between DequantizeLinear and QuantizeLinear, at the opset that the model has.
 
-    Results of 8 bits that lie half-way between two steps may fall on the other one. Raises CannotMigrate for a node of which the
-    pairs need something that is not known.
+    Results of 8 bits that lie half-way between two steps may fall on the other one. Raises CannotMigrate for a node whose pairs
+    need an unknown fact.
     """
 
     name: ClassVar[str] = "quantized_as_pairs"

@@ -23,7 +23,7 @@ from onnx_migrate.standard.schema import is_onnx
 __all__ = ["QuantizedPairs"]
 
 _MOVING = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
-"""Operators behind which ONNX Runtime inserts such a pair (CanNodePropagate in
+"""ONNX Runtime inserts such a pair behind these operators (CanNodePropagate in
 onnxruntime/core/optimizer/qdq_transformer/qdq_propagation.cc)."""
 
 
@@ -32,10 +32,10 @@ onnxruntime/core/optimizer/qdq_transformer/qdq_propagation.cc)."""
 class QuantizedPairs(Pass):
     """Write the pairs of QuantizeLinear and DequantizeLinear that ONNX Runtime's optimiser would insert.
 
-    From opset 21 on its optimiser (1.31) gives the QuantizeLinear that it inserts behind such a node an `output_dtype` of
-    INT8, then turns the zero point into UINT8, and refuses its own node. Behind a pair that is there already it inserts
-    none. Values that were quantized with the same scale and zero point are quantized to the same integers again, so
-    every output stays the same. Only run for a model that does not load without it.
+    Since opset 21, ONNX Runtime's optimiser (1.31) breaks the QuantizeLinear that it inserts behind such a node. It gives
+    the node an `output_dtype` of INT8, turns the zero point into UINT8, and then refuses its own node. It inserts no pair behind
+    an existing one. Values that were quantized with the same scale and zero point become the same integers again. Therefore every
+    output stays the same. This pass only runs for a model that does not load without it.
     """
 
     name: ClassVar[str] = "quantized_pairs"
@@ -66,10 +66,10 @@ class _Pairs(Visitor):
         self.pass_name, self.log = pass_name, log
         self._dequantized: list[dict[str, tuple[str, str]]] = []
         self._only_quantized: list[set[str]] = []
-        """Values that QuantizeLinear alone reads: behind them is a pair already."""
+        """Values that only QuantizeLinear reads, so a pair already follows them."""
 
     def enter(self, scope: Scope) -> None:
-        """Find what is dequantized in the body with one int8 zero point for all elements."""
+        """Find the values in the body that are dequantized with one int8 zero point for all elements."""
         found = {}
         readers: dict[str, set[str]] = {name: {"output"} for name in output_names(scope.body)}
         for node in scope.body.node:
@@ -83,7 +83,7 @@ class _Pairs(Visitor):
         self._only_quantized.append({name for name, kinds in readers.items() if kinds == {"QuantizeLinear"}})
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return `opset` for a node behind which a pair is inserted."""
+        """Return `opset` for a node that needs a pair behind it, else None."""
         if node.op_type not in _MOVING or not is_onnx(node.domain):
             return None
         found, done = self._dequantized[-1], self._only_quantized[-1]

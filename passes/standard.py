@@ -35,21 +35,21 @@ _OF_RUNTIME = frozenset(("SimplifiedLayerNormalization", "MemcpyFromHost", "Memc
 class Standard(Pass):
     """Write nodes of other domains with ai.onnx, at the opset that the model has.
 
-    A node in a local function whose form needs what only its calls say lets the function be inlined. Raises CannotMigrate for a
-    node of these domains that has no form, code `not-standard`, or what its form needs to know; UsageError for a domain of
-    which no operator is known.
+    The pass inlines a local function if a node in it needs a fact that only the calls provide. Raises CannotMigrate for a node
+    of these domains that has no form, code `not-standard`, or that lacks a fact its form needs. Raises UsageError for a
+    domain without known operators.
     """
 
     name: ClassVar[str] = "standard"
     title: ClassVar[str] = "replacing operators of other domains"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     domains: tuple[str, ...] = ()
-    """The domains whose nodes are written; all that are known if there are none. With com.microsoft, what ONNX Runtime has of
-    its own in ai.onnx is written too."""
+    """The domains whose nodes the pass replaces; empty for all known ones. With com.microsoft, the pass also replaces ONNX
+    Runtime's own operators in ai.onnx."""
     beside: int = 17
     """The ai.onnx opset for a body that imports none."""
     best_effort: bool = False
-    """Whether nodes that are refused stay as they are, with a warning of code `not-fitted`."""
+    """Whether nodes that the pass refuses stay unchanged, with a warning of code `not-fitted`."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""

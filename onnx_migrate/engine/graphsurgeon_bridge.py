@@ -1,6 +1,6 @@
 """Runs a user's function of a complete ModelProto or of an onnx-graphsurgeon Graph on a model.
 
-A graphsurgeon Graph cannot represent all of a model. The bridge refuses models with content that would be lost,
+A graphsurgeon Graph cannot represent all content of a model. The bridge refuses models that would lose content,
 restores the fields that graphsurgeon drops, and leaves the check of interface and legality to the pipeline.
 """
 

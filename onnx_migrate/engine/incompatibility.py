@@ -1,4 +1,4 @@
-"""What of a model a runtime does not take as it is, one value for each reason."""
+"""The parts of a model that a runtime does not support, one value for each reason."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Incompatibility", "counted", "objections_by_trial"]
 
 @dataclass(frozen=True)
 class Incompatibility:
-    """Why a runtime does not take a model: `reason` in one clause, the first node that it holds for, and how many nodes.
+    """Why a runtime does not support a model: `reason` in one clause, its first node, and the number of nodes.
 
-    `where` is None for what is said of the model as a whole, its opset for example; then `nodes` is 0. `wrong` says that the
+    `where` is None for a reason about the whole model, for example its opset; then `nodes` is 0. `wrong` means that the
     runtime loads the node and computes wrong numbers.
     """
 
@@ -28,7 +28,7 @@ class Incompatibility:
 
     @classmethod
     def of(cls, error: MigrateError) -> Incompatibility:
-        """Return what an error says of a model, or of its node."""
+        """Return the incompatibility that an error describes, for the model or for its node."""
         return cls(error.reason, error.where, int(error.where is not None))
 
 
@@ -42,7 +42,7 @@ def counted(found: Iterable[Incompatibility]) -> tuple[Incompatibility, ...]:
 
 
 def objections_by_trial(item: Any, model: Model) -> tuple[Incompatibility, ...]:
-    """Return what a pass would change in a model, which stays as it is; `item` is the pass."""
+    """Return the changes that a pass would make to a model, as reasons; `item` is the pass. The model stays unchanged."""
     copy, log = model.copy(), ChangeLog()
     try:
         result = item.run(copy, log)

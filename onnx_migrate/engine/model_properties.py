@@ -15,13 +15,13 @@ __all__ = ["ModelProperty", "is_readable", "violation"]
 
 
 class ModelProperty(Enum):
-    """What can hold of a model between two passes; the value completes "the pass needs …".
+    """A property that a model can have between two passes; the value completes "the pass needs …".
 
     That names, types and order of inputs and outputs stay is no property: every pass must keep them.
     """
 
     VALID_NODES = "nodes that the schemas of the model's opset allow"
-    """In all graphs, sub-graphs and local functions; nodes of other domains than ai.onnx are not judged."""
+    """This covers all graphs, sub-graphs and local functions. It covers no nodes of domains other than ai.onnx."""
 
     SORTED = "nodes in topological order"
     """In all graphs, sub-graphs and local functions."""
@@ -30,19 +30,19 @@ class ModelProperty(Enum):
     """ONNX allows repeated ones, ONNX Runtime refuses them. Unnamed nodes are allowed."""
 
     TARGET_OPSET = "nodes of the opset that the model is migrated to"
-    """Cannot be read off a model: which opset that is, the pass that brings it there knows."""
+    """A model does not show this property: only the pass that migrates it knows the opset."""
 
     DYNAMIC_DIMS = "the final symbols of the dims that become dynamic"
     """Cannot be read off a model: which dims those are, the pass that makes them symbols knows."""
 
 
 def is_readable(item: ModelProperty) -> bool:
-    """Return whether a look at a model shows that it has the property; else only the order of passes does."""
+    """Return whether the model itself shows that it has the property; else only the order of passes does."""
     return item in _VIOLATIONS
 
 
 def violation(item: ModelProperty, proto: onnx.ModelProto) -> str | None:
-    """Return what contradicts a property, None if it holds or cannot be read off a model. Linear in the nodes."""
+    """Return the contradiction to a property; None if it holds or the model does not show it. The time is linear in the nodes."""
     find = _VIOLATIONS.get(item)
     return find(proto) if find else None
 

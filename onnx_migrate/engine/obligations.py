@@ -46,8 +46,8 @@ class Behind:
 class Obligation(ABC):
     """How the model after a pass relates to the model before it. Subclasses are frozen dataclasses.
 
-    The verifier proves the links of a chain from the last to the first. Each obligation gets the verdict on the result as
-    compared with the model after its pass, and returns the verdict as compared with the model before its pass.
+    The verifier proves the links of a chain from the last to the first. Each obligation gets the verdict that compares the
+    result with the model after its pass. It returns the verdict that compares the result with the model before its pass.
     """
 
     changes_interface: bool = False
@@ -72,16 +72,16 @@ class Obligation(ABC):
     def prove(self, prover: Any, before: Model, after: Model, behind: Behind) -> Verdict:
         """Return the verdict on the result as compared with `before`. Raises VerificationFailed.
 
-        `prover` is a `verify.prover.Prover`, whose settings have the user's inputs for `before`. Its type is not named here, so
+        `prover` is a `verify.prover.Prover`, whose settings have the user's inputs for `before`. The annotation is Any, so
         that a conversion without a proof imports no verifier.
         """
 
 
 @dataclass(frozen=True)
 class OtherNumbers(Obligation):
-    """The user asked for other numbers: `why` says for which, as the end of a sentence, and `by` is the pass.
+    """The user asked for other numbers: `why` describes them, as the end of a sentence, and `by` is the pass.
 
-    `subject` is what a statement of the verdict calls them. With `new_types`, inputs and outputs have other element types too.
+    `subject` is their name in a statement of the verdict. With `new_types`, inputs and outputs have other element types too.
     `limited` are outputs that the pass measured, each with its limit; `unmeasured` says why it measured none although there is
     a limit. Without both, outputs may differ by any amount.
     """
@@ -174,7 +174,7 @@ class Chain:
     links: tuple[Link, ...] = ()
 
     def baseline(self, original: Model) -> Model:
-        """Return the model that other runtimes run as the original, as passes may have cut it or fixed values."""
+        """Return the model that other runtimes run as the original, since passes may have cut it or fixed values."""
         for link in self.links:
             if link.obligation.other_numbers:
                 break

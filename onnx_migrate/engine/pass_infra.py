@@ -1,4 +1,4 @@
-"""What a pass is: it takes a model, returns a model, and logs what it did; and the registry of this package's passes."""
+"""The interface of a pass, and the registry of this package's passes. A pass takes and returns a model, and logs its changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "onnx_migrate.passes"
-"""Entry points of passes that run only where the user names them."""
+"""Entry points of passes that run only if the user names them."""
 
 DEFAULT_GROUP = "onnx_migrate.default_passes"
 """Entry points of passes that run in every migration: a package asks for that by this group."""
@@ -53,17 +53,17 @@ class Pass(ABC):
     title: ClassVar[str] = ""
     """The pass in words for people who follow the progress of a call, such as "raising the opset"."""
     requires: ClassVar[frozenset[ModelProperty]] = frozenset()
-    """What must hold of the model that the pass is given."""
+    """The properties that the pass needs in the model it gets."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
-    """What holds of the model that the pass returns."""
+    """The properties of the model that the pass returns."""
     for_targets: ClassVar[bool] = False
     """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False
-    """Whether the migration goes on with the model as it was before when the pass fails; a note says so."""
+    """Whether the migration continues with the model before the pass if the pass fails; a note reports this."""
     operators: ClassVar[frozenset[str]] = frozenset()
-    """Operators of which a model must have one for the pass to change or note anything; empty where it may for any model."""
+    """The pass does nothing for a model without any of these operators; empty if it may change any model."""
     producer: ClassVar[str] = ""
-    """The producer whose models alone the pass changes or notes anything in; "" where it may for all."""
+    """The pass does nothing for models of other producers than this; "" if it may change any model."""
 
     @abstractmethod
     def run(self, model: Model, log: ChangeLog) -> Model:
@@ -73,22 +73,22 @@ class Pass(ABC):
         """
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return what of a sorted model the runtimes of this pass do not take as it is; () for a pass for no runtimes.
+        """Return the parts of a sorted model that the runtimes of this pass do not support; () for a pass for no runtimes.
 
-        The model stays as it is. Unless a pass says it in another way, it is what the pass would change.
+        The model stays unchanged. By default these parts are the changes that the pass would make.
         """
         return objections_by_trial(self, model) if self.for_targets else ()
 
     def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return what of a sorted model runtimes take in another form, with reasons such as "takes Resize by sizes"."""
+        """Return the parts of a sorted model that runtimes want in another form, with reasons like "takes Resize by sizes"."""
         return ()
 
     def strict(self) -> Pass:
-        """Return the pass as one that refuses where this one settles for less than what was asked for; else itself."""
+        """Return a copy of the pass that raises instead of applying a partial result; itself if it never does that."""
         return self
 
     def is_wanted(self, original: Model, model: Model) -> bool:
-        """Return whether an optional pass is to run on what became of a model."""
+        """Return whether an optional pass must run; `model` is the current version of `original`."""
         return True
 
     def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
@@ -97,21 +97,21 @@ class Pass(ABC):
 
     @classmethod
     def cures(cls, error: VerificationFailed) -> bool:
-        """Return whether the pass, without options, may turn a result that fails with this error into one that is proved."""
+        """Return whether the pass, without options, may turn a result that fails with this error into a proved result."""
         return False
 
 
 class ObligedPass(Pass):
     """A pass whose result is not simply the same numbers: its obligation says how to prove the result.
 
-    A subclass defines `apply` in place of `run`. Its failure fails the migration, also if it says that it is `optional`.
+    A subclass defines `apply` instead of `run`. Its failure fails the migration, even if it is `optional`.
     """
 
     @abstractmethod
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Return the model that results, and the obligation. Raises MigrateError.
 
-        The model may be `model` itself, edited in place. Only what the obligation allows of the interface may change.
+        The model may be `model` itself, edited in place. The interface may change only as the obligation allows.
         """
 
     def run(self, model: Model, log: ChangeLog) -> Model:
@@ -138,10 +138,10 @@ class Retry(Protocol):
         """Whether the time for further tries is over."""
 
     def loads(self, replaced: Mapping[str, Pass]) -> bool:
-        """Return whether ONNX Runtime loads the result of the passes, those of these names replaced, if it loads the original."""
+        """Return whether ONNX Runtime loads the result of the passes, if it loads the original; `replaced` replaces some."""
 
     def holds(self, replaced: Mapping[str, Pass]) -> bool:
-        """Return whether the result of the passes, those of these names replaced, is proved."""
+        """Return whether the result of the passes is proved, with some passes replaced by name."""
 
 
 _builtin: dict[str, type[Pass]] = {}
@@ -181,7 +181,7 @@ def make_pass(name: str, **options: Any) -> Pass:
 def register_default_pipeline(
     build: Callable[[Any], list[Pass]],
 ) -> Callable[[Any], list[Pass]]:
-    """Make a function the one that builds the default pipeline; a decorator for one function of this package."""
+    """Register the function that builds the default pipeline; a decorator for one function of this package."""
     if _default:
         raise ValueError("there are two default pipelines")
     _default.append(build)
@@ -189,14 +189,14 @@ def register_default_pipeline(
 
 
 def default_passes(options: Any) -> list[Pass]:
-    """Return the passes of the default pipeline in their order, those of other distributions included."""
+    """Return the passes of the default pipeline in their order, including passes of other distributions."""
     importlib.import_module("onnx_migrate.passes.default_pipeline")
     return _default[0](options)
 
 
 @dataclass(frozen=True)
 class UserPass(Pass):
-    """A function of a `ModelProto` or of a graphsurgeon `Graph`; its parameter's annotation says of which.
+    """A function of a `ModelProto` or of a graphsurgeon `Graph`; the annotation of its parameter selects one of them.
 
     The function edits its argument in place (and returns None) or returns the new one. It sees all weights.
     """
@@ -213,7 +213,7 @@ class UserPass(Pass):
         return self.label
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Call the function. Raises PassError from whatever it raises."""
+        """Call the function. Raises PassError from any exception of the function."""
         from onnx_migrate.engine.graphsurgeon_bridge import run_on_graph, run_on_proto
 
         runner = run_on_graph if takes_graph(self.function) else run_on_proto
@@ -292,7 +292,7 @@ def installed_passes() -> list[Pass]:
 
 
 def passes_on_request() -> list[Pass]:
-    """Return the passes of other distributions that run where the user names them, from `ENTRY_POINT_GROUP`, by name."""
+    """Return the passes of other distributions that run if the user names them, from `ENTRY_POINT_GROUP`, by name."""
     return [as_pass(name) for name, point in sorted(_points().items()) if point.group != DEFAULT_GROUP]
 
 
@@ -302,7 +302,7 @@ def package_of(item: Pass) -> str:
 
 
 def _points() -> dict[str, EntryPoint]:
-    """Return the entry points of installed passes by name; looked for again where a folder of sys.path has changed."""
+    """Return the entry points of installed passes by name. A change of a folder in sys.path starts a new search."""
     folders = []
     for entry in sys.path:
         with suppress(OSError):
@@ -312,7 +312,7 @@ def _points() -> dict[str, EntryPoint]:
 
 @lru_cache(maxsize=1)
 def _points_in(search: Callable[[], Any], folders: tuple[tuple[str, int], ...]) -> dict[str, EntryPoint]:
-    """Return the entry points; `folders` are only what they depend on, as each search reads all installed packages."""
+    """Return the entry points. `folders` only keys the cache, since each search reads all installed packages."""
     every = search()  # once, since it reads the metadata of all packages
     groups = (ENTRY_POINT_GROUP, DEFAULT_GROUP)
     return {point.name: point for group in groups for point in every.select(group=group)}

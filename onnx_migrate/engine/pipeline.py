@@ -103,12 +103,12 @@ class Pipeline:
     ) -> PipelineResult:
         """Run all passes on a copy of `model`, and return the result with the segments to verify.
 
-        A model that is not valid is mended as ONNX Runtime reads it, and `log` says so; with `strict` it is refused. With
-        `require_optional` a failing optional pass fails the run; else it is left out and `log` says so. `stage` is called
-        with each pass's name, and its context encloses the pass.
+        The pipeline repairs an invalid model to match what ONNX Runtime does, and `log` reports it; with `strict` it raises an
+        error. With `require_optional`, a failing optional pass fails the run; else it is skipped and `log` reports it. The
+        pipeline calls `stage` with each pass's name, and its context encloses the pass.
 
-        Raises what passes raise; PassError for a pass that raises anything but a MigrateError, changes the interface,
-        or breaks what it ensures; IllegalModel when a node of the result is not valid.
+        Raises any error of a pass that is a MigrateError. Raises PassError for a pass that raises another exception, changes
+        the interface, or breaks what it ensures. Raises IllegalModel if a node of the result is not valid.
         """
         run = PipelineRun(self.passes, model, log, stage, require_optional=require_optional, strict=strict)
         return run.result()

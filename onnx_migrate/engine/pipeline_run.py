@@ -1,4 +1,4 @@
-"""One run of a pipeline: what happens with a pass that fails, has an obligation, or breaks what it promises."""
+"""One run of a pipeline. It handles passes that fail, have obligations, or break their promises."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from onnx_migrate.standard.ir_versions import IrFeature
 __all__ = ["PipelineResult", "PipelineRun", "Stage", "paused_garbage_collection"]
 
 CHECKED_NODES = 10_000
-"""Up to so many nodes, what a pass of this package ensures is checked too; for more it would cost a tenth of the time."""
+"""The pipeline checks what its own passes ensure up to this many nodes; beyond that, the check would cost 10 % of the time."""
 
 Stage = Callable[[str], AbstractContextManager[None]]
 """Called with a pass's name; the pass runs within the context that it returns."""
@@ -40,14 +40,14 @@ Stage = Callable[[str], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class _BeforeOptional:
-    """The model as it was before an optional pass, and the part of the log that the pass wrote."""
+    """The model before an optional pass, and the part of the log that the pass wrote."""
 
     name: str
     model: Model
     trial: Attempt
 
     def restore(self, reason: str) -> Model:
-        """Return that model; the log then says why the pass was left out, in place of what the pass did."""
+        """Return the model before the pass; the log then gives the reason for the skip instead of the pass's changes."""
         self.trial.roll_back()
         self.trial.log.note(
             self.name,
@@ -60,9 +60,9 @@ class _BeforeOptional:
 
 @dataclass(frozen=True)
 class PipelineResult:
-    """What a pipeline made of a model: segments, in which every number stays, and links between them, which have obligations.
+    """The result of a pipeline: segments that keep every number, and links between them, which have obligations.
 
-    A segment is `exact` where all its changes keep every bit; it has an unsimplified model if all passes are of this package.
+    A segment is `exact` if all its changes keep every bit; it has an unsimplified model if all passes are of this package.
     """
 
     segments: tuple[Segment[Model], ...]
@@ -98,8 +98,8 @@ class PipelineResult:
 class PipelineRun:
     """Runs passes in their order on a copy of a model.
 
-    Between two passes only this is known of the model: the properties in `_holding`. `after` gets each pass's name and
-    the model after it. With `strict` an original that is not valid is refused, also where ONNX Runtime would read it.
+    Between two passes the run knows only the properties in `_holding` about the model. `after` gets each pass's name and
+    the model after it. `strict` refuses an invalid original, even if ONNX Runtime would read it.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class PipelineRun:
     def result(self) -> PipelineResult:
         """Run all passes.
 
-        Raises InvalidModel for an original that is not valid, what passes raise, PassError for a broken promise, and
-        IllegalModel for a result that is not valid.
+        Raises InvalidModel for an invalid original, PassError for a broken promise, IllegalModel for an invalid result, and
+        any MigrateError of a pass.
         """
         with remembering() as given_up, paused_garbage_collection():
             result = self._result()
@@ -262,7 +262,7 @@ class PipelineRun:
             self._holding.add(required)
 
     def _check_ensured(self, item: Pass, result: Model) -> None:
-        """Check what a user's pass ensures; of this package's passes only where that is quick."""
+        """Check the properties that a user's pass ensures; for this package's passes, only if the check is quick."""
         own = is_builtin(item)
         if not own or len(result.proto.graph.node) <= CHECKED_NODES:
             for ensured in sorted(item.ensures, key=list(ModelProperty).index):
@@ -290,9 +290,9 @@ def _applied(item: Pass, model: Model, log: ChangeLog) -> PassResult:
 def paused_garbage_collection() -> Iterator[None]:
     """Pause cyclic garbage collection in the block, and restore the state it was in before.
 
-    Each full collection visits every object that a pass has created so far: on 50,000 rewritten nodes that is a third
-    of the time, and it grows faster than the number of nodes. The pause is of
-    the whole process; where those of several threads overlap, the first to begin ends it, so that it cannot stay.
+    Each full collection visits every object that a pass has created so far. On 50,000 rewritten nodes that is a third
+    of the time, and it grows faster than the number of nodes. The pause covers the whole process. If pauses of several
+    threads overlap, the thread that began first resumes collection, so that it cannot stay off.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -55,7 +55,7 @@ class Reachability:
 
     @classmethod
     def of(cls, opsets: Iterable[int], refused: Iterable[tuple[MigrateError, set[int]]]) -> Reachability:
-        """Return which of the opsets are left by errors, each with those that it prevents."""
+        """Return the opsets that no error prevents, and each error with the opsets that it prevents."""
         refusals = tuple(Refusal(error, tuple(sorted(prevented))) for error, prevented in refused)
         stopped = {opset for refusal in refusals for opset in refusal.opsets}
         return cls(tuple(opset for opset in opsets if opset not in stopped), refusals)
@@ -63,7 +63,7 @@ class Reachability:
 
 @dataclass(frozen=True)
 class ReachableDomain:
-    """A custom domain that a plug-in knows, the newest opset of it that the model imports, and those that can be reached."""
+    """A custom domain that a plug-in knows, the newest of its opsets that the model imports, and the reachable opsets."""
 
     domain: str
     opset: int
@@ -73,7 +73,7 @@ class ReachableDomain:
 def find_reachable_domains(
     model: Model, pipeline_to: Callable[[dict[str, int]], Pipeline]
 ) -> tuple[ReachableDomain, ...]:
-    """Try to bring a copy of the model to every opset of every custom domain that it imports and a plug-in knows.
+    """Try to convert a copy of the model to every opset of each custom domain that it imports and a plug-in knows.
 
     `pipeline_to` returns the default pipeline for opsets by domain.
 
@@ -109,10 +109,10 @@ _DOMAIN_PASSES = ("migrate_domains", "lower_domains")
 def find_reachable_opsets(model: Model) -> Reachability:
     """Try a lift of a copy of the model to every newer opset, and a lowering of a copy to every older one.
 
-    Upward, all nodes are lifted to the newest opset that the installed onnx supports. The steps of a node are the same for
-    another target unless one of its adapters reads `Rewriter.target`, so only the nodes of such adapters are lifted to each
-    of the other opsets. Downward, one lowering to `OLDEST` is enough: a node that is refused stops all opsets below the one
-    that it is left at.
+    Upward, this function lifts all nodes to the newest opset that the installed onnx supports. A node takes the same steps
+    for another target, unless one of its adapters reads `Rewriter.target`. So only nodes of such adapters are lifted to each
+    of the other opsets. Downward, one lowering to `OLDEST` is enough: a node that refuses a step stops there, and blocks all
+    older opsets.
     """
     invalid: MigrateError | None = None
     try:
@@ -130,7 +130,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
             hint="install a newer onnx",
         )
         return Reachability((), (Refusal(future, ()),))
-    own = max(own, 1)  # a lower one is refused below
+    own = max(own, 1)  # the checks below refuse opsets lower than 1
     targets = range(own, newest + 1)
     older = range(OLDEST, own)
     if invalid is not None:
@@ -156,7 +156,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
 
 
 def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefusals:
-    """Lift a copy of the model, which is discarded; raises the errors that are not those of one node."""
+    """Lift a copy of the model and discard it; raises the errors that do not belong to one node."""
     copy = model.copy()
     sort_model(copy.proto)
     ir_version = max(copy.proto.ir_version, minimal_ir_version(target))
@@ -170,7 +170,7 @@ def _lift(model: Model, target: int, only: Set[NodeKey] | None) -> _LiftPastRefu
 
 
 def _lower(model: Model) -> tuple[LoweringRefusal, ...]:
-    """Lower a copy of the model to the oldest opset, and return what is refused on the way."""
+    """Lower a copy of the model to the oldest opset, and return the refusals of its nodes."""
     copy = model.copy()
     sort_model(copy.proto)
     return lower_model(copy, OLDEST, ChangeLog(), "lower_opset").refusals
@@ -204,7 +204,7 @@ class _LiftPastRefusals(Lift):
     """The nodes with an adapter that read the target."""
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return what `Lift` returns; None also for a node that is refused or not in `only`."""
+        """Return what `Lift` returns; None also for a node that refuses, or one outside `only`."""
         self._key = scope.path, _output(node)
         if self.only is not None and self._key not in self.only:
             return None

@@ -1,4 +1,4 @@
-"""The checks at both ends of a pipeline: a broken source is mended or refused, and a result that is not valid is not returned."""
+"""The checks at both ends of a pipeline: a broken source is repaired or an error, and an invalid result is an error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ML = "ai.onnx.ml"
 
 @dataclass(frozen=True)
 class IrLimit:
-    """The fact that a pass gave the model the IR version that was asked for."""
+    """The fact that a pass gave the model the IR version that the user asked for."""
 
     ir_version: int
     opset: int = 0
@@ -62,12 +62,12 @@ class IrLimit:
 
 
 def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False) -> Model:
-    """Return the model that passes work on: this one, or where it is broken a copy, mended as ONNX Runtime reads it.
+    """Return the model for the passes: this one, or a copy of a broken one, repaired to match what ONNX Runtime does.
 
-    What was mended is noted in `log`. Raises InvalidModel, with a code for its kind, for the first thing that cannot be
-    mended, with `strict` for the first that is broken; and CannotMigrate, code `too-large`, for a model that grows beyond all
-    bounds when functions are expanded. Nodes are compared with the schemas of their operators by the passes, which know more
-    forms than the one that the opset selects. Reads no weights.
+    `log` gets a note on each repair. Raises InvalidModel, with a code for its kind, for the first fault beyond repair;
+    with `strict`, for the first fault. Raises CannotMigrate, code `too-large`, for a model that grows beyond all bounds when
+    its functions are expanded. The passes compare nodes with the schemas of their operators, since they know more forms than
+    the one that the opset selects. Reads no weights.
     """
     broken = next(_structure_faults(model), None)
     if broken is not None:
@@ -77,7 +77,7 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
         model.as_given = given
         mended = mend(model.proto, _length_of(model), _reader(model))
         if any(item.unread for item in mended):
-            model.as_given = None  # the proof starts from the mended model
+            model.as_given = None  # the proof starts at the repaired model
         for left in _structure_faults(model):
             raise left.error()
         if log is not None:
@@ -138,7 +138,7 @@ def check_nodes(model: Model) -> None:
 
 
 def note_tolerated(model: Model, log: ChangeLog) -> None:
-    """Note what onnx.checker refuses of a model and runtimes run all the same."""
+    """Write notes on faults that onnx.checker refuses although runtimes run the model."""
     for subject, reason in tolerated(model.proto, _reader(model)):
         log.note(
             "load",
@@ -149,7 +149,7 @@ def note_tolerated(model: Model, log: ChangeLog) -> None:
 
 
 def note_older_ir(model: Model, log: ChangeLog) -> None:
-    """Note what a model has that is newer than its IR version, and neither onnx.checker nor runtimes refuse for that."""
+    """Write notes on features newer than the model's IR version that neither onnx.checker nor runtimes refuse."""
     newer = [
         found
         for found in features(model.proto)
@@ -165,11 +165,11 @@ def note_older_ir(model: Model, log: ChangeLog) -> None:
 
 
 def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
-    """Raise the IR version of a result, in place, where it has something newer that the original has not.
+    """Raise the IR version of a result, in place, if it has a newer feature that the original does not have.
 
-    What the original has at too low an IR version keeps it, as programs load that, with one exception: initializers of
-    a sub-graph that are not listed as inputs, which neither onnx.checker nor ONNX Runtime accepts below IR version 4.
-    Raises IllegalModel where a pass set the IR version, and the result has something newer.
+    A feature that the original already has at too low an IR version does not raise it, since programs load that. There is one
+    exception: initializers of a sub-graph that are not listed as inputs. Neither onnx.checker nor ONNX Runtime accepts them
+    below IR version 4. Raises IllegalModel if a pass set the IR version, and the result has a newer feature.
     """
     proto = result.proto
     newer = [found for found in features(proto) if found.since > proto.ir_version]
@@ -211,9 +211,9 @@ def _listed(newer: Sequence[FoundFeature]) -> str:
 
 
 def check_result(result: Model, original: Model, *, names: bool = True) -> None:
-    """Raise for a result that is not valid: IllegalModel, or InvalidModel where the original has that very fault.
+    """Raise for a result that is not valid: IllegalModel, or InvalidModel if the original has the same fault.
 
-    Without `names`, the names of values, functions and domains are taken to be valid.
+    Without `names`, the names of values, functions and domains count as valid.
     """
     fault = next(_faults(result, names=names), None)
     if fault is None:
@@ -245,7 +245,7 @@ def _untouched(fault: Fault, result: onnx.ModelProto, original: onnx.ModelProto)
 
 
 def _clashes_behind_calls(fault: Fault, original: onnx.ModelProto) -> bool:
-    """Return whether types clash in the original too, where the bodies of its functions stand in place of their calls."""
+    """Return whether types clash in the original too, once its function calls are inlined."""
     if fault.code != "type-mismatch" or not original.functions:
         return False
     inlined = onnx.ModelProto()

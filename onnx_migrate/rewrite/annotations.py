@@ -1,4 +1,4 @@
-"""Removes from a model what tells tools something about it, and on which no number depends; sets its IR version."""
+"""Removes information for tools from a model, which changes no number; sets its IR version."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def differ_in_header_alone(one: Model, other: Model) -> bool:
 def set_ir_version(
     proto: onnx.ModelProto, version: int, log: ChangeLog, pass_name: str, why: str = ""
 ) -> None:
-    """Set the IR version, and note that where it is another than before; the note ends with `why`."""
+    """Set the IR version, and write a note if it changes; the note ends with `why`."""
     if proto.ir_version != version:
         reason = f"IR version {proto.ir_version} became {version}{why}"
         log.note(pass_name, "ir-version", reason, subject="model")
@@ -154,7 +154,7 @@ def _devices(proto: onnx.ModelProto) -> int:
 
 
 def _clear(holders: Iterable[Any], field: str) -> int:
-    """Clear a field where it is set, and return how often it was."""
+    """Clear a field if it is set, and return how often it was set."""
     count = 0
     for holder in holders:
         if getattr(holder, field, None):

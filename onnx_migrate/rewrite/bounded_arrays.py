@@ -8,11 +8,11 @@ from math import prod
 __all__ = ["MOST_ELEMENTS", "TooManyElements", "bounded", "bounded_dims"]
 
 MOST_ELEMENTS = 1 << 25
-"""Elements of the longest constant that a step writes: 256 MB of int64, of which a step holds a few at a time."""
+"""The most elements that a constant of a step may have: 256 MB of int64. A step holds a few such arrays at a time."""
 
 
 class TooManyElements(MemoryError):
-    """A step would write a constant of more than MOST_ELEMENTS elements; the node is refused as one that takes all memory."""
+    """A step would write a constant of more than MOST_ELEMENTS elements. The refusal is the same as for a lack of memory."""
 
 
 def bounded(count: int, most: int = MOST_ELEMENTS) -> int:

@@ -30,7 +30,7 @@ class Exactness(str, Enum):
 
 
 class _Nodes(NamedTuple):
-    """The fields of a `Change`: a named tuple, as a migration makes one for each node."""
+    """The fields of a `Change`: a named tuple, since a migration creates one for each node."""
 
     pass_name: str
     where: Where
@@ -42,7 +42,7 @@ class _Nodes(NamedTuple):
     reason: str
     exactness: Exactness = Exactness.EXACT
     opset: int = 0
-    """The opset of the nodes after the pass, by which the versions of helper nodes follow; 0 where there are none."""
+    """The opset of the nodes after the pass, which gives the versions of helper nodes; 0 if there are none."""
     serialised_helpers: tuple[bytes, ...] = ()
     serialised_constants: tuple[bytes, ...] = ()
 
@@ -50,16 +50,15 @@ class _Nodes(NamedTuple):
 class Change(_Nodes):
     """One node, before and after a pass.
 
-    `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written
-    beside the node. The nodes are kept serialised, a tenth of the memory of messages of their own;
-    `serialised_after` is None when other nodes replaced the node, also where one of several has its name and place.
-    `serialised_helpers` are the helper nodes in the result, `serialised_constants` the constants that all these nodes
-    read (see `constant_summaries`).
+    `version_*` are the since_versions of the operator's schema, `emitted` the operators of the helper nodes written beside
+    the node. The log keeps nodes serialised, which takes a tenth of the memory of message objects. `serialised_after`
+    is None if other nodes replaced the node, even if one of these has its name and place. `serialised_helpers` are the
+    helper nodes in the result, `serialised_constants` the constants that all these nodes read (see `constant_summaries`).
     """
 
     @cached_property
     def before(self) -> onnx.NodeProto:
-        """The node as it was."""
+        """Return the node before the pass."""
         return onnx.NodeProto.FromString(self.serialised_before)
 
     @cached_property
@@ -120,12 +119,12 @@ class Note:
 
 @dataclass
 class ChangeLog:
-    """Collects in order what the passes of one migration did."""
+    """Collects, in order, the changes of the passes of one migration."""
 
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     facts: dict[tuple[type, str, str], Any] = field(default_factory=dict)
-    """What a pass records of a node for later passes: by type of the fact, path of the scope, and the node's first output.
+    """Facts that a pass records about a node for later passes, by type of the fact, path of the scope, and first output.
 
     Reports do not show facts, and passes decide by facts only, never by the text of a change or note."""
 
@@ -157,7 +156,7 @@ class ChangeLog:
         self.notes.append(Note(pass_name, code, message, subject, severity))
 
     def trial(self) -> Attempt:
-        """Return a mark of where the log ends, to which an attempt that is given up rolls back."""
+        """Return a mark at the end of the log; a failed attempt rolls back to it."""
         return Attempt(self, len(self.changes), len(self.notes), dict(self.facts))
 
 
@@ -165,7 +164,7 @@ class ChangeLog:
 class Attempt:
     """The log of an attempt: everything that was logged since `ChangeLog.trial`.
 
-    As a context manager it rolls back when an exception leaves the block; an attempt that is given up later, or
+    As a context manager it rolls back when an exception leaves the block. An attempt that fails later, or
     without an exception, calls `roll_back`.
     """
 
@@ -220,13 +219,13 @@ def attribute_text(attribute: AttributeProto) -> str:
 
 
 def _name(kinds: Any, number: int) -> str:
-    """Return the name of a number of an enumeration; the number itself where a broken model has another one."""
+    """Return the name of a number of an enumeration; the number itself if a broken model has an unknown one."""
     return str(kinds.Name(number)) if number in kinds.values() else str(number)
 
 
 @dataclass(frozen=True)
 class Aside:
-    """A fact of the model as a whole: another model, of which the verifier measures how far it is from the original.
+    """A fact about the whole model: another model. The verifier measures the distance between it and the original.
 
     The verifier calls `tell` with the distance, which decides nothing.
     """

@@ -21,9 +21,9 @@ def constant_summaries(
 ) -> tuple[bytes, ...]:
     """Return a summary of each of the named values that is a constant, once each, as a serialised TensorProto.
 
-    A summary has the constant's name, element type and shape. Of a constant with more than 8 elements, or whose
-    data is in a file, the values are left out, and `data_location` is EXTERNAL. The cost does not depend on the size
-    of constants. `cache` holds the summaries of earlier calls for the same scope; new ones are added to it.
+    A summary has the constant's name, element type and shape. It has no values, and its `data_location` is EXTERNAL, if the
+    constant has more than 8 elements or its data is in a file. The cost does not depend on the size of
+    constants. `cache` holds the summaries of earlier calls for the same scope; new ones are added to it.
     """
     cache = {} if cache is None else cache
     found = []

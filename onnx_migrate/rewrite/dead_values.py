@@ -15,11 +15,11 @@ __all__ = ["remove_dead_values"]
 
 
 def remove_dead_values(proto: onnx.ModelProto, names: set[str]) -> list[str]:
-    """Remove the producers of those of `names` that nothing reads, and of the values that only these read.
+    """Remove the producers of values in `names` without readers, and of values that only these producers read.
 
-    Returns the names of the removed values. A value that already had no reader when the model was loaded stays: the
-    pass `cleanup` removes it. So does an initializer that is also an input, as it is part of the interface. Linear in
-    the number of nodes.
+    Returns the names of the removed values. A value that already had no reader when the model was loaded stays, since the
+    pass `cleanup` removes it. An initializer that is also an input stays too, since it is part of the interface. The time is
+    linear in the number of nodes.
     """
     if not names:
         return []
@@ -45,7 +45,7 @@ class _BodyUses:
             if isinstance(inner, onnx.GraphProto):
                 self.reads.update(value.name for value in inner.input)
             self.reads.update(chain.from_iterable(inputs_of_each(inner.node)))
-        del self.reads[""]  # an input that is left out reads no output that is left out
+        del self.reads[""]  # "" marks absent inputs and outputs, so it is no read
 
     @cached_property
     def producers(self) -> dict[str, list[tuple[Body, onnx.NodeProto | None]]]:
@@ -63,7 +63,7 @@ class _BodyUses:
         return found
 
     def remove(self, names: set[str], removed: list[str]) -> None:
-        """Remove every producer of `names` that has no reader, then of what only it read; append the names to `removed`."""
+        """Remove producers of `names` without readers, then producers that only these read; append the names to `removed`."""
         unread = names - self.reads.keys()
         queue = sorted(name for name in unread if name in self.producers)
         dead_nodes: set[int] = set()

@@ -1,9 +1,9 @@
 """The rewrite driver: traverses a body and its sub-graphs, and applies the rewrites of a visitor.
 
-A visitor rewrites one node at a time with a `Rewriter`. The driver opens the scopes of sub-graphs, inserts the nodes
-written before and after the node, drops the node if it was removed and the nodes that the rewrite superseded, inserts
-added constants at the front of the body, records a `Change` for each node that was changed, and collects the values
-that may have lost their last reader. A traversal is linear in the number of nodes.
+A visitor rewrites one node at a time with a `Rewriter`. The driver opens the scopes of sub-graphs. It inserts the nodes
+written before and after the node, and inserts added constants at the front of the body. It drops removed nodes and nodes
+that the rewrite superseded. It records a `Change` for each changed node, and collects the values that may have lost
+their last reader. A traversal is linear in the number of nodes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Visitor(ABC):
     pass_name: str
     """The pass that recorded changes name."""
     opens_subgraphs: ClassVar[bool] = False
-    """Whether `rewrite` traverses the sub-graphs of its node by itself; otherwise the driver does, before the node."""
+    """Whether `rewrite` itself traverses the sub-graphs of its node; otherwise the driver does, before the node."""
     repeats: ClassVar[bool] = False
     """Whether the nodes of a rewrite are rewritten in turn, depth first, until `rewrite` returns None for each."""
 
@@ -52,7 +52,7 @@ class Visitor(ABC):
 
     @abstractmethod
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the version from which a node of a body of this opset is rewritten, None to leave it as it is."""
+        """Return the version at which the rewrite of a node begins; None leaves it unchanged. `opset` is that of the body."""
 
     @abstractmethod
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
@@ -181,7 +181,7 @@ class Driver:
             if rewriter is None:
                 new.nodes.append(current)
                 continue
-            if rewriters:  # what an earlier rewrite wrote may have lost its reader
+            if rewriters:  # the nodes of an earlier rewrite may have lost their reader
                 self.dead_values.update(filter(None, rewriter.inputs))
             rewriters.append(rewriter)
             for fact in rewriter.facts:
@@ -207,7 +207,7 @@ class Driver:
 
 
 class _Work:
-    """What the rewriters of a node did, all of them together."""
+    """The combined edits of all rewriters of a node."""
 
     removed = False
     """Whether the node itself is dropped."""
@@ -222,7 +222,7 @@ class _Work:
         self.emitted: list[str] = []
         """The operators of the nodes that were written beside it."""
         self.reasons: list[str] = []
-        """Why the node itself was rewritten; those of the nodes beside it, or of what it became, follow from that."""
+        """The reasons for the rewrite of the node itself; the reasons for nodes beside it follow from these."""
         for rewriter in rewriters:
             if rewriter.reasons:
                 self.noted = True

@@ -1,7 +1,7 @@
-"""Expressions of formulas: values with the operators of Python, and the writer that makes nodes of them.
+"""Expressions of formulas: values with the operators of Python, and the writer that writes them as nodes.
 
-What follows from a formula's constants is computed at once. The last nodes take over the outputs of the node that the formula
-stands for.
+The writer computes expressions of a formula's constants at once. The last nodes take over the outputs of the node that the
+formula replaces.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Value:
         self.op = op
         self._name = name
         self.array = array
-        """The array of a constant that the formula has made, with which it computes at once; None for any other value."""
+        """The array of a constant that the formula created and computes with at once; None for any other value."""
 
     @property
     def name(self) -> str:
@@ -176,24 +176,24 @@ class Value:
     # Other forms of the value
 
     def cast(self, dtype: int) -> Value:
-        """Return the value in an element type: itself where it has that type already."""
+        """Return the value in an element type: itself if it has that type already."""
         if self.array is not None:
             return Value(self.op, array=self.array.astype(helper.tensor_dtype_to_np_dtype(dtype)))
         return self if self.dtype == dtype else self.op.write("Cast", self, to=dtype)
 
     def wide(self) -> Value:
-        """Return the value in float32 where it has half floats, else itself; refused when the type is unknown."""
+        """Return the value in float32 if it has half floats, else itself; refuse if the type is unknown."""
         return self.cast(_T.FLOAT) if self.need_dtype() in HALVES else self
 
     def reshape(self, *shape: int) -> Value:
-        """Return the value in another shape: 0 keeps a length, -1 takes what is left."""
+        """Return the value in another shape: 0 keeps a length, -1 takes all remaining elements."""
         if self.array is not None:
             kept = [size or self.array.shape[axis] for axis, size in enumerate(shape)]
             return Value(self.op, array=self.array.reshape(kept))
         return self.op.write("Reshape", self, list(shape))
 
     def as_written(self) -> Value:
-        """Return the value for nodes that are written, and not computed, also where it is a constant."""
+        """Return the value as one that nodes compute at run time, even if it is a constant."""
         return Value(self.op, self.name)
 
     # Operators
@@ -278,19 +278,19 @@ class Value:
 
 
 Operand = Value | float | np.generic | Array | Sequence[int]
-"""What an operator takes: a value, a number, an array, or a list of int64 numbers."""
+"""The operands of an operator: a value, a number, an array, or a list of int64 numbers."""
 
 Result = Value | float | Array | Sequence["Value | float | Array | None"]
-"""What a formula returns: the value of the one output, or of each output, with None for one that nobody reads."""
+"""The result of a formula: the value of the one output, or of each output, with None for one that nobody reads."""
 
 
 class Writer:
-    """Writes nodes in the form of opset `version` in place of one node: `op.Exp(x)` an Exp, and so any other operator."""
+    """Writes nodes in the form of opset `version` to replace one node: `op.Exp(x)` writes an Exp, and likewise for others."""
 
     def __init__(self, rw: LoweringRewriter) -> None:
         self.rw = rw
         self.operator: str = rw.node.op_type
-        """The operator that the formula stands for, where it stands for several."""
+        """The operator that the formula replaces, if it replaces several."""
         self._written: dict[str, onnx.NodeProto] = {}
         self._waiting: tuple[Value, str, Sequence[Value | None], str, dict[str, Any]] | None = None
         """The last node, which is not written yet: if it ends the formula, the node of the model becomes that."""
@@ -314,7 +314,7 @@ class Writer:
         return self.rw.target
 
     def input(self, index: int) -> Value | None:
-        """Return an input of the node, None where it is left out."""
+        """Return an input of the node, None if it is absent."""
         name = self.rw.input(index)
         return Value(self, name) if name else None
 
@@ -340,7 +340,7 @@ class Writer:
     def dtype(self, name: str) -> int | None:
         """Return the element type of a value, "" for that of the node that waits.
 
-        Where it was not inferred, it is that of the first operand, if the operator keeps it.
+        If the type was not inferred, it is that of the first operand, provided that the operator keeps it.
         """
         known = self.rw.dtype(name) if name else None
         if known is not None:
@@ -361,7 +361,7 @@ class Writer:
         return None if name else self.dtype(self.settle())
 
     def origin(self, name: str) -> str:
-        """Return the input of the node from which a written value was computed, as refusals name it; other values themselves."""
+        """Return the node's input that a written value comes from, so that errors can name it; return other values unchanged."""
         while (node := self._written.get(name)) is not None and node.input:
             name = node.input[0]
         return name
@@ -397,8 +397,8 @@ class Writer:
     def write(self, operator: str, *operands: Operand | None, domain: str = "", **attributes: Any) -> Value:
         """Write a node and return its first output; None leaves an input or an attribute out.
 
-        A number takes the element type of the operands that have the same one by the schema. Where all operands are
-        constants of the formula, an element-wise operator is computed and no node written.
+        A number takes the element type of the operands that the schema gives the same type. If all operands of an element-wise
+        operator are constants of the formula, this method computes the result and writes no node.
         """
         values = [
             item if isinstance(item, Value) else self._operand(operator, index, item, operands)
@@ -444,9 +444,9 @@ class Writer:
         return [Value(self, name) for name in self._write(operator, values, count, domain, attributes)]
 
     def itself(self, *operands: Operand | None, **changed: Any) -> Value:
-        """Write the node of the model with these inputs and its own attributes, of which `changed` sets some (None: drops).
+        """Write the node of the model with these inputs and its own attributes; `changed` sets some attributes (None drops one).
 
-        The node stays what it is, with its name, where others are written behind it.
+        The node keeps its operator and name even if other nodes follow it.
         """
         node = self.rw.node
         self._itself = self.write(
@@ -481,7 +481,7 @@ class Writer:
     def _operand(
         self, operator: str, index: int, item: Any, operands: Sequence[Operand | None]
     ) -> Value | None:
-        """Return what is no value yet as one: a number in the type of its partner, an array, a list of int64 numbers."""
+        """Return an operand as a value: a number in the type of its partner, an array, a list of int64 numbers."""
         if item is None:
             return None
         if isinstance(item, np.ndarray):
@@ -513,11 +513,11 @@ class Writer:
     # The end
 
     def end(self, result: Result) -> None:
-        """Let the node give what the formula returned.
+        """Let the node's outputs be the results of the formula.
 
-        The node that computes the first output, or `itself`, takes the place of the one that the formula stands for, with its
-        name and doc string; others that compute outputs take over the names of these. An output that is an input or a constant
-        becomes an Identity of it. An output that nobody reads may be None.
+        The node that computes the first output, or `itself`, replaces the formula's node, and keeps its name and doc string.
+        Other nodes that compute outputs take over the names of these outputs. An output that is an input or a constant becomes an
+        Identity of it. An output that nobody reads may be None.
         """
         results = list(result) if isinstance(result, (list, tuple)) else [result]
         waiting = self._waiting
@@ -557,7 +557,7 @@ class Writer:
         self._take_place(main)
 
     def _take_place(self, main: onnx.NodeProto) -> None:
-        """Make the node of the formula what `main` is; what was written after `main` follows it."""
+        """Turn the node of the formula into `main`; nodes that were written after `main` follow it."""
         rw = self.rw
         place = next(index for index in range(len(rw.preceding) - 1, -1, -1) if rw.preceding[index] is main)
         rw.following[:0] = rw.preceding[place + 1 :]

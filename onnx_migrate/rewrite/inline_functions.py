@@ -82,7 +82,7 @@ class _Inliner:
         body.node.extend(nodes)
 
     def _expanded(self, node: NodeProto, owner: ModelProto | FunctionProto) -> Iterator[NodeProto]:
-        """Yield a node, or what it calls. Nodes inside sub-graphs of a function are expanded too."""
+        """Yield a node, or the nodes of the function that it calls. Nodes inside sub-graphs of a function are expanded too."""
         function = self.functions.get(called(node))
         if function is None:
             yield node

@@ -1,4 +1,4 @@
-"""The editing API of downward steps: a Rewriter that knows computed constants, and the types of what it writes."""
+"""The editing API of downward steps: a Rewriter that knows computed constants, and the types of the nodes it writes."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class LoweringRewriter(Rewriter):
         """Whether `version` is an opset of ai.onnx, and not of the domain that is lowered."""
         self._casts_after: list[tuple[str, str, int]] = []
         self.used_at_run_time: list[tuple[str, str]] = []
-        """Inputs that would better be constants, with what each is; see `use_at_run_time`."""
+        """Inputs that would better be constants, with a description of each; see `use_at_run_time`."""
 
     # What is known of values
 
     def known(self, value: str) -> np.ndarray[Any, Any] | None:
         """Return the array of a value that is a constant of the model or follows from its constants and static dims.
 
-        None for what is computed at run time. An initializer that a caller can override is no constant.
+        None for a value that is computed at run time. An initializer that a caller can override is no constant.
         """
         found = self._values.value(value) if value else None
         return self.constant_value(value) if found is None and value else found
@@ -60,7 +60,7 @@ class LoweringRewriter(Rewriter):
     def partly_known(self, value: str) -> list[int | None] | None:
         """Return the elements of a vector of integers, None for each that is computed at run time.
 
-        None where not even the number of elements is known.
+        None if not even the number of elements is known.
         """
         found = self._values.partial(value) if value else None
         if found is None or found.values.ndim != 1:
@@ -116,7 +116,7 @@ class LoweringRewriter(Rewriter):
     def use_at_run_time(self, index: int, what: str) -> str:
         """Return the name of input `index`, which is computed at run time and would better be a constant.
 
-        If a later step refuses what is written with it, the refusal names this input, and `what` it is.
+        If a later step refuses a node that reads this input, the refusal names the input; `what` describes it.
         """
         self.used_at_run_time.append((self.input(index), what))
         return self.input(index)
@@ -155,7 +155,7 @@ class LoweringRewriter(Rewriter):
                 self._casts_after.append((raw, name, narrow))
 
     def finish(self) -> None:
-        """Write what was left for the end, and infer the types of the node's new outputs and of those written after it."""
+        """Write the postponed Casts, and infer the types of the node's new outputs and of those written after it."""
         for raw, name, narrow in self._casts_after:
             self.after("Cast", [raw], [name], to=narrow)
         for item in (*(() if self.removed else (self.node,)), *self.following):

@@ -1,4 +1,4 @@
-"""The read-only half of the editing API: a node's attributes, inputs and outputs, and what is known of their values."""
+"""The read-only half of the editing API: a node's attributes, inputs and outputs, and the knowledge about their values."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ class NodeView:
         return helper.get_attribute_value(attribute) if read is None else read(attribute)
 
     def input(self, index: int) -> str:
-        """Return the name of an input, "" when it is left out."""
+        """Return the name of an input, "" if it is absent."""
         return self.node.input[index] if index < len(self.node.input) else ""
 
     def output(self, index: int) -> str:
-        """Return the name of an output, "" when it is left out."""
+        """Return the name of an output, "" if it is absent."""
         return self.node.output[index] if index < len(self.node.output) else ""
 
     def refuse(self, reason: str, *, code: str = "cannot-migrate", hint: Hint = "") -> NoReturn:

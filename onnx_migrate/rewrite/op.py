@@ -28,7 +28,7 @@ _WHERE_KERNELS = frozenset((_T.UINT8, _T.INT32, _T.INT64))
 
 
 class Op(Writer):
-    """What a formula writes with: `op.Exp(x)` writes an Exp. Operators that are methods here have one form for all opsets.
+    """The writer of a formula: `op.Exp(x)` writes an Exp. Operators that are methods here have one form for all opsets.
 
     Axes must be counted from the front below opset 11.
     """
@@ -94,10 +94,10 @@ class Op(Writer):
         return self.Slice(self.write("Shape", value), [axis], [axis + 1 if axis != -1 else _END], [0])
 
     def iota(self, count: Value) -> Value:
-        """Return the int64 numbers 0, 1, … count - 1, of one axis; `count` is int64 of shape [1]. Bit for bit at all opsets.
+        """Return the int64 numbers 0, 1, … count - 1, of one axis; `count` is int64 of shape [1]. It is exact at all opsets.
 
-        A known count of up to 4096 gives a constant. Others give a Range; for a target of 9 or 10 the places of the ones
-        in a tensor of ones; below a Loop that returns its own counter.
+        A known count of up to 4096 gives a constant. Other counts give a Range. A target of 9 or 10 has no Range; there the
+        positions of the ones in a tensor of ones replace it. Below 9, a Loop returns its own counter.
         """
         known = count.constant
         if known is not None and int(known.reshape(-1)[0]) <= _LONGEST:
@@ -121,7 +121,7 @@ class Op(Writer):
     def body(
         self, name: str, function: Callable[..., Sequence[Value]], *inputs: tuple[int, int]
     ) -> onnx.GraphProto:
-        """Return the graph of a Loop or Scan: what `function` writes and returns of inputs of these element types and ranks.
+        """Return the graph of a Loop or Scan that `function` writes; its inputs have these element types and ranks.
 
         It is not lowered further, so its operators need forms that the target has.
         """
@@ -148,13 +148,12 @@ class Op(Writer):
     # Selections
 
     def select(self, condition: Value, then: Operand, other: Operand) -> Value:
-        """Return elements of `then` where the condition holds, of `other` elsewhere; the three are broadcast. Bit for bit.
+        """Return elements of `then` where the condition holds, of `other` elsewhere; the three are broadcast. It is exact.
 
-        ONNX Runtime's Where gives +0 for a -0 of its first branch. So of floats the branch that may hold a -0 stands in the
-        second one; where both may, `Where(c, 1, other) * Where(not c, 1, then)` is written, since a product with 1 is
-        exact. Types for which ONNX Runtime has no kernel: bool takes And and Or, integers are cast to int64 and back,
-        bfloat16 to float32.
-        Refuses with `needs-type` where the element type is unknown.
+        ONNX Runtime's Where gives +0 for a -0 of its first branch. So a float branch that may hold a -0 must be the second
+        one. If both may, this method writes `Where(c, 1, other) * Where(not c, 1, then)`, since a product with 1 is exact.
+        ONNX Runtime has no kernel for some types: bool takes And and Or, integers are cast to int64 and back, bfloat16 to
+        float32. Refuses with `needs-type` if the element type is unknown.
         """
         then, other = self._branches(then, other)
         dtype = then.need_dtype()
@@ -188,11 +187,11 @@ class Op(Writer):
         return array is None or bool(np.any((array == 0) & np.signbit(array)))
 
     def select_without_where(self, condition: Value, then: Value, other: Value) -> Value:
-        """Return what `select` returns, without Where, which begins with opset 9. Bit for bit.
+        """Return the result of `select` without Where, which begins with opset 9. The result is exact.
 
-        bool: And and Or. Integers: products with 1 and 0, which wrap around as they should. Others, in which 0 times an
-        infinity is no 0: a Gather from both, laid one behind the other, at the place of the element in the one that the
-        condition chooses.
+        bool takes And and Or. Integers take products with 1 and 0, which wrap around correctly. For other types, 0 times an
+        infinity is not 0. They take a Gather from both tensors, one after the other: the condition gives the
+        index of each element.
         """
         dtype = then.need_dtype()
         if dtype == _T.BOOL:
@@ -236,7 +235,7 @@ class Op(Writer):
         return self.shape_of(truth), truth
 
     def _spread(self, value: Value, shape: Value, truth: Value | None) -> Value:
-        """Broadcast a value to a shape."""
+        """Return a value that is broadcast to a shape."""
         known, own = shape.constant, value.shape
         if known is not None and own == tuple(known.tolist()):
             return value
@@ -248,7 +247,7 @@ class Op(Writer):
     # Parts of formulas
 
     def sign(self, value: Value, size: Value) -> Value:
-        """Return floats divided by their absolute values `size`: 1 or -1, and 0 for 0 and what is hardly more."""
+        """Return floats divided by their absolute values `size`: 1 or -1, and 0 for 0 and tiny values."""
         limits = np.finfo(value.numpy_type)
         least = limits.tiny if limits.dtype != np.float16 else limits.smallest_subnormal
         return value / (size + np.asarray(least))

@@ -1,4 +1,4 @@
-"""How many nodes of each operator a model has, and what each pass did to these numbers."""
+"""How many nodes of each operator a model has, and how each pass changed these numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PassEffect", "nodes_by_operator", "operator_counts", "operator_name"
 
 @dataclass(frozen=True)
 class PassEffect:
-    """What one run of a pass did: the difference in nodes by operator, and which changes of the log are of this run."""
+    """The effect of one run of a pass: the difference in nodes by operator, and the range of its changes in the log."""
 
     pass_name: str
     difference: tuple[tuple[str, int], ...]
@@ -26,7 +26,7 @@ class PassEffect:
 
 
 def operator_name(domain: str, op_type: str) -> str:
-    """Return what tables call an operator: its name, with the domain unless that is ONNX's own."""
+    """Return the name of an operator in tables, with the domain unless that is ONNX's own."""
     return op_type if is_onnx(domain) else f"{domain}.{op_type}"
 
 
@@ -54,7 +54,7 @@ def _counted(found: Iterable[LocatedBody]) -> Counter[tuple[str, str]]:
 def record_effect(
     log: ChangeLog, pass_name: str, before: dict[str, int], after: dict[str, int], first_change: int
 ) -> None:
-    """Record in the log what a pass did, whose changes begin at `first_change`; nothing where it did nothing."""
+    """Record the effect of a pass in the log, if it had any; its changes begin at `first_change`."""
     names = sorted({*before, *after})
     differences = ((name, after.get(name, 0) - before.get(name, 0)) for name in names)
     effect = tuple((name, difference) for name, difference in differences if difference)

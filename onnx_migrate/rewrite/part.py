@@ -38,13 +38,13 @@ __all__ = ["Rest", "cut", "named_values", "rest_behind"]
 
 @dataclass(frozen=True)
 class Rest:
-    """A fact of the model as a whole: the part behind the one that is migrated, which the caller gets too."""
+    """A fact about the whole model: the part after the migrated part, which the caller gets too."""
 
     model: Model
 
 
 def named_values(asked: str | Iterable[str], proto: onnx.ModelProto) -> tuple[str, ...]:
-    """Return the names in texts such as "a,b"; a text that is the name of a value stands for that alone."""
+    """Return the names in texts such as "a,b"; a text that is the name of a value means only that value."""
     known = _Values(proto)
     texts = [asked] if isinstance(asked, str) else list(asked)
     return tuple(
@@ -55,14 +55,14 @@ def named_values(asked: str | Iterable[str], proto: onnx.ModelProto) -> tuple[st
 
 
 def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -> Model:
-    """Return the part of a model that computes `outputs`, from `inputs` where these are computed on the way.
+    """Return the part of a model that computes `outputs`, starting at `inputs` if the computation passes through them.
 
-    Both are values of the main graph. Without `outputs` they are the model's own that depend on `inputs`. Inputs of the model
-    that the part needs besides stay. A value that becomes an input or output gets the type that inference finds. The model itself
-    stays as it is, and the part refers to the same weights.
+    Both are values of the main graph. Without `outputs`, the part has the model's own outputs that depend on `inputs`. Other
+    inputs of the model that the part needs stay. A value that becomes an input or output gets the inferred type. The model
+    itself stays unchanged, and the part refers to the same weights.
 
-    Raises UsageError, code `cannot-cut`, for a name that is no computed value, an input that nothing of the part reads, and an
-    output that depends on no input; CannotMigrate, code `untyped-value`, where an element type is not known.
+    Raises UsageError, code `cannot-cut`, for a name that is no computed value, or an input that nothing in the part reads.
+    Outputs without inputs are the same error. Raises CannotMigrate, code `untyped-value`, if an element type is unknown.
     """
     part = model.copy()
     graph = part.proto.graph
@@ -104,8 +104,8 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
 def rest_behind(model: Model, outputs: Sequence[str]) -> Model:
     """Return the part that computes the model's other outputs from `outputs`, as far as it reads these.
 
-    What it reads besides, the model's inputs and what is computed without `outputs`, it has too. Raises as `cut`, and UsageError
-    where nothing is behind `outputs`.
+    The part also has the other inputs that it reads: the model's inputs, and nodes that compute values without `outputs`.
+    Raises the errors of `cut`, and UsageError if nothing is behind `outputs`.
     """
     sorted_ = model.copy()
     sort_model(sorted_.proto)
@@ -182,7 +182,7 @@ class _Ends:
             object.__setattr__(self, "outputs", self._own_outputs())
 
     def _own_outputs(self) -> tuple[str, ...]:
-        """Return the model's outputs that depend on the inputs that are named."""
+        """Return the model's outputs that depend on the given inputs."""
         graph = self.values.proto.graph
         reached = set(self.inputs)
         for node in graph.node:
@@ -290,7 +290,7 @@ def _container(text: str) -> onnx.TypeProto | None:
 
 
 def _replace(found: Any, items: Iterable[Message]) -> None:
-    """Give a repeated field these messages, of which some may be its own."""
+    """Give a repeated field these messages; some of them may be its own."""
     kept = list(items)
     del found[:]
     found.extend(kept)

@@ -34,8 +34,8 @@ _CONSTANT_FORMS: dict[int, str] = {
 class Rewriter(NodeView):
     """Edits one node in place, and holds the nodes written beside it until the driver puts them into the body.
 
-    The outputs of the whole keep the node's output names, so nothing else in the body has to change. Nodes written
-    with `before` and `after` have the form of opset `version`; a lift or lowering goes on with them from there.
+    The whole keeps the node's output names, so nothing else in the body has to change. Nodes that `before` and
+    `after` write have the form of opset `version`; a lift or lowering continues with them at that opset.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Rewriter(NodeView):
     ) -> None:
         super().__init__(node, scope, where)
         self.version = version
-        """The version that the node and the nodes beside it have after the rewrite; an adapter that writes a later
+        """The version that the node and the nodes beside it have after the rewrite. An adapter that writes a later
         form in one step raises it."""
         self.target = target
         """The opset that the model has in the end, of the domain that is migrated."""
         self.onnx_opset = target
-        """The opset of ai.onnx in whose forms its nodes are written, where another domain is migrated."""
+        """The opset of ai.onnx for new ai.onnx nodes, if another domain is migrated."""
         self.keep = keep
-        """Attribute values that the standard has removed and the user wants kept, as some runtimes still accept them."""
+        """Attribute values that the standard removed and the user wants to keep, since some runtimes still accept them."""
         self.preceding: list[onnx.NodeProto] = []
         """Nodes to put before the node, in order."""
         self.following: list[onnx.NodeProto] = []
@@ -64,7 +64,7 @@ class Rewriter(NodeView):
         self.removed = False
         """Whether the node itself is dropped."""
         self.replaced = False
-        """Whether a formula has made the node that of another operator, whose further steps are not this one's."""
+        """Whether a formula turned the node into another operator, which has other further steps."""
         self.superseded: tuple[str, ...] = ()
         """Outputs of other nodes of the body, which are dropped."""
         self.reasons: list[str] = []
@@ -93,7 +93,7 @@ class Rewriter(NodeView):
         return value
 
     def drop(self, *names: str) -> None:
-        """Remove attributes, whatever they hold."""
+        """Remove attributes, regardless of their values."""
         attributes = self.node.attribute
         for index in range(len(attributes) - 1, -1, -1):
             if attributes[index].name in names:
@@ -111,7 +111,7 @@ class Rewriter(NodeView):
             self.node.domain = domain
 
     def set_input(self, index: int, value: str) -> None:
-        """Connect an input; missing inputs before it are left out (""), and left-out inputs at the end are cut off."""
+        """Connect an input; missing inputs before it become "", and absent inputs at the end are cut off."""
         inputs = self.node.input
         missing = index - len(inputs)
         if missing < 0:
@@ -125,9 +125,9 @@ class Rewriter(NodeView):
         """Move an attribute (int, ints, float or floats) to an input as a constant; do nothing when it is absent.
 
         The input is int64 or float32, or is converted to the element type of the value `like`. A reference to a
-        function's attribute becomes a Constant node whose value refers to it, which is possible from Constant-12 on.
-        Refuses with `needs-value` for a target before that, and with `needs-type` when the type of `like` is unknown
-        and the target has no CastLike (which came with opset 15).
+        function's attribute becomes a Constant node whose value refers to it, which Constant-12 and later allow.
+        Refuses with `needs-value` for an older target. Refuses with `needs-type` if the type of `like` is unknown
+        and the target has no CastLike (new in opset 15).
         """
         attribute = self.attribute(name)
         if attribute is None:
@@ -178,7 +178,7 @@ class Rewriter(NodeView):
         domain: str = "",
         **attributes: Any,
     ) -> str:
-        """Write a node before this one and return the name of its first output. Attributes of None are left out."""
+        """Write a node before this one and return the name of its first output. Attributes of None are not written."""
         names = [self.fresh(hint or operator.lower()) for _ in range(outputs)]
         self.preceding.append(self._node(operator, inputs, names, domain, attributes))
         return names[0]
@@ -196,9 +196,9 @@ class Rewriter(NodeView):
         self.following.append(self._node(operator, inputs, outputs, domain, attributes))
 
     def detach_output(self, index: int, hint: str = "raw") -> str:
-        """Rename an output and return the new name; a node written with `after` can then produce the old one.
+        """Rename an output and return the new name; `after` can then write a node that produces the old one.
 
-        Read the old name, `output(index)`, before.
+        Read the old name, `output(index)`, before the call.
         """
         name = self.fresh(hint)
         self.node.output[index] = name
@@ -221,7 +221,7 @@ class Rewriter(NodeView):
             self.exactness = exactness
 
     def record_fact(self, fact: object) -> None:
-        """Record a value of a type of its own, by which later passes can look it up; see `ChangeLog.facts`."""
+        """Record a value of its own type, so that later passes can look it up; see `ChangeLog.facts`."""
         self.facts.append(fact)
 
     def _node(
@@ -256,7 +256,7 @@ class Rewriter(NodeView):
             node.domain = domain
         read = node.input[:]
         form = signature_at(domain, operator, self.version) if len(read) > len(given) else None
-        # Inputs that are left out at the end stay where this version takes them.
+        # Absent inputs at the end stay if this version supports them.
         too_many = form is not None and len(read) > form.max_inputs
         if self.replaced or given != read[: len(given)] or any(read[len(given) :]) or too_many:
             del node.input[:]

@@ -1,4 +1,4 @@
-"""What a simplification changed: the operators before and after, and in words."""
+"""The changes of a simplification: the operators before and after, and a description."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["Simplification", "Simplified"]
 
 FOLDED, FUSED, MERGED, REMOVED, UNUSED = "folded", "fused", "merged", "removed", "unused"
 WRITTEN, ADDED = "written", "added"
-"""What a simplifier does with nodes: computes them to constants, makes them part of a node that is there, keeps one of several
-equal ones, leaves out those without effect, and those that nothing reads; writes them as others, which are added."""
+"""The fates of nodes. A simplifier computes nodes to constants (folded), adds them to another node (fused), or keeps one of
+several equal ones (merged). It removes nodes without effect (removed), and nodes that nothing reads (unused). It writes others
+in another way (written), and the new nodes are added."""
 
 STAYED = ("", "")
 
@@ -40,7 +41,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Simplified:
-    """How many nodes of an operator had one of these things done to them; `into` is the operator of what they are part of."""
+    """The number of nodes of an operator with one of these fates; `into` is the operator of the node they were fused into."""
 
     kind: str
     operator: str
@@ -50,10 +51,10 @@ class Simplified:
 
 @dataclass(frozen=True)
 class Simplification:
-    """The main graph before and after: nodes by operator, what was done to them, and what differs where that is nothing.
+    """The main graph before and after: nodes by operator, their fates, and the remaining differences if no node changed.
 
-    `done` has how many nodes of an operator were folded, fused, merged, removed, written as others, or added. `inner` is by how
-    many nodes bodies of branches, loops and functions became larger.
+    `done` has how many nodes of an operator were folded, fused, merged, removed, written in another way, or added. `inner` is
+    the number of nodes that bodies of branches, loops and functions gained; it is negative if they lost nodes.
     """
 
     before: dict[str, int]
@@ -64,7 +65,7 @@ class Simplification:
 
     @classmethod
     def of(cls, before: onnx.GraphProto, after: onnx.GraphProto, inner: int = 0) -> Simplification:
-        """Compare a graph with what became of it."""
+        """Compare a graph with its simplified version."""
         old, new = _operators(before), _operators(after)
         done = _done(before, after)
         same = not done and not inner and old == new
@@ -95,7 +96,7 @@ class Simplification:
 
 
 def _words(done: Iterable[Simplified]) -> list[str]:
-    """Return what was done as words, as in "fused 3 BatchNormalization into Conv"."""
+    """Return the changes as words, such as "fused 3 BatchNormalization into Conv"."""
     by_kind: dict[str, list[Simplified]] = defaultdict(list)
     for item in done:
         by_kind[item.kind].append(item)
@@ -126,7 +127,7 @@ def _listed(items: Iterable[Simplified]) -> str:
 
 
 class _Fates:
-    """What became of each node of a graph: "" where it stayed, else a kind, and the operator that it was fused into."""
+    """The fate of each node of a graph: "" for a node that stayed, else a kind, and the operator that it was fused into."""
 
     def __init__(self, before: onnx.GraphProto, after: onnx.GraphProto) -> None:
         self._old, self._new = producers(before), producers(after)
@@ -138,14 +139,14 @@ class _Fates:
             for name in names_read(node):
                 self._readers[name].append(node)
         self._stands: dict[str, str] = {}
-        """Which value of the graph after stands for one that is gone."""
+        """For each removed value, the value of the new graph that replaces it."""
         self._fates: dict[str, tuple[str, str]] = {}
         for node in reversed(before.node):
             if node.output and node.op_type != "Constant":
                 self._fates[node.output[0]] = self._fate(node)
 
     def counts(self, before: onnx.GraphProto) -> Counter[tuple[str, str, str]]:
-        """Return the number of nodes by what became of them, operator, and the operator that they were fused into."""
+        """Return the number of nodes by their fate, operator, and the operator that they were fused into."""
         return Counter(
             (kind, _operator(node), into)
             for node in before.node
@@ -183,7 +184,7 @@ class _Fates:
     def _replaced(
         self, node: onnx.NodeProto, outputs: list[str], readers: list[onnx.NodeProto]
     ) -> tuple[str, str]:
-        """Return what became of a node by the value that those which read it read now."""
+        """Return the fate of a node, given the value that the readers of its output read now."""
         value = next(self._in_place(outputs, readers), None)
         if value is None:
             return REMOVED, ""
@@ -201,7 +202,7 @@ class _Fates:
         return _fused(node, maker) if changed else (REMOVED, "")
 
     def _in_place(self, outputs: list[str], readers: list[onnx.NodeProto]) -> Iterator[str]:
-        """Yield what is read in place of a node's outputs, directly or past nodes that were removed."""
+        """Yield the values that replace a node's outputs for its readers, directly or past removed nodes."""
         for reader in readers:
             result = reader.output[0] if reader.output else ""
             now = self._new.get(result)
@@ -219,7 +220,7 @@ def _fused(node: onnx.NodeProto, into: onnx.NodeProto) -> tuple[str, str]:
 
 
 def _done(before: onnx.GraphProto, after: onnx.GraphProto) -> tuple[Simplified, ...]:
-    """Return what was done; nodes that are new are those that the number of the others leaves over."""
+    """Return the changes; nodes of the new graph in excess of the remaining old ones count as added."""
     counts = _Fates(before, after).counts(before)
     left = Counter(_operators(before))
     for (_, operator, _), number in counts.items():
@@ -240,7 +241,7 @@ def _operator(node: onnx.NodeProto) -> str:
 
 
 def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
-    """Return what differs between two graphs with the same operators, as words."""
+    """Return the differences between two graphs with the same operators, as words."""
     old = {_bytes(node) for node in before.node}
     unnamed = {_bytes(node, named=False) for node in before.node if not node.name}
     others = [node for node in after.node if _bytes(node) not in old]

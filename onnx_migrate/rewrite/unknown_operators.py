@@ -1,4 +1,4 @@
-"""Operators that exporters write into ai.onnx though the standard has none of these names: what they mean is written instead.
+"""Operators that exporters write into ai.onnx under names that the standard lacks; onnx-migrate writes their meaning instead.
 
 y = Erfc (x)      →      e = Erf (x)  y = Sub (1, e)
 """
@@ -32,7 +32,7 @@ def has_unknown_operators(proto: onnx.ModelProto) -> bool:
 
 
 def write_unknown_operators(model: Model) -> Iterator[tuple[str, str]]:
-    """Write what such nodes mean, in place; yield the label of each, and a sentence. Nodes of unknown type stay."""
+    """Replace such nodes by their meaning, in place; yield the label of each, and a sentence. Nodes of unknown type stay."""
     proto = model.proto
     bodies = scopes(proto, model.weights, result_ir_version=proto.ir_version)
     for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):

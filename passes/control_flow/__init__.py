@@ -1,4 +1,4 @@
-"""Control flow, sequences and optionals of a model, written with plain nodes."""
+"""This package replaces control flow, sequences and optionals of a model by plain nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If: the branch of a condition that is known, or both branches and a choice between what they give."""
+"""If: the branch of a known condition, or both branches and a choice between their outputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _GUARD = "let the model give it values for which it is defined: by a Clip around
 
 @handles("If")
 def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
-    """Take the branch of a condition that is known; compute both of one that is not, and choose."""
+    """Take the branch of a known condition; for an unknown one compute both branches, and choose."""
     graphs = {attribute: graph for attribute, _, graph in subgraphs(node)}
     condition, start = at.number(env, node.input[0]), len(at.rw.preceding)
     if condition is not None:
@@ -85,7 +85,7 @@ def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 def _attempt(
     at: Evaluator, node: onnx.NodeProto, name: str, graph: onnx.GraphProto, env: Env
 ) -> list[Held] | BranchFails:
-    """Write a branch that may not be taken, and return its outputs; nothing is left of one that fails."""
+    """Write a branch that the model may not take, and return its outputs. A branch that fails leaves nothing behind."""
     nodes, expansions, outer = len(at.rw.preceding), len(at.expansions), at.guard
     at.guard = partial(guard, at)
     try:
@@ -162,7 +162,7 @@ def _extra(at: Evaluator, nodes: Sequence[onnx.NodeProto]) -> int:
 
 
 def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) -> None:
-    """Refuse a branch that may fail, or draws random numbers, where it is not taken."""
+    """Refuse a branch that draws random numbers, or that may fail when the model does not take it."""
     for node in nodes:
         reason = _undefined(at, node)
         if reason:
@@ -174,7 +174,7 @@ def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) ->
 
 
 def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
-    """Return why a node cannot be run where the model would not run it, "" where it can."""
+    """Return why a node must not run when the model would not run it, "" if it may."""
     if not is_onnx(node.domain):
         return f"is of {node.domain}, of which it is not known whether it may fail"
     if any(at.static(name) is None for name in node.output if name):

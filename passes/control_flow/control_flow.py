@@ -51,8 +51,8 @@ _PLAIN = CONTROL_FLOW | SEQUENCES
 class ControlFlow(Pass):
     """Write If, Loop, Scan, sequences and optionals of the main graph with plain nodes, or recurrent operators alone.
 
-    Functions that have such nodes are inlined. Raises CannotMigrate for the first node of which it is not known what it stands
-    for, of code `control-flow`, `unroll-limit`, `sequences` or what a form needs to know.
+    The pass inlines functions that have such nodes. Raises CannotMigrate for the first node that it cannot replace. The
+    code is `control-flow`, `unroll-limit`, `sequences`, or names the fact that a form needs.
     """
 
     name: ClassVar[str] = "control_flow"
@@ -61,15 +61,15 @@ class ControlFlow(Pass):
     for_targets: ClassVar[bool] = True
     operators: ClassVar[frozenset[str]] = _PLAIN | RECURRENT
     wanted: frozenset[str] = _PLAIN
-    """Those that are written with others, and with them the control flow around them."""
+    """The operators that this pass replaces by others, together with the control flow around them."""
     wished: frozenset[str] = frozenset()
-    """Those that are written with others too where all of them can be; else they stay, with a note `control-flow-kept`."""
+    """The operators that this pass replaces only if it can replace all their nodes; else they stay: note `control-flow-kept`."""
     nodes: int = 2000
     """The most nodes that are written for one node of the main graph."""
     extra: int = 10_000_000
     """The most multiplications that both branches of an If may take."""
     best_effort: bool = False
-    """Whether a model with a node that is refused stays as it is, with a warning of code `not-fitted`."""
+    """Whether a model with a node that the pass refuses stays unchanged, with a warning of code `not-fitted`."""
     targets: Targets | None = None
     """The runtimes that lack some of the operators."""
 
@@ -136,7 +136,7 @@ class ControlFlow(Pass):
         return inline_functions(model, wanted)
 
     def _report(self, model: Model, expansions: list[Expansion], log: ChangeLog) -> None:
-        """Tell what each node became, and of how many nodes what is left of it consists."""
+        """Report the replacement of each node, and how many of its nodes remain after cleanup."""
         alive = {name for node in model.proto.graph.node for name in node.output}
         for item in expansions:
             nodes = sum(not alive.isdisjoint(node.output) for node in item.written)
@@ -181,7 +181,7 @@ class _Visitor(StepVisitor):
         self._newly_known: set[str] = set()
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the opset for a node to write with others, and learn what is known of the outputs of any other."""
+        """Return the opset of a node that this pass replaces; for any other node, learn facts about its outputs."""
         wanted = self.options.wanted
         inside = nested_nodes([node]) if node.op_type in CONTROL_FLOW else [node]
         if is_onnx(node.domain) and _any_is(inside, wanted):
@@ -196,7 +196,7 @@ class _Visitor(StepVisitor):
         return None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter:
-        """Write what a node stands for in place of it; keep what sequences and optionals hold."""
+        """Replace a node by its expansion; remember the content of sequences and optionals."""
         rw = self.rewriter(node, scope, where_of(node, scope, version), version)
         bounds = Bounds(self.options.nodes, self.options.extra)
         at = Evaluator(rw, self._values[id(scope.body)], bounds, self.options.wanted | _PLAIN)
@@ -212,7 +212,7 @@ class _Visitor(StepVisitor):
         return rw
 
     def refusal(self, error: CannotMigrate) -> LoweringRefusal:
-        """Return what is recorded for a node that is refused."""
+        """Return the record of a node that this pass refuses."""
         targets, operator = self.options.targets, error.where.operator if error.where else ""
         who = targets.lacks("", operator) if targets is not None else ()
         if who:

@@ -1,4 +1,4 @@
-"""How many multiplications a node takes, so that reports and bounds can tell what rounds and branches cost."""
+"""The number of multiplications of a node, so that reports and limits know the cost of iterations and branches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The evaluation of control flow before run time: nodes of sub-graphs are written out under names of their own.
+"""The evaluation of control flow before run time: it writes the nodes of sub-graphs into the main graph, under new names.
 
-Sequences and optionals are held here as what they contain, so that no node is left that makes or reads them. What follows from
-constants, counters and fixed dims is computed at once: conditions, trip counts, positions.
+The evaluator holds the elements of sequences and optionals, so that no remaining node makes or reads a sequence or
+optional. It computes conditions, trip counts and positions at once if they follow from constants, counters and fixed dims.
 """
 
 from __future__ import annotations
@@ -57,25 +57,25 @@ class SequenceOf:
 
 @dataclass(frozen=True)
 class OptionalOf:
-    """The value that an optional holds, None where it is empty."""
+    """The value in the optional, None if it is empty."""
 
     element: Held | None
 
 
 Held = str | SequenceOf | OptionalOf
-"""A value: the name of a tensor, or what a sequence or optional holds."""
+"""A value: the name of a tensor, or the content of a sequence or optional."""
 
 Env = ChainMap[str, Held]
-"""What the names of a body stand for; a name that is not in it is one of the main graph."""
+"""The values of the names in a body; a name that it lacks is a value of the main graph."""
 
 Handler = Callable[["Evaluator", onnx.NodeProto, Env], list[Held]]
 
 HANDLERS: dict[str, Handler] = {}
-"""What becomes of a node of ai.onnx, by its operator."""
+"""The function that evaluates a node of ai.onnx, by its operator."""
 
 
 def handles(*operators: str) -> Callable[[Handler], Handler]:
-    """Register a function that writes what an operator stands for and returns its outputs; a decorator."""
+    """Register a function that writes the replacement of an operator and returns its outputs; a decorator."""
 
     def register(function: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(operators, function))
@@ -86,14 +86,14 @@ def handles(*operators: str) -> Callable[[Handler], Handler]:
 
 @dataclass(frozen=True)
 class Bounds:
-    """`nodes` that may be written for one node of the main graph, `extra` multiplications for a branch that is not taken."""
+    """Limits: `nodes` written for one node of the main graph, `extra` multiplications for a branch that never runs."""
 
     nodes: int
     extra: int
 
 
 class BranchFails(Exception):
-    """A node of a branch fails for all inputs of these sizes, and with it the model where it takes the branch."""
+    """A node of a branch fails for all inputs of these sizes. The model then fails whenever it takes the branch."""
 
 
 _OF_SIZES = ELEMENTWISE | {
@@ -113,7 +113,7 @@ _OF_SIZES = ELEMENTWISE | {
 
 @dataclass
 class Expansion:
-    """What was done at one node, for the report."""
+    """One node that the pass replaced, for the report."""
 
     where: Where
     what: str
@@ -121,7 +121,7 @@ class Expansion:
 
 
 class Evaluator:
-    """Writes what one node of the main graph stands for before it, as nodes of the rewriter."""
+    """Writes the replacement of one node of the main graph before it, as nodes of the rewriter."""
 
     def __init__(
         self, rw: LoweringRewriter, facts: ValueFacts, bounds: Bounds, handled: frozenset[str]
@@ -131,18 +131,18 @@ class Evaluator:
         self.where = rw.where
         self.expansions: list[Expansion] = []
         self.rounds = 0
-        """How many loops are around what is written."""
+        """The number of loops around the nodes that are being written."""
         self.guard: Callable[[onnx.NodeProto], None] | None = None
-        """What is done to a node before it is written, in a branch that may not be taken; None elsewhere."""
+        """Checks or changes a node before it is written, in a branch that the model may not take; None elsewhere."""
         self.guarded: set[str] = set()
-        """Inputs of such nodes that have been limited to what the nodes are defined for."""
+        """Inputs of such nodes that were already limited to the range in which the nodes are defined."""
 
     # Bodies
 
     def body(
         self, graph: onnx.GraphProto, env: Env, nodes: Iterable[onnx.NodeProto] | None = None
     ) -> list[Held]:
-        """Write the nodes of a body, by default all, and return its outputs; `env` takes what its names stand for."""
+        """Write the nodes of a body, by default all, and return its outputs; `env` gets the values of its names."""
         for node in graph.node if nodes is None else nodes:
             for name, value in zip(node.output, self.evaluate(node, env), strict=False):
                 if name:
@@ -150,7 +150,7 @@ class Evaluator:
         return [env.get(name, name) for name in output_names(graph)]
 
     def evaluate(self, node: onnx.NodeProto, env: Env) -> list[Held]:
-        """Write what a node stands for and return its outputs."""
+        """Write the replacement of a node and return its outputs."""
         if is_onnx(node.domain):
             if node.op_type in self.handled:
                 with self._at(node):
@@ -161,7 +161,7 @@ class Evaluator:
 
     @contextmanager
     def _at(self, node: onnx.NodeProto) -> Iterator[None]:
-        """Let refusals name a node; what is inside the main graph's node has a path behind that of the main graph."""
+        """Let errors name this node. The path of an inner node starts with the path of the main graph's node."""
         outer = self.where
         form = signature_at("", node.op_type, self.rw.version)
         self.where = Where(outer.scope, node_name(node), node.op_type, form.since_version if form else None)
@@ -199,7 +199,7 @@ class Evaluator:
             return self._emit(copy)
 
     def _rename(self, graph: onnx.GraphProto, env: Env) -> None:
-        """Let a sub-graph that stays read what the names of the bodies around it stand for."""
+        """Rename the values that a remaining sub-graph reads from outside to the ones that replace them."""
         own = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
         for node in graph.node:
             for place, name in enumerate(node.input):
@@ -276,7 +276,7 @@ class Evaluator:
         return self.rw.known(name) if name else None
 
     def number(self, env: Env, name: str) -> int | None:
-        """Return a whole number or truth value that is known, None for what is computed at run time."""
+        """Return a whole number or truth value that is known, None for a value that is computed at run time."""
         array = self.known(self.tensor(env, name))
         return None if array is None or array.size != 1 else int(array.reshape(-1)[0])
 
@@ -308,7 +308,7 @@ class Evaluator:
         return name if array is None else self.stored(array)
 
     def stack(self, elements: list[str], axis: int) -> str:
-        """Return the values along a new axis: Concat of what Unsqueeze gives, or Concat and one Reshape.
+        """Return the values along a new axis, with an Unsqueeze for each and a Concat, or a Concat and one Reshape.
 
         An axis is counted from the front.
         """
@@ -333,7 +333,7 @@ class Evaluator:
     # The report
 
     def expanded(self, what: str, start: int) -> None:
-        """Record what was done at the current node, whose nodes were written from `start` on."""
+        """Record the replacement of the current node; its nodes were written from index `start` on."""
         self.expansions.append(Expansion(self.where, what, self.rw.preceding[start:]))
 
     def refuse(self, reason: str, *, code: str = "", hint: Hint = "") -> NoReturn:
@@ -343,7 +343,7 @@ class Evaluator:
     # The end
 
     def end(self, results: list[Held]) -> dict[str, Held]:
-        """Let what was written have the names of the node's outputs, and drop the node; return the outputs that are held."""
+        """Give the written values the names of the node's outputs, and drop the node. Return the sequences and optionals."""
         rw, renamed, held = self.rw, dict[str, str](), dict[str, Held]()
         made = {name for node in rw.preceding for name in node.output}
         for name, value in zip(list(rw.node.output), results, strict=False):
@@ -382,7 +382,7 @@ def _renamed(value: Held, names: dict[str, str]) -> Held:
 
 
 def _joined(found: ValueType, before: ValueType) -> ValueType:
-    """Return what is known of a value from two sides, the first of which knows its dims better."""
+    """Return the knowledge about a value from two sources; `found` knows its dims better."""
     if found.container or before.container:
         return found if found.container else before
     return ValueType(

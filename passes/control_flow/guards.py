@@ -1,6 +1,6 @@
-"""Guards of a branch that may not be taken: its indices and divisors become ones that every runtime computes with.
+"""Guards of a branch that the model may not take: they change indices and divisors into ones that every runtime computes with.
 
-Where the branch is taken, they are what they were, or the model fails.
+If the model takes the branch, its valid indices and divisors stay unchanged; with invalid ones, the original model fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .evaluate import Evaluator
 __all__ = ["INDEXED", "guard", "indexed_sizes"]
 
 _SINCE = 12
-"""The opset from which on Min and Max take integers."""
+"""The first opset in which Min and Max take integers."""
 
 _INTEGERS = (TensorProto.INT32, TensorProto.INT64)
 

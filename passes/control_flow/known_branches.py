@@ -39,7 +39,7 @@ _FOLLOWED = OPERATORS | {"Size"}
 @register_pass
 @dataclass(frozen=True)
 class KnownBranches(Pass):
-    """Replace each If of a condition that is known by its branch, in all bodies; others stay as they are."""
+    """Replace each If whose condition is known by its branch, in all bodies; other Ifs stay unchanged."""
 
     name: ClassVar[str] = "known_branches"
     title: ClassVar[str] = "choosing branches whose condition is constant"
@@ -93,7 +93,7 @@ class _Folder:
             scope.leading_constants.clear()
 
     def _taken(self, node: onnx.NodeProto, facts: ValueFacts) -> onnx.GraphProto | None:
-        """Return the branch that an If always takes; None for any other node, and a branch that cannot stand in its place."""
+        """Return the branch that an If always takes; None for any other node, and for a branch that cannot replace the If."""
         if not _is_if(node) or not node.input:
             return None
         condition = facts.value(node.input[0])

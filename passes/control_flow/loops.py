@@ -1,4 +1,4 @@
-"""Loop and Scan: rounds whose number is known are written out one behind the other; what does not change, once."""
+"""Loop and Scan: this module writes known numbers of iterations one after the other, and unchanging nodes once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Rounds:
             self.at.rounds -= 1
 
     def end(self, why: str) -> None:
-        """Record what was done."""
+        """Record the replacement."""
         written = self.at.rw.preceding[self.start :]
         cost = sum(multiplications(node, self.at.rw) for node in written)
         self.at.expanded(
@@ -117,7 +117,7 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 
 
 def _of_rank(number: int | bool, graph: onnx.GraphProto, place: int) -> int | bool | list[int]:
-    """Return a counter or condition as a body takes it, which may be a vector of one element."""
+    """Return a counter or condition in the shape that a body expects, which may be a vector of one element."""
     kind = graph.input[place].type.tensor_type
     return [number] if kind.HasField("shape") and len(kind.shape.dim) == 1 else number
 

@@ -1,7 +1,7 @@
 """LSTM, GRU and RNN: the steps of sequences of a known length, each a Gemm for the state, and the activations.
 
-The equations are those of the standard (onnx/defs/rnn/defs.cc). As in ONNX Runtime's kernels, the inputs of all steps are
-multiplied by W at once; its kernels approximate some activations, so that numbers are equal within tolerance only.
+The equations come from the standard (onnx/defs/rnn/defs.cc). As in ONNX Runtime's kernels, one product multiplies the
+inputs of all steps by W. Those kernels approximate some activations, so numbers are equal only within a tolerance.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Activation = Callable[[Value], Value]
 class _Direction:
     """One direction of a recurrent node: its parts of the weights, and the state, which a step changes.
 
-    `inputs` has, by step, what the input gives to the gates: the rows of X * W^T and the biases. `c` is None but for an LSTM.
+    `inputs` has, by step, the input's part of the gates: the rows of X * W^T and the biases. `c` is None except for LSTM.
     """
 
     at: Evaluator
@@ -68,13 +68,13 @@ class _Direction:
         return self.op.Squeeze(value, [0])
 
     def _state(self, name: str) -> Value | None:
-        """Return a first state, None where it is left out."""
+        """Return an initial state, None if the node does not have it."""
         if name and self.options.get("layout"):
             name = self.op.Transpose(self.at.value(name), perm=[1, 0, 2]).name
         return self._part(name) if name else None
 
     def _biases(self) -> tuple[Value | None, Value | None]:
-        """Return the bias of the inputs, with that of the state, but for the last gate of a GRU that wants that apart."""
+        """Return the sum of both biases. A GRU with `linear_before_reset` needs the last gate's state bias separately."""
         if not self.names[3]:
             return None, None
         op, both = self.op, self._part(self.names[3])
@@ -120,7 +120,7 @@ class _Direction:
         return self.op.Clip(value, -limit, limit) if limit else value
 
     def step(self, inputs: Value) -> Value:
-        """Write a step, of which `inputs` is the part of the gates that the input gives; return the new state."""
+        """Write a step and return the new state. `inputs` is the part of the gates that comes from the input."""
         self._h = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[self.operator](inputs)
         return self._h
 

@@ -1,4 +1,4 @@
-"""Sequences and optionals: what they hold is known where they are made, and is handed to those that read it."""
+"""Sequences and optionals: the evaluator knows their elements when a node makes them, and gives them to the readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .evaluate import Env, Evaluator, Held, OptionalOf, SequenceOf, handles
 
 
 def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]:
-    """Return what the sequence that a node reads first holds."""
+    """Return the content of the sequence that is a node's first input."""
     value = env.get(node.input[0])
     if not isinstance(value, SequenceOf):
         at.refuse(
@@ -25,12 +25,12 @@ def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]
 
 
 def _place(at: Evaluator, node: onnx.NodeProto, env: Env, index: int, default: int, end: int) -> int | None:
-    """Return a position from the front that lies before `end`; None for one that is computed at run time."""
+    """Return a position from the front that lies before `end`; None if it is computed at run time."""
     name = node.input[index] if len(node.input) > index else ""
     place = at.number(env, name) if name else default
     if place is None:
         return None
-    if place < 0:  # counted from the end of the sequence, behind which an insertion has a place more
+    if place < 0:  # from the end of the sequence; an insertion has one more place
         place += end - 1 if node.op_type == "SequenceInsert" and name else end
     if not 0 <= place < end:
         at.refuse(f"its position is not in the sequence, which has {end} places", code="sequences")
@@ -143,7 +143,7 @@ def optional(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 
 @handles("OptionalHasElement")
 def has_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
-    """Return whether an optional holds something; a tensor and a sequence do, an input that is left out does not."""
+    """Return whether an optional has an element; a tensor and a sequence count as elements, an absent input does not."""
     name = node.input[0] if node.input else ""
     value = env.get(name, name)
     if name and isinstance(value, str) and at.rw.scope.value_type(value).container.startswith("optional"):
@@ -156,7 +156,7 @@ def has_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 
 @handles("OptionalGetElement")
 def get_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
-    """Return what an optional holds."""
+    """Return the value in an optional."""
     value = env.get(node.input[0], node.input[0])
     if isinstance(value, str) and at.rw.scope.value_type(value).container.startswith("optional"):
         at.refuse(

@@ -25,8 +25,8 @@ __all__ = ["CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateM
 class MigrateMl(Pass):
     """Migrate the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an opset, each from its own.
 
-    What they become in ai.onnx is written in forms that no opset from 13 on has changed. Raises CannotMigrate for
-    a model that is newer than the target, unless `newer` says otherwise, and for every node that has no equal there.
+    The ai.onnx nodes that replace them have the same form in opset 13 and every later one. Raises CannotMigrate for
+    a model that is newer than the target, unless `newer` says otherwise. Also raises it for a node without an equivalent there.
     """
 
     name: ClassVar[str] = "migrate_ml"
@@ -34,7 +34,7 @@ class MigrateMl(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
     opset: int
     newer: Newer = "refuse"
-    """What happens to a model of a newer opset: it is refused, stays at its opset, or waits for the pass lower_ml."""
+    """What to do with a model of a newer opset: raise an error, keep its opset, or leave it to the pass lower_ml."""
     beside: int = 21
     """The ai.onnx opset for a body that imports none and gets ai.onnx nodes; 21 was released with ai.onnx.ml 5."""
 
@@ -56,8 +56,8 @@ class MigrateMl(Pass):
 class LowerMl(Pass):
     """Lower the ai.onnx.ml nodes of the main graph, all sub-graphs and local functions to an older opset; older bodies stay.
 
-    What they become in ai.onnx has forms that no opset from 9 to the newest has changed. Raises CannotMigrate, naming the
-    nearest opset that can be reached, if a node has no equal at the target.
+    The ai.onnx nodes that replace them have the same form in opset 9 and every later one. Raises CannotMigrate if a node
+    has no equivalent at the target. The error names the nearest opset that can be reached.
     """
 
     name: ClassVar[str] = "lower_ml"
@@ -81,7 +81,7 @@ _PREVIEW = "ai.onnx.preview"
 
 @dataclass(frozen=True)
 class CustomOpset:
-    """The opset of a custom domain to reach, and what happens to a model of a newer one."""
+    """The opset of a custom domain to reach, and the policy for a model of a newer one."""
 
     opset: int
     newer: Newer = "refuse"
@@ -92,9 +92,9 @@ class CustomOpset:
 class MigrateDomains(Pass):
     """Migrate the nodes of custom domains in the main graph, all sub-graphs and local functions, each from its own opset.
 
-    What they become in ai.onnx must be written in forms that the model's opset has, which is that of the target where that is
-    newer. Raises CannotMigrate for a model that is newer than the target, unless it waits for the pass lower_domains, and for
-    every node that has no equal there.
+    The ai.onnx nodes that replace them need forms of the model's opset, or of the target if that is newer. Raises
+    CannotMigrate for a model that is newer than the target, unless the pass lower_domains handles it. Also raises it for a
+    node without an equivalent there.
     """
 
     name: ClassVar[str] = "migrate_domains"
@@ -118,8 +118,8 @@ class MigrateDomains(Pass):
 class LowerDomains(Pass):
     """Lower the nodes of custom domains to older opsets; older bodies stay.
 
-    What they become in ai.onnx is brought down further by the pass lower_opset. Raises CannotMigrate, naming the nearest opset
-    that can be reached, if a node has no equal at the target.
+    The pass lower_opset converts the resulting ai.onnx nodes to an older opset. Raises CannotMigrate if a node has no
+    equivalent at the target. The error names the nearest opset that can be reached.
     """
 
     name: ClassVar[str] = "lower_domains"

@@ -1,4 +1,4 @@
-"""What the passes for ai.onnx.ml and for custom domains share: nodes of one domain are brought to one of its opsets."""
+"""The passes for ai.onnx.ml and for custom domains share this module: it converts nodes of one domain to another opset."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def lift_domain(
 ) -> None:
     """Lift the nodes of a domain to an opset, in place; older bodies of a model of a newer opset are lifted to that.
 
-    `newer` says what happens to a model of a newer opset: it is refused, stays, or waits for a lowering. `beside` is the ai.onnx
-    opset for a body that imports none and gets ai.onnx nodes. Notes bear the name of the pass. Raises CannotMigrate.
+    `newer` says what to do with a model of a newer opset: raise an error, keep it, or leave it to a lowering. `beside` is the
+    ai.onnx opset for a body that imports none and gets ai.onnx nodes. Notes bear `pass_name`. Raises CannotMigrate.
     """
     proto = model.proto
     own = newest_import(proto, domain)

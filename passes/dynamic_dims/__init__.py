@@ -1,4 +1,4 @@
-"""Makes dims of the inputs symbolic, and declares of the outputs what follows."""
+"""Makes dims of the inputs symbolic, and declares the resulting dims of the outputs."""
 
 from __future__ import annotations
 

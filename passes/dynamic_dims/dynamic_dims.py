@@ -25,7 +25,7 @@ from .output_dims import declare_outputs, note_symbols
 __all__ = ["DynamicDims"]
 
 _MAX_SYMBOLS = 8
-"""Symbols of a refused request of which the largest part that works is searched for."""
+"""If a request with up to this many symbols fails, the pass searches for the largest subset of symbols that works."""
 
 
 @register_pass
@@ -33,9 +33,9 @@ _MAX_SYMBOLS = 8
 class DynamicDims(Pass):
     """Set `dim_param` on the axes asked for, drop shapes recorded for the old sizes, repair constants, infer outputs.
 
-    Whether the model then computes the same for other sizes shows when it is run at them, which verification does.
-    Raises CannotMigrate, code `frozen-dim` for a node that no repair makes right at other sizes, `frozen-output` for
-    an output's dim that the user named and that is a number at all sizes, `needs-rank` for an input without a rank.
+    The pass does not check whether the model then computes the same at other sizes. Verification runs it at them.
+    Raises CannotMigrate: code `frozen-dim` for a node that no repair makes correct at other sizes; `needs-rank` for an input
+    without a rank. Code `frozen-output` is for an output's dim that the user named and that is one number at all sizes.
     """
 
     name: ClassVar[str] = "dynamic_dims"
@@ -45,7 +45,7 @@ class DynamicDims(Pass):
     dynamic: DynamicAxes = field(default_factory=dict)
 
     batch: str = ""
-    """The symbol for the batch of every input, "" if that is not asked for."""
+    """The symbol for the batch of every input; "" if the user does not ask for a dynamic batch."""
 
     def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
         """Return the advice on an error; on a dim that is not free, the dims that can be dynamic together."""
@@ -70,7 +70,7 @@ class DynamicDims(Pass):
         return works
 
     def _for_dims(self, item: Pass, plan: DimPlan) -> Pass:
-        """Return a pass of the pipeline as it is where these dims become dynamic: this one, or one that knows of them."""
+        """Return a pass of the pipeline as it must run when these dims become dynamic: this pass and others get the dims."""
         if item is self:
             return replace(self, dynamic=plan.texts(), batch="")
         given: Any = item

@@ -39,7 +39,7 @@ class Lengths:
 
 
 def formula(found: Lengths) -> str | None:
-    """Return the one expression that gives all these lengths; None where none does, or several different ones do.
+    """Return the one expression that gives all these lengths; None if none does, or several different ones do.
 
     Of one symbol: a whole multiple and a rest, or a quotient that is rounded. Of several: a sum or a product of multiples.
     """

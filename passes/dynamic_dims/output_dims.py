@@ -1,4 +1,4 @@
-"""The dims of the outputs: which equal, or depend on, which symbol of the inputs, what is declared, and notes on each symbol."""
+"""The dims of the outputs: which input symbol each equals or depends on, what to declare, and notes on each symbol."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["OutputDims", "declare_outputs", "note_symbols", "symbolic_outputs"]
 
 _INCREMENTS = (1, 2, 31, 32, 33, 63, 64)
-"""What is added to a frozen size: odd and even numbers, with and without a factor of 32, since strides and pads round."""
+"""These numbers are added to a frozen size: odd and even, with and without a factor of 32, since strides and pads round."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,18 @@ class OutputDims:
     computed: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """The axes (output, axis) that change with a symbol and do not equal it."""
     unknown: list[tuple[str, int]] = field(default_factory=list)
-    """The axes of which shape inference does not show what they change with."""
+    """The axes for which shape inference does not show which symbols they change with."""
 
 
 def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: Set[str]) -> OutputDims:
     """Return the dims of the outputs of a model whose inputs have symbols.
 
-    onnx's symbolic inference does not see through most of Resize and Reshape. So the shapes are inferred with numbers
-    too, each symbol of `frozen` (symbol to the size it had) at several sizes and the others at theirs: a dim that is
-    always as long as one symbol and changes with no other is that symbol. One that changes with no symbol is its
-    number if all symbols are a `batch`; a length might still change at sizes that were not tried. One that changes with symbols
-    is their expression, where one expression alone gives all the lengths that were found.
+    onnx's symbolic inference does not see through most of Resize and Reshape. So this function infers the shapes with
+    numbers too. `frozen` maps a symbol to its size in the source model. Each symbol gets several other sizes in turn,
+    while the other symbols keep theirs. A dim that always has the length of one symbol, and changes with no other
+    symbol, is that symbol. A dim that changes with no symbol is its number if all symbols are in `batch`. Otherwise it
+    stays open, since its length might change at sizes that were not tried. A dim that changes with several symbols is
+    their expression, if exactly one expression gives all the lengths that inference returned.
     """
     found = inferred_outputs(proto)
     if not frozen or all(dims is not None and None not in dims for dims in found.values()):
@@ -92,9 +93,9 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
 def _samples(
     proto: onnx.ModelProto, frozen: Mapping[str, int]
 ) -> list[tuple[Mapping[str, int], dict[str, Dims | None]]]:
-    """Return the shapes of the outputs at the frozen sizes, where one symbol has another, and where all have others at once.
+    """Return the shapes of the outputs at several sizes: the frozen ones, one symbol changed, and all symbols changed.
 
-    Raises CannotMigrate where onnx cannot infer them at the frozen sizes; of the others, those are left out.
+    Raises CannotMigrate if onnx cannot infer the shapes at the frozen sizes. Other sizes that fail are skipped.
     """
     tried: list[Mapping[str, int]] = [frozen]
     tried += [{**frozen, symbol: size + step} for symbol, size in frozen.items() for step in _INCREMENTS]
@@ -120,7 +121,7 @@ def _dim(lengths: Lengths, *, only_batch: bool) -> int | str | None:
 
 
 def note_symbols(result: RepairResult, outputs: OutputDims, log: ChangeLog, pass_name: str) -> None:
-    """Note of each symbol where it occurs: `outputs` is from shape inference; what that leaves open, from `result`."""
+    """Write a note on each symbol and its axes. `outputs` is from shape inference; `result` fills in the open axes."""
     graph = result.model.proto.graph
     computed = {symbol: list(axes) for symbol, axes in outputs.computed.items()}
     open_axes = False
@@ -160,14 +161,15 @@ def _axes_of(symbol: str, values: Iterable[onnx.ValueInfoProto]) -> list[str]:
 def declare_outputs(
     model: Model, plan: DimPlan, batch_axes: Mapping[str, Mapping[int, str]], log: ChangeLog, pass_name: str
 ) -> OutputDims:
-    """Declare of each output what a dim always is: the number, the symbol, or the user's name or the expression.
+    """Declare each dim of each output: its constant number, its symbol, or an expression of symbols.
 
-    Where that is not known, the user's name or one of its own.
+    The user's name replaces an expression. An unknown dim gets the user's name, or a name of its own.
 
     `batch_axes` holds the axes of outputs that are a batch, which the repair of the nodes found. Raises CannotMigrate,
-    code `frozen-output`, for an axis the user named that is a number at all sizes, and UsageError, code `two-names`,
-    for one that always equals another symbol. An output without a type gets the inferred one, since a shape without an
-    element type is not valid; where none is inferred it stays as it is. Returns what shape inference found of the outputs.
+    code `frozen-output`, for an axis the user named that is one number at all sizes. Raises UsageError, code `two-names`,
+    for an axis the user named that always equals another symbol. An output without a type gets the inferred type, since
+    a shape without an element type is not valid. Without an inferred type, the output stays unchanged. Returns the result
+    of shape inference for the outputs.
     """
     inferred = symbolic_outputs(model.proto, plan.frozen_sizes, plan.batch)
     untyped = {value.name for value in model.proto.graph.output if not value.type.WhichOneof("value")}
@@ -188,7 +190,7 @@ def declare_outputs(
 
 
 def _with_batch(dims: Dims | None, batch: Mapping[int, str]) -> Dims | None:
-    """Fill in the batch where onnx's inference of the whole model does not know an axis and that of the nodes does."""
+    """Fill in the batch if inference of the single nodes knows an axis that onnx's inference of the whole model does not."""
     if dims is None:
         return None
     return tuple(batch.get(axis) if dim is None else dim for axis, dim in enumerate(dims))

@@ -1,4 +1,4 @@
-"""The pass that computes in int32 what is int64, where ranges prove that nothing overflows."""
+"""The pass that computes in int32 instead of int64, if ranges prove that nothing overflows."""
 
 from __future__ import annotations
 

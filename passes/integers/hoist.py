@@ -1,4 +1,4 @@
-"""Casts moved in front of what only moves elements, so that numbers beyond int32 are moved in the type in which they are read."""
+"""Moves Casts in front of nodes that only move elements, so that numbers beyond int32 have their readers' type earlier."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _MOVERS = (
     "Transpose",
     "Unsqueeze",
 )
-"""Operators whose output holds elements of input 0, unchanged: a Cast before them gives what it gives behind them."""
+"""Operators whose output has unchanged elements of input 0: a Cast before them gives the same as a Cast after them."""
 
 
 def hoist_casts(frames: list[Frame], ranges: Ranges, names: Names) -> int:
-    """Move Casts of what may be beyond int32 in front of what moves it, in place, and return how many nodes then move less.
+    """Move Casts of values that may exceed int32 in front of nodes that move them; return how many nodes then move less data.
 
-    A mask of a model, Unsqueeze, Expand and a Cast to float: the input is cast, and floats are moved. The bits are the same.
+    For example, a mask goes through Unsqueeze, Expand and a Cast to float: now the Cast comes first. The bits stay the same.
     """
     return sum(_Hoist(frame, ranges, names).run() for frame in frames)
 
@@ -46,7 +46,7 @@ class _Hoist:
     names: Names
     casts: dict[tuple[Value, int], str] = field(default_factory=dict)
     behind: dict[Step | None, list[Step]] = field(default_factory=lambda: defaultdict(list))
-    """The Casts to write behind each node, those of inputs behind None."""
+    """The Casts to write after each node; Casts of inputs have the key None."""
     gone: set[Step] = field(default_factory=set)
 
     def run(self) -> int:
@@ -84,7 +84,7 @@ class _Hoist:
         return True
 
     def _cast(self, step: Step, source: Value, kind: int) -> str:
-        """Return the name of a value cast right where it is made; it counts as a reader of the value in place of `step`."""
+        """Return the name of a value with a Cast right after its node; the Cast replaces `step` as a reader of the value."""
         name = self.casts.get((source, kind))
         source.readers.remove((step, 0))
         if name is None:

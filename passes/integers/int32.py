@@ -70,11 +70,11 @@ class Narrowed:
 @register_pass
 @dataclass(frozen=True)
 class Int32(Pass):
-    """Compute in int32 what is int64, wherever the numbers are proved to fit.
+    """Compute in int32 instead of int64, wherever the numbers are proved to fit.
 
-    Ranges follow from constants, sizes, and the arithmetic on them; an input that is an index lies within its axis, or the
-    original fails. What a schema takes in int64 alone stays so: a constant, or a Cast in front. Inputs and outputs keep
-    their types.
+    Ranges follow from constants, sizes, and the arithmetic on them. An index lies within its axis, or the original model
+    fails. Some inputs take only int64 by their schema: the pass keeps such a constant, or adds a Cast in front. Inputs and
+    outputs of the model keep their types.
     """
 
     name: ClassVar[str] = "int32"
@@ -85,14 +85,14 @@ class Int32(Pass):
     ports: bool = False
     """Whether the inputs will be of int32 too, so that they have no other numbers."""
     required: bool = False
-    """Whether what may overflow is refused, not named."""
+    """Whether a value that may overflow is an error instead of a note."""
     targets: Targets | None = None
     """The runtimes that the result is for."""
     fixed_only: bool = False
-    """Whether models with open inputs, of whose sizes little is known, are left as they are."""
+    """Whether models with open inputs stay unchanged, since the ranges of their sizes are mostly unknown."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
-        """Edit `model` in place. Raises CannotMigrate, code `int32-overflow`, where that is asked for."""
+        """Edit `model` in place. With `required`, raises CannotMigrate, code `int32-overflow`."""
         if self.fixed_only and open_axes(model.proto.graph):
             return model
         inline_functions(model)
@@ -145,7 +145,7 @@ class Int32(Pass):
         )
 
     def _report_written(self, written: Narrowed, log: ChangeLog) -> None:
-        """Tell of all rounds in one note: the pass runs again behind the simplifier, and for the ports."""
+        """Write one note on all runs of the pass: it runs again after the simplifier, and for the inputs and outputs."""
         before = log.fact(Narrowed, "", "")
         if before is not None:
             log.notes[:] = [note for note in log.notes if note.message != before.text]
@@ -231,7 +231,7 @@ def _names(values: Iterable[Value]) -> str:
 
 
 def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
-    """Enter what of a node becomes int32, or why nothing does; a node of which the schema forces all stays out."""
+    """Enter the inputs and outputs of a node that become int32, or the reason why none do. Nodes that need int64 are skipped."""
     inputs, outputs = (tuple(map(plan.changes_type, values)) for values in (step.inputs, step.outputs))
     if not any(inputs) and not any(outputs):
         return
@@ -263,7 +263,7 @@ def _lacks_kernel(step: Step) -> bool:
 
 
 def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
-    """Enter a change, without the type variables of which a value may be beyond int32."""
+    """Enter a change for the type variables whose values all fit int32."""
     known = constraints(step.domain, step.node.op_type, step.version)
 
     def variable(place: int, *, output: bool) -> str:
@@ -304,7 +304,7 @@ def _is_clamped(step: Step, place: int, value: Value, *, output: bool) -> bool:
 
 
 def _keep_edges(steps: Iterable[Step], plan: Plan) -> None:
-    """Keep the Casts to int64 that all readers want as they are."""
+    """Keep each Cast to int64 whose readers all need int64."""
     for step in steps:
         value = step.outputs[0] if step.outputs else None
         if step.is_a("Cast") and step in plan.changes and value is not None and not value.is_output:

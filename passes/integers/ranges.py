@@ -32,8 +32,8 @@ _FLOATS: dict[int, float] = {TensorProto.FLOAT: 3e38, TensorProto.DOUBLE: 1e300,
 """Numbers up to which a type of floats is not infinite."""
 
 _INDICES = {"Gather": 0, "GatherElements": 0, "Scatter": 0, "ScatterElements": 0}
-"""Operators that fail where input 1 is no index in the axis of input 0 that `axis` says, with the default of that: ONNX Runtime's
-kernels look at each ("indices element out of data bounds")."""
+"""Operators that fail if input 1 is no index into the axis of input 0 that the attribute `axis` selects; value: default `axis`.
+ONNX Runtime's kernels check each index ("indices element out of data bounds")."""
 
 _MODULAR: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("Add", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "MatMul", "Mul", "Sub"), (0, 1)),
@@ -43,8 +43,8 @@ _MODULAR: dict[str, tuple[int, ...]] = {
     ),
     "Where": (1, 2),
 }
-"""Operators whose low 32 bits hang on the low 32 bits of these inputs alone, so that what wraps around on the way to a number
-that fits int32 does not show."""
+"""Operators whose low 32 bits depend only on the low 32 bits of these inputs. If the final number fits int32, a wrap-around
+of an intermediate number does not change it."""
 
 _WHOLE = frozenset(
     {"Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
@@ -59,7 +59,7 @@ def fits(known: Interval) -> bool:
 
 @dataclass
 class Ranges:
-    """The range of each value; of floats only those that are known to be finite have one.
+    """The range of each value; a float value has one only if it is known to be finite.
 
     `assumed` are the values whose range rests on being indices within an axis, or else the original fails.
     """
@@ -72,7 +72,7 @@ class Ranges:
     indices: dict[Value, Interval] = field(default_factory=dict)
     assumed: list[Value] = field(default_factory=list)
     wrapping: set[Value] = field(default_factory=set)
-    """Values of which only the low 32 bits count, as all that is computed from them fits int32."""
+    """Only the low 32 bits of these values count, since all values computed from them fit int32."""
 
     def of(self, value: Value | None) -> Interval | None:
         """Return the range of a value, None for one that may be anything."""
@@ -97,17 +97,17 @@ class Ranges:
         return fits(self.of(value) or (0, 0))
 
     def in_int32(self, value: Value) -> bool:
-        """Return whether int32 holds a value, or what counts of it."""
+        """Return whether int32 holds a value, or the bits of it that count."""
         return value in self.wrapping or self.fit(value)
 
     def reads_low_bits(self, step: Step, place: int) -> bool:
-        """Return whether only the low 32 bits of what a node reads count, as all that it makes is in int32."""
+        """Return whether only the low 32 bits of a node's input count, since int32 holds all its outputs."""
         if step.domain or place not in _MODULAR.get(step.node.op_type, ()):
             return False
         return all(map(self.in_int32, step.made))
 
     def enter(self, value: Value, known: Interval | None) -> None:
-        """Enter the range of a value: what is beyond its type wraps around, and an index lies within its axis."""
+        """Enter the range of a value. A range beyond its type becomes the type's range; an index lies within its axis."""
         limits = _LIMITS.get(value.dtype or 0)
         if known is not None and limits is None:
             known = widened(known, _FLOATS.get(value.dtype or 0, 0.0))
@@ -132,7 +132,7 @@ def ranges_of(graph: Frame, types: TypeTable, weights: Weights, *, ports: bool) 
 
 
 def _find_wrapping(values: Iterable[Value | None], graph: Frame, ranges: Ranges) -> None:
-    """Enter those of some values, whose readers are done, of which only the low 32 bits count."""
+    """Enter those of the values whose low 32 bits alone count. The caller has finished all their readers."""
     for value in values:
         if value is None or value.is_output or not value.readers or value.dtype != TensorProto.INT64:
             continue
@@ -189,11 +189,11 @@ def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
 
 
 _FLOATS_READ = 1024
-"""Elements of a constant of floats up to which it is read: those that integers are computed with are few."""
+"""Constants of floats are read up to this many elements: few integers are computed with larger ones."""
 
 
 def _find_indices(graph: Frame, ranges: Ranges) -> None:
-    """Enter what is read as an index in the main graph, where each node runs, and what it is moved or counted on from."""
+    """Enter the values that nodes of the main graph read as indices, and the values these are moved or counted from."""
     for step in reversed(graph.steps):
         axis = _INDICES.get(step.node.op_type) if not step.domain else None
         if axis is not None and len(step.inputs) > 1 and step.inputs[1] is not None:

@@ -1,7 +1,7 @@
-"""What ranges of numbers operators of ai.onnx make of the ranges of their inputs.
+"""The ranges of the outputs of ai.onnx operators, computed from the ranges of their inputs.
 
-A rule gets a node, the ranges, and the node's attributes, and returns a range for each output, None where it may be anything.
-Integers are exact; floats are finite, and end a little beyond what rounding makes of them.
+A rule gets a node, the ranges and the node's attributes. It returns a range for each output, None if it may be anything.
+Integer ranges are exact. Float ranges are finite, and slightly wider than the rounded results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Interval = tuple[float, float]
 
 
 class Known(Protocol):
-    """What a rule asks of values, which may be left out."""
+    """The questions that a rule asks about values; a value may be None if the input is absent."""
 
     def of(self, value: Value | None) -> Interval | None:
         """Return the range of a value, None for one that may be anything."""
@@ -42,7 +42,7 @@ _INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.INT8, TensorProto
 
 
 def widened(known: Interval, largest: float) -> Interval | None:
-    """Return a range of floats with room for rounding; None where one may be beyond `largest`."""
+    """Return a range of floats with room for rounding; None if a number may exceed `largest`."""
     low, high = known[0] - abs(known[0]) * _SLACK, known[1] + abs(known[1]) * _SLACK
     return (low, high) if -largest <= low and high <= largest else None
 
@@ -135,7 +135,7 @@ def _sum(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
 
 
 def _mean(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
-    """A mean, whose sum must not overflow on the way."""
+    """Return the range of a mean. Its sum must not overflow."""
     summed = _sum(step, ranges, attributes)[0]
     known = ranges.of(step.inputs[0])
     return [None if summed is None or known is None else hull((summed, known))]
@@ -199,7 +199,7 @@ def _places(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | Non
 
 
 def _pooled(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
-    """Indices into all elements, as output 1."""
+    """Return the ranges of a pool with indices: output 1 has indices into all elements."""
     count = ranges.elements(step.inputs[0])
     return [None, None if count is None else (0, count)]
 

@@ -1,4 +1,4 @@
-"""The pass that gives a model an IR version, and what it rewrites for an older one."""
+"""The pass that gives a model an IR version, and the parts of the model that it rewrites for an older version."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ __all__ = ["merge_overloads", "write_defaults"]
 def write_defaults(proto: ModelProto, target: int) -> int:
     """Write the default values of functions' attributes at every call that leaves them out; return how many there were.
 
-    Raises CannotMigrate where that would change a call: one that hands on an attribute of the calling function, which has
-    no default there, and which is not always given.
+    Raises CannotMigrate if that would change a call. This is a call that passes on an attribute of the calling function, if
+    that attribute has no default there and is not always given.
     """
     functions = {function_key(function): function for function in proto.functions}
     defaults = {

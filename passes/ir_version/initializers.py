@@ -16,8 +16,8 @@ __all__ = ["list_all_initializers"]
 def list_all_initializers(proto: ModelProto) -> tuple[int, int]:
     """List all initializers as inputs after the real ones, in place; return how many were added, and moved.
 
-    Those of sub-graphs move to the main graph under new names: a sub-graph of an If has no inputs, and onnx.checker and
-    ONNX Runtime refuse them below IR version 4. The model has no local functions and no sparse initializers.
+    Initializers of sub-graphs move to the main graph under new names. A sub-graph of an If has no inputs, and onnx.checker
+    and ONNX Runtime refuse such initializers below IR version 4. The model has no local functions and no sparse initializers.
     """
     moved = _move(proto)
     return list_initializers(proto.graph), moved

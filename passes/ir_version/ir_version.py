@@ -1,4 +1,4 @@
-"""Gives a model the IR version that is asked for."""
+"""The pass gives a model the IR version that the user asks for."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["IrVersion"]
 class IrVersion(Pass):
     """Set the IR version, and write what a lower one does not have in another form, or refuse it; drop unused imports.
 
-    Raises CannotMigrate, code `no-such-ir`, for what has no such form, as an opset that was released with a newer one.
+    Raises CannotMigrate, code `no-such-ir`, for a feature without such a form, for example an opset of a newer version.
     """
 
     name: ClassVar[str] = "ir_version"
     title: ClassVar[str] = "setting the IR version"
     ir_version: int
     drop_training: bool = False
-    """Whether training information is removed, which IR versions below 7 do not have; else it is refused."""
+    """Whether to remove training information, which IR versions below 7 do not have; otherwise it is an error."""
     unlist: bool = True
     """Whether initializers that are inputs only because IR version 3 wants that are removed from them above it."""
 

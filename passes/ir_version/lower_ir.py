@@ -1,4 +1,4 @@
-"""Writes what an older IR version does not have in a form that it has, or drops it, or refuses the model."""
+"""Rewrites features that an older IR version lacks in a form that it has, drops them, or refuses the model."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def lower_ir(
 ) -> None:
     """Write everything in a model that is newer than IR version `target` in an older form, in place.
 
-    `ir_version` itself is left to the caller. Opsets of ai.onnx up to `opset` may stay, though they were released with a
-    newer IR version: programs that are known to load both exist. What is rewritten computes the same bits. Raises
-    CannotMigrate, code `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
+    The caller sets `ir_version` itself. Opsets of ai.onnx up to `opset` may stay although a newer IR version introduced them,
+    since some programs load both. The rewritten model computes the same bits. Raises CannotMigrate, code
+    `no-such-type` for an element type that `target` does not have, else `no-such-ir`.
     """
     proto = model.proto
     if proto.ir_version > NEWEST_IR:
@@ -126,7 +126,7 @@ class _Step:
         self.log.note(self.pass_name, code, message, subject=subject)
 
     def newer(self) -> list[FoundFeature]:
-        """Return what the model has that the target does not."""
+        """Return the features of the model that the target lacks."""
         newer = (found for found in features(self.proto) if found.since > self.target)
         allowed = {f"opset {number} of ai.onnx" for number in range(self.opset + 1)}
         return [found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed]
@@ -157,7 +157,7 @@ class _Step:
             self.note("overloads", f"renamed {renamed}, which had a name in common and overloads")
 
     def refuse(self, left: list[FoundFeature]) -> None:
-        """Raise CannotMigrate if anything is left that the target does not have."""
+        """Raise CannotMigrate if the model still has a feature that the target does not have."""
         if not left:
             return
         found = left[0]

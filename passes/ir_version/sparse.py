@@ -1,4 +1,4 @@
-"""Sparse initializers, written with their zeros."""
+"""This module replaces sparse initializers by dense ones, including the zeros."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from onnx_migrate.model.weights import INLINE_LIMIT
 __all__ = ["make_dense"]
 
 _LIMIT = 1 << 27
-"""Bytes of a dense tensor up to which a sparse one is written so."""
+"""Sparse tensors become dense ones of up to this many bytes."""
 
 
 def make_dense(model: Model) -> list[str]:
     """Make each sparse initializer of the main graph and of sub-graphs a dense one, in place; return their names.
 
-    Raises CannotMigrate, code `no-such-ir`, for one that is too large with its zeros.
+    Raises CannotMigrate, code `no-such-ir`, for a tensor that is too large with its zeros.
     """
     names = []
     for located in bodies(model.proto):
@@ -55,7 +55,7 @@ def _dense(
 ) -> np.ndarray[Any, Any]:
     """Return a dense array; `indices` are positions in the flat array, or one row of coordinates for each value.
 
-    Source: onnx.proto, comments of SparseTensorProto.
+    The comments of SparseTensorProto in onnx.proto describe both forms.
     """
     dense = np.zeros(shape, values.dtype)
     if indices.ndim == 1:

@@ -80,7 +80,7 @@ def _only_moves(step: Step) -> bool:
 
 
 def groups_by_kind(steps: Sequence[Step]) -> list[list[Step]]:
-    """Return nodes by their kinds of operators, products in as many parts along the graph as groups are left."""
+    """Return nodes grouped by kind of operator. Products are split along the graph, into as many parts as MOST_GROUPS allows."""
     groups = [[step for step in steps if step.is_a(*kind)] for kind in _KINDS]
     others = [step for step in steps if not is_product(step) and not any(map(step.is_a, sum(_KINDS, ())))]
     groups = [group for group in (*groups, others) if group]
@@ -88,7 +88,7 @@ def groups_by_kind(steps: Sequence[Step]) -> list[list[Step]]:
 
 
 def parts_of(groups: Sequence[Sequence[Step]], most: int) -> list[list[Step]]:
-    """Return the nodes of groups in up to `most` groups: each in as many parts along the graph as are left for its nodes."""
+    """Return the nodes of groups in up to `most` groups: larger groups are split into more parts along the graph."""
     total = sum(map(len, groups))
     free = most - len(groups)
     parts: list[list[Step]] = []

@@ -49,11 +49,11 @@ ARITHMETIC = frozenset(
         "Sum",
     }
 )
-"""Operators whose result is huge if what they read is."""
+"""Operators with a huge result if their input is huge."""
 
 
 def flows(step: Step) -> Iterator[tuple[Value, Value]]:
-    """Yield the values outside and inside of a branch or loop that are one: what goes in, and what comes out."""
+    """Yield pairs of one value outside and inside a branch or loop: inputs with body inputs, body outputs with outputs."""
     for _, inner in step.inner:
         inputs = [inner.values.get(value.name) for value in inner.body.input]
         outputs = [inner.find(value.name) for value in inner.body.output]

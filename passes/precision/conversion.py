@@ -1,4 +1,4 @@
-"""A model in the new type with given nodes kept: its plan, what was written, and what the report says of it."""
+"""A model in the new type with given nodes kept: its plan, the nodes and weights that were written, and texts for the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["NAMES", "Conversion", "Converter", "weight_bytes"]
 NAMES: dict[int, str] = {
     TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16", TensorProto.FLOAT: "float32",
 }  # fmt: skip
-"""What the report calls the types."""
+"""The names of the types in the report."""
 
 Sizes = Mapping[str, tuple[float, float]]
 """Of first outputs in the main graph the largest and the smallest magnitude but 0."""
@@ -55,7 +55,7 @@ class Conversion:
         outputs: tuple[RoundedOutput, ...],
         tolerance: float | None,
     ) -> PrecisionChange:
-        """Return what the report says of the conversion of a model with so many bytes of weights."""
+        """Return the report on the conversion of a model with so many bytes of weights."""
         target = self.plan.target
         return PrecisionChange(
             NAMES[target],
@@ -73,7 +73,7 @@ class Conversion:
         )
 
     def kept_nodes(self, sizes: Sizes, reasons: Reasons) -> tuple[KeptNode, ...]:
-        """Return the nodes that do not compute in the new type, in their order; `reasons` are those that are better known."""
+        """Return the nodes that do not compute in the new type, in their order. `reasons` replace those of the plan."""
         own: dict[Step, int] = {}
         for value, step in self._wide():
             if step is not None:
@@ -171,6 +171,6 @@ def _bytes(value: Value) -> int:
 
 
 def _range(step: Step, sizes: Sizes) -> tuple[float, float] | tuple[()]:
-    """Return the range of what a node of the main graph makes, as far as it is known."""
+    """Return the range of the output of a node in the main graph; () if the range is unknown."""
     known = bool(step.node.output) and not step.frame.key and step.node.output[0] in sizes
     return sizes[step.node.output[0]] if known else ()

@@ -1,4 +1,4 @@
-"""Finds the operator for which ONNX Runtime's optimiser ends the process in a narrow type, where it does not on the original."""
+"""Finds the operator for which ONNX Runtime's optimiser ends the process in a narrow type, but not on the original."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx_migrate.verify.precision.closeness import RUNS
 __all__ = ["crashing_nodes", "runs_optimised"]
 
 _LIKELY = ("GRU", "LSTM", "RNN", "MatMul", "Gemm", "Conv")
-"""Operators that are tried first: those that the optimiser fuses with others, or has no kernels of in float16."""
+"""The search tries these operators first: the optimiser fuses them with others, or lacks float16 kernels for them."""
 
 _TRIES = 16
 """How many operators are tried."""
@@ -26,7 +26,7 @@ def runs_optimised(original: Runnable, model: Runnable, settings: Settings) -> b
 def crashing_nodes(graph: Frame, runs_without: Callable[[Sequence[Step]], bool]) -> list[Step]:
     """Return all nodes of the first operator without which, in the narrow type, the process does not end; none if that is none.
 
-    `runs_without` tells whether it runs where these nodes keep their type too.
+    `runs_without` returns whether the process survives if these nodes keep their type too.
     """
     steps: dict[str, list[Step]] = {}
     for step in graph.steps:

@@ -1,4 +1,4 @@
-"""Models of float64 on their way to a narrow type: they go to float32 first, and are compared with what they were."""
+"""Models of float64 that get a narrow type: they become float32 first, and the result is compared with the original."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def in_float32(model: Model, *, interface: bool) -> Model:
 def _is_double(model: Model, frames: Iterable[Frame]) -> bool:
     """Return whether a model computes in float64, with weights of that, or in more nodes than in other floats.
 
-    Few nodes between Casts, as of an index, are no reason: float64 is meant there.
+    A few float64 nodes between Casts, for example for an index, do not count: their author chose float64.
     """
     steps = [step for frame in frames for step in frame.steps if not step.is_a("Cast", "Constant")]
     double = sum(any(value.dtype == TensorProto.DOUBLE for value in step.made) for step in steps)

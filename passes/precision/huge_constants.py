@@ -1,4 +1,4 @@
-"""The values that may hold a number near the largest one of a type, as a mask does, and the constants that they come from."""
+"""The values that may hold a number near a type's largest one, for example a mask, and the constants that they come from."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["HugeNumbers"]
 Array = np.ndarray[Any, Any]
 
 _HEADROOM = 4.0
-"""The type's maximum / the magnitude from which on a number is huge: the sum of three masks and a score may not overflow."""
+"""A number is huge above the type's maximum divided by this: the sum of three masks and a score must not overflow."""
 
 _MOST_NUMBERS = 16
 """Distinct huge numbers that are listed of a value. A table of more is no mask, and stays in its type."""
 
 _MOST_SUMS = 6
-"""Arithmetic nodes behind a constant up to which its numbers are followed."""
+"""The search follows the numbers of a constant through at most this many arithmetic nodes."""
 
 _SMALL = 1 << 12
-"""Elements up to which values that follow from constants alone are computed."""
+"""Values that follow only from constants are computed up to this many elements."""
 
 _READ = 1 << 24
-"""Elements up to which constants of integers and float64 are looked at."""
+"""Constants of integers and float64 with more elements than this are not searched for huge numbers."""
 
 _COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Add": np.add, "Div": np.divide, "Mul": np.multiply, "Neg": np.negative, "Pow": np.power, "Sub": np.subtract,
@@ -64,7 +64,7 @@ class Huge:
 
 @dataclass
 class HugeNumbers:
-    """Of the values of a model those that may hold huge numbers of a type."""
+    """The values of a model that may hold huge numbers of a type."""
 
     target: int
     stored: StoredNumbers
@@ -74,7 +74,7 @@ class HugeNumbers:
 
     @property
     def threshold(self) -> float:
-        """The magnitude from which on a number is huge."""
+        """Return the smallest magnitude that counts as huge."""
         return largest(self.target) / _HEADROOM
 
     def find(self, frames: Iterable[Frame]) -> None:
@@ -192,7 +192,7 @@ class HugeNumbers:
         return moves and bool(computed) and all(self._is_whole(other, depth - 1) for other in computed)
 
     def _scaled(self, step: Step, found: frozenset[float]) -> frozenset[float]:
-        """Return huge numbers times or by a constant, as far as they stay huge."""
+        """Return huge numbers multiplied or divided by a constant, without those that are no longer huge."""
         others = [self._known(value) for value in step.read if value not in self.of]
         factors = others[0] if others and others[0] is not None else None
         if factors is None or not factors.size or factors.size > _MOST_NUMBERS:
@@ -203,7 +203,7 @@ class HugeNumbers:
         return self._huge_among(np.array(scaled, np.float64))
 
     def _known(self, value: Value) -> Array | None:
-        """Return the numbers of a small value that follows from constants alone."""
+        """Return the numbers of a small value that follows only from constants."""
         if value.tensor is not None and value not in self._constants:
             small = (
                 int(np.prod(value.tensor.dims)) <= _SMALL

@@ -46,7 +46,7 @@ def _is_kept(step: Step | None, kept: Islands) -> bool:
 
 
 def neighbours_of(step: Step) -> Iterable[Step]:
-    """Yield the nodes of its body that make what a node reads, or read what it makes."""
+    """Yield the nodes of the same body that make an input of a node, or read an output of it."""
     for value in step.read:
         if value.maker is not None and value.maker.frame is step.frame and value.tensor is None:
             yield value.maker
@@ -54,5 +54,5 @@ def neighbours_of(step: Step) -> Iterable[Step]:
 
 
 def readers_of(step: Step) -> Iterable[Step]:
-    """Yield the nodes of its body that read what a node makes."""
+    """Yield the nodes of the same body that read an output of a node."""
     return (reader for value in step.made for reader, _ in value.readers if reader.frame is step.frame)

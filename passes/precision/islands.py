@@ -55,7 +55,7 @@ _WORK_FOR_SMALL, _WORK, _SMALL = 30.0, 150.0, 50_000_000
 """Estimated seconds of runs after which a search begins no further attempt, for a model of fewer bytes and for a larger one."""
 
 _CLOCK = 8.0
-"""How many times as many seconds a search may take by the clock, as on a machine that does other work too."""
+"""A search may take this many times the estimated seconds by the clock, since the machine may do other work too."""
 
 _PARTS_OF_KIND = 8
 """Parts of a kind of operators that are tried without."""
@@ -69,16 +69,15 @@ _NOT_NARROW = Closeness(refusal="nothing of the model can be narrow")
 """The closeness of a result that is the original."""
 
 Converting = Callable[[Islands, Islands], Model]
-"""Converts the original with these nodes computing in float32, of which the latter read weights in float32."""
+"""Converts the original with the first set of nodes in float32. The nodes of the second set also read weights in float32."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The nodes that keep their type, and those of them whose weights do; how close the result then is.
+    """The result of a search: the nodes that keep their type, those whose weights also do, and the error that remains.
 
-    `sizes` are of first outputs in the main graph. `reasons` say how much of its limit an output is off if
-    these nodes alone are narrow.
-    `out_of_time` says that the clock ended the search before the smallest set was found.
+    `sizes` are of first outputs in the main graph. `reasons` give the error of an output, as a share of its
+    limit, if only these nodes are narrow. `out_of_time` says that the clock ended the search before the smallest set was found.
     """
 
     islands: Islands
@@ -98,7 +97,7 @@ def find_islands(
     *,
     weights_alone: bool = False,
 ) -> Found:
-    """Convert and compare; where the result leaves the original, find the fewest nodes that must keep their type.
+    """Convert and compare. If the result differs from the original, find the fewest nodes that must keep their type.
 
     `graph` is the original's main graph. With `weights_alone` no node computes in the type, and nodes are kept for their weights.
     Returns the closest result that was compared, which may not be close enough.
@@ -116,7 +115,7 @@ class _Search:
         self._convert, self._settings = convert, settings
         self._draws = _DRAWS_WHERE_DECIDING if decides(graph) else _DRAWS
         self._strictly = False
-        """Whether results run with every value rounded alone, as the original ends the process with optimisation."""
+        """Whether results run only with every value rounded, since the original ends the process with optimisation."""
         self._crashing: list[Step] | None = None
         """The nodes that end the process in the narrow type, once that is known."""
         self._makers = {value.name: step for step in graph.steps for value in step.made}
@@ -128,11 +127,11 @@ class _Search:
         self._frames = [graph, *dict.fromkeys(step.frame for step in self._units if step.frame is not graph)]
         small = 4 * sum(map(weight_of, self._units)) < _SMALL
         self._work = _WORK_FOR_SMALL if small else _WORK
-        """Estimated seconds of runs that are left."""
+        """Estimated seconds of model runs that the search may still use."""
         self._end = time.monotonic() + _CLOCK * self._work
 
     def run(self, *, weights_alone: bool) -> Found:
-        """Search, with `weights_alone` for nodes whose weights stay. Where nothing can be compared, the closeness says why."""
+        """Search; `weights_alone` looks for nodes whose weights stay. If no comparison works, the closeness gives the reason."""
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
             reason = self._why_not_run(original)
@@ -166,7 +165,7 @@ class _Search:
             best = min(best, found, key=lambda one: one.closeness.excess)
             if found.closeness.excess == math.inf and not found.closeness.on_others:
                 needed |= self._around(found.closeness.causes)
-        # A loop that changes its type rounds what it carries on in each round, whatever is inside of it.
+        # A loop that changes its type rounds its loop-carried values in each iteration, even if its body keeps its type.
         everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
         for steps, weights in ((self._cheap, exact), (self._units, exact), (everything, _NOTHING)):
             found, _ = self._running(original, needed, weights, islands_of(steps))
@@ -176,9 +175,9 @@ class _Search:
         return replace(best, out_of_time=self._is_late)
 
     def _one_kind(self, original: Runnable, needed: Islands) -> Islands:
-        """Return nodes of the first kind of operators with which a result is within its limits as ONNX Runtime runs it.
+        """Return nodes of the first kind of operators that, if kept, bring the result within its limits in ONNX Runtime.
 
-        ONNX Runtime rounds the weights of nodes that it fuses once more, which no switched model shows.
+        ONNX Runtime rounds the weights of nodes that it fuses once more, and no switched model shows this rounding.
         """
 
         def is_within(steps: Sequence[Step]) -> bool:
@@ -241,7 +240,7 @@ class _Search:
         return kept_places | movers_between(self._frames, kept_places), exact
 
     def _exact(self, original: Runnable, needed: Islands, attempt: int) -> Islands:
-        """Return the nodes whose weights must stay float32, as the rounding of weights alone is beyond the limit."""
+        """Return the nodes whose weights must stay float32, since rounding the weights alone exceeds the limit."""
         groups = groups_by_bytes(self._units)
         every = islands_of(self._units) | needed
         found = self._narrowed(original, every, _NOTHING, groups, attempt, weights=True)
@@ -260,7 +259,7 @@ class _Search:
         *,
         weights: bool = False,
     ) -> Narrowed | None:
-        """Return which groups need not be kept beside `needed`, as far as a model shows that rounds their values."""
+        """Return the groups that need not stay beside `needed`, according to a model that rounds their values."""
         with Prover(self._settings) as prover:
             result = prover.runnable(self._convert(needed, exact))
             chosen = [as_group(group) for group in groups]
@@ -271,7 +270,7 @@ class _Search:
         return found
 
     def _why_not_run(self, original: Runnable) -> str:
-        """Return why a run would not end within its limits, "" where nothing says so."""
+        """Return why a run would exceed its limits, "" if nothing shows that."""
         feeds, limits = self._settings.feeds, self._settings.limits
         sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
         obstacle = why_not_run(original.model, limits.memory, limits.seconds, sizes, asked=feeds is not None)
@@ -322,7 +321,7 @@ class _Search:
         return Closeness(refusal=f"ONNX Runtime does not run it: {interruption(ending)}", causes=causes)
 
     def _tell(self, found: Closeness, converted: Model) -> None:
-        """Say how far the search has come: the round, the error and what stays float32."""
+        """Report the progress of the search: the round, the error and the size of the weights that stay float32."""
         self._rounds += 1
         tensors = (
             tensor for tensor in weight_tensors(converted.proto) if tensor.data_type == TensorProto.FLOAT
@@ -338,13 +337,13 @@ class _Search:
             return runs_optimised(original, result, self._settings)
 
     def _around(self, causes: Sequence[str]) -> Islands:
-        """Return the nodes at which a result leaves the original, and those beside them."""
+        """Return the nodes that cause an error of the result, and their neighbours."""
         steps = [step for step in map(self._makers.__getitem__, causes) if not step.inner]
         return islands_of(other for step in steps for other in (step, *neighbours_of(step)))
 
 
 def _reason(effect: float) -> str:
-    """Return why nodes stay that alone make an output be off so many times its limit."""
+    """Return the reason why nodes stay; `effect` is the error that they alone cause, divided by its limit."""
     if effect == math.inf:
         return "its numbers become infinite or NaN"
     return f"alone it would make an output differ by {effect:.0%} of its limit"

@@ -21,7 +21,7 @@ def target_of_constants(plan: Plan) -> Target | None:
 
 
 def refusing_target(step: Step, plan: Plan) -> Target | None:
-    """Return the first runtime of a plan that does not take a node in the new type, by what is known of it."""
+    """Return the first runtime of a plan that, as far as its limits are known, does not support a node in the new type."""
     if plan.runtimes is None:
         return None
     kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
@@ -47,7 +47,7 @@ def _is_of(step: Step, row: KernelRow) -> bool:
 
 
 def _axes(value: Value) -> int:
-    """Return the number of axes of a value, 0 where it is not declared."""
+    """Return the number of axes of a value, 0 if it is not declared."""
     if value.tensor is not None:
         return len(value.tensor.dims)
     declared = value.frame.declared.get(value.name)

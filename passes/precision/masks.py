@@ -1,7 +1,7 @@
 """Masks: which of the nodes that handle huge constants are narrow, with the constant as the type's largest number.
 
-A mask of -3.4e38 would become -inf, of which Softmax makes NaN in a row that is hidden whole. It becomes the type's lowest number
-where all nodes behind it only move it, or come to the same result for it. Otherwise these nodes keep their type:
+A mask of -3.4e38 would become -inf, and Softmax computes NaN for a row with only -inf. The mask becomes the type's lowest
+number if all nodes behind it only move it, or give the same result for it. Otherwise these nodes keep their type:
 
     Where(c, x, -3.4e38) → Softmax                 narrow, with -65504
     Where(c, 0, -3.4e38) → Add(scores) → Softmax   float32, as -65504 and a score of -20 are -inf
@@ -37,10 +37,10 @@ _ALIKE = frozenset(
 """Operators that come to the same result for the type's largest number as for a larger one."""
 
 _ABSORBING = frozenset({"Add", "Sub", "Sum"})
-"""Operators that give the huge number again, where it is far beyond what is added to it."""
+"""Operators whose result is the huge number again if the other addends are far smaller."""
 
 _FAR = 1e30
-"""The largest number of a type from which on it absorbs all that is added to it: of bfloat16, and not of float16."""
+"""A type with a largest number above this absorbs all numbers added to that number: bfloat16 does, float16 does not."""
 
 _STORED_TWICE = 1024
 """Bytes up to which a constant is stored in both types (write.py); a larger one would be cast, and overflow."""
@@ -54,7 +54,7 @@ class _Group:
     constants: set[Value] = field(default_factory=set)
     steps: dict[Step, None] = field(default_factory=dict)
     exact: bool = False
-    """Whether its numbers must be what they were."""
+    """Whether its numbers must stay unchanged."""
 
 
 class Masks:
@@ -72,7 +72,7 @@ class Masks:
         self._constants.update(value for value in self._huge.of if value.tensor is not None)
 
     def keep(self) -> None:
-        """Keep the nodes whose masks would overflow, or be told from what they were."""
+        """Keep the nodes whose masks would overflow, or give another result with the type's lowest number."""
         reason = f"a mask or another huge number would lose its meaning in {type_name(self._plan.target)}"
         for step in self._with_attributes:
             self._plan.keep(step, f"its attribute overflows in {type_name(self._plan.target)}")
@@ -88,7 +88,7 @@ class Masks:
                     self._plan.keep(step, reason)
 
     def _add(self, step: Step) -> None:
-        """Add a node to the group of what it reads and makes, and say whether that needs exact numbers for it."""
+        """Add a node to the group of its huge inputs and outputs, and mark the group if the node needs exact numbers."""
         carried = dict(self._huge.read(step))
         given = [value for value in step.read if value in self._huge.of]
         made = [value for value in step.made if value in self._huge.of and (carried or not given)]
@@ -175,7 +175,7 @@ class Masks:
 
 
 def mask_places(step: Step) -> tuple[int, ...]:
-    """Return the inputs of a node at which a constant that overflows is a mask, or a bound, of which `Masks` decides."""
+    """Return the inputs of a node at which a constant that overflows is a mask, or a bound. `Masks` decides on these."""
     if step.domain:
         return ()
     if step.is_a("ConstantOfShape", *_ABSORBING):

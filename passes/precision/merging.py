@@ -1,4 +1,4 @@
-"""Keeps what stands between nodes that keep their type, where fewer Casts are needed then."""
+"""Keeps the type of nodes between nodes that keep theirs, if that needs fewer Casts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _MOST = 4
 """How many nodes are kept at once to save a Cast."""
 
 _READERS = 32
-"""A value that is read more often is left out of account: it is cast once, whatever becomes of one reader."""
+"""A value with more readers than this does not count: one Cast serves all its readers, so one reader more saves nothing."""
 
 _STORED = 4096
 """Numbers of a constant up to which a node that reads it is kept: more would make the file larger."""
 
 _SLOW = frozenset({"Attention", "Conv", "ConvTranspose", "Einsum", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
-"""Operators for whose time a narrow type is asked for."""
+"""Operators that take most of the time; users choose a narrow type to make them faster."""
 
 
 def merge_islands(steps: Iterable[Step], plan: Plan) -> None:
-    """Keep nodes of the main graph beside kept ones that compute little, a few at once, where that saves a Cast.
+    """Keep cheap nodes of the main graph beside kept nodes, a few at once, if that saves a Cast.
 
-    Of a model that computes nothing in the new type some remains to change, beside what simplification folds.
+    If then no node would compute in the new type, except nodes that simplification folds, the plan stays unchanged.
     """
     changes, kept = dict(plan.changes), dict(plan.kept)
     for island in kept:
@@ -69,7 +69,7 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
 
 
 def _beside(step: Step, plan: Plan) -> Iterator[Step]:
-    """Yield nodes that make or read what a node reads or makes, and that may be kept."""
+    """Yield nodes that make an input or read an output of a node, and that may keep their type."""
     makers = (value.maker for value in step.read)
     readers = (reader for value in step.made if len(value.readers) <= _READERS for reader, _ in value.readers)
     for other in (*makers, *readers):

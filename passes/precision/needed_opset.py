@@ -1,4 +1,4 @@
-"""Brings a model to the opset from which on its operators take a narrow type."""
+"""Raises the opset of a model so that its operators take a narrow type."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _BESIDE = 17
 """The opset of ai.onnx, whose Casts are written, in a model that imports other domains alone."""
 
 _SCALES_OPSET, _BFLOAT_OPSET = 19, 22
-"""The opsets from which on QuantizeLinear and DequantizeLinear take scales of float16, and Conv and the pools bfloat16."""
+"""The first opsets in which QuantizeLinear and DequantizeLinear take float16 scales, and Conv and the pools bfloat16."""
 
 
 def with_needed_opset(model: Model, kind: str, log: ChangeLog, *, may_raise: bool) -> Model:
-    """Return the model at the opset from which on its operators take the type, if that is newer and allowed.
+    """Return the model at the first opset whose operators take the type, if that is newer and allowed.
 
-    Raises CannotMigrate where the model is to have an opset without bfloat16, and is to be in that.
+    Raises CannotMigrate if the model must become bfloat16 and must keep an opset without bfloat16.
     """
     opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
     needed, reason = _needed(model, kind)

@@ -41,7 +41,7 @@ def keep_fused_concats(steps: Iterable[Step], plan: Plan) -> None:
 
 
 def keep_deciding_loops(frames: Iterable[Frame], plan: Plan) -> None:
-    """Keep loops in which floats decide which integers are carried on: one that flips changes all that follows."""
+    """Keep loops in which floats decide loop-carried integers: one changed decision changes all later iterations."""
     for frame in reversed(list(frames)):
         for step in frame.steps:
             if step.is_a("Loop", "Scan") and any(_decides(inner) for _, inner in step.inner):
@@ -71,7 +71,7 @@ def keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
 
 
 def keep_around(frames: Iterable[Frame], plan: Plan) -> None:
-    """Keep loops and branches of which nothing inside changes: Casts around them would do nothing but round."""
+    """Keep loops and branches without a changed node inside: Casts around them would only round."""
     for frame in reversed(list(frames)):
         for step in frame.steps:
             inside = [other for _, inner in step.inner for other in inner.steps]
@@ -84,7 +84,7 @@ def keep_around(frames: Iterable[Frame], plan: Plan) -> None:
 
 
 def keep_islands_of_the_model(steps: Iterable[Step], plan: Plan) -> None:
-    """Keep what a model that computes mostly in the type already computes in another one, between Casts: it is meant so.
+    """Keep nodes between Casts in another type, if the model computes mostly in the new type: their author chose the other type.
 
     Mostly is by nodes, or by the numbers of the constants that they read.
     """
@@ -120,9 +120,9 @@ def _is_cast_from(value: Value, kind: int) -> bool:
 
 
 def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
-    """Keep what computes integers, or what is read as it is, from integers: sizes, offsets, scales of a Resize.
+    """Keep nodes between integers: sizes, offsets, and scales of a Resize, computed from integers.
 
-    Behind a product are features, as of tokens or of an image of integers, and no sizes.
+    Nodes behind a product compute features of tokens or of an image of integers, and no sizes.
     """
     forward: set[Value] = set()
     for step in steps:
@@ -150,7 +150,7 @@ def _counts(reader: Step, index: int, plan: Plan) -> bool:
 
 
 def follow(steps: list[Step], plan: Plan) -> None:
-    """Let nodes that move numbers take the type of what they stand between, so that fewer Casts are needed."""
+    """Let nodes that move numbers take the type of their neighbours, so that fewer Casts are needed."""
     for step in reversed(steps):
         if step in plan.changes and (moves(step) or step.is_a("Cast")):
             readers = [reader for value in filter(plan.changes_type, step.made) for reader in value.readers]

@@ -1,4 +1,4 @@
-"""Floating-point numbers of one type in another, as bytes, and what is lost: overflow, and numbers that become 0."""
+"""Floating-point numbers of one type as bytes in another, and the losses: overflow, and numbers that become 0."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NORMAL_HALF, _INFINITE_HALF = np.uint32(0x38800000), np.uint32(0x477FF000)
 """The bits, in float32, of the smallest number that is a normal one of float16, and of the smallest that becomes infinite."""
 
 _ROUNDED_REBIASED = np.uint32((0x0FFF - ((127 - 15) << 23)) % 2**32)
-"""What is added to the bits of a float32: nearly half of what float16 does not hold, less what the exponents differ by."""
+"""Added to the bits of a float32: nearly half of the last float16 bit, minus the difference of the exponents' biases."""
 
 _MATTERS = 2.0**-11
-"""A number that becomes 0 is lost if it is at least so large beside the largest of its tensor: else it is below its rounding."""
+"""A number that becomes 0 counts as lost if it is at least this share of the largest in its tensor. Others are below rounding."""
 
 
 def largest(kind: int) -> float:
@@ -50,7 +50,7 @@ def largest_whole(kind: int) -> float:
 
 
 def floats(raw: bytes | memoryview, kind: int) -> Array:
-    """Return the numbers of raw little-endian data of an element type as float32, or float64 where they are that."""
+    """Return the numbers of raw little-endian data of an element type as float32, or as float64 for float64 data."""
     if kind == TensorProto.DOUBLE:
         return np.frombuffer(raw, "<f8")
     if kind == TensorProto.BFLOAT16:
@@ -80,8 +80,8 @@ def converted(numbers: Array, kind: int) -> bytes:
 def _halves(numbers: Array) -> Array:
     """Return float32 as the bits of float16. NumPy converts one number after the other, and takes twice as long.
 
-    What becomes no normal number of float16, as few weights do, is left to it. Each step writes where the one before did: fresh
-    memory costs more than the arithmetic.
+    NumPy still converts numbers that become no normal number of float16; few weights do. Each step writes into the memory of
+    the step before, since fresh memory costs more than the arithmetic.
     """
     bits = np.ascontiguousarray(numbers, "<f4").reshape(-1).view("<u4")
     sizes = bits & np.uint32(0x7FFFFFFF)
@@ -103,7 +103,7 @@ def _halves(numbers: Array) -> Array:
 
 @dataclass
 class Extent:
-    """Of some numbers the largest finite magnitude, and the largest of those that become 0 in the type `kind`."""
+    """The largest finite magnitude of some numbers, and the largest one that becomes 0 in the type `kind`."""
 
     kind: int
     largest: float = 0.0
@@ -120,7 +120,7 @@ class Extent:
         self.largest = max(self.largest, top)
         vanishes = _LIMITS[self.kind][2]
         if vanishes < self.largest * _MATTERS:
-            return  # beside which nothing matters that becomes 0
+            return  # beside the largest number, no number that becomes 0 matters
         sizes = np.abs(numbers)
         gone = sizes[sizes <= vanishes]
         self.vanishing = max(self.vanishing, float(gone.max(initial=0.0)))
@@ -137,7 +137,7 @@ class Extent:
 
     @property
     def lost(self) -> str:
-        """What is lost of the numbers, as the end of a sentence; "" where that is no more than rounding."""
+        """Return the loss of the numbers, as the end of a sentence; "" if the numbers are only rounded."""
         if self.overflows:
             return f"{self.largest:.6g} overflows"
         if self.vanishing and self.vanishing >= self.largest * _MATTERS:

@@ -1,4 +1,4 @@
-"""What becomes of each node of a model that is to compute in another type: what changes, or why nothing does."""
+"""The plan for each node of a model that is to compute in another type: it changes, or it stays for a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOVERS = frozenset(
         "Relu", "Sign",
     }
 )  # fmt: skip
-"""Operators that give the same numbers in either type: they take the type of what is around them."""
+"""Operators that give the same numbers in either type: they take the type of their neighbours."""
 
 INTEGERS = frozenset(
     {
@@ -31,16 +31,16 @@ INTEGERS = frozenset(
 
 
 def sources_of(target: int) -> frozenset[int]:
-    """Return the floating-point types that change where a model is to compute in `target`; float64 does for float32 alone."""
+    """Return the floating-point types that change if a model is to compute in `target`; float64 changes only to float32."""
     return frozenset((*FLOATS, *([TensorProto.DOUBLE] if target == TensorProto.FLOAT else []))) - {target}
 
 
 @dataclass
 class Plan:
-    """Of each node of the model that has floating-point values, what changes, or why nothing does.
+    """For each node of the model with floating-point values: the change, or the reason why it stays.
 
-    `target` is the new type, `changes` has the nodes that compute in it, and `kept` the reasons, for reports, for all others
-    that have values of another floating-point type.
+    `target` is the new type. `changes` has the nodes that compute in it. `kept` has all other nodes with values of another
+    floating-point type, each with its reason for the report.
     """
 
     target: int
@@ -51,9 +51,9 @@ class Plan:
     vanishing: dict[Step, float] = field(default_factory=dict)
     """The nodes that read a constant which becomes 0, and that."""
     intended: set[Step] = field(default_factory=set)
-    """The nodes that the model computes in another type between Casts, as it is meant."""
+    """The nodes that the model computes in another type between Casts, by its author's choice."""
     exact: set[Step] = field(default_factory=set)
-    """The nodes of `kept` that need their constants as they are; the constants of the others are stored narrow if they fit."""
+    """The nodes of `kept` that need their constants unchanged; constants of other nodes are stored narrow if they fit."""
     stored_narrow: set[Value] = field(default_factory=set)
     """The float32 constants that are stored in `target`, with one Cast for all nodes that read them in float32."""
     wide_constants: dict[Value, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Plan:
         return value is not None and value.dtype in self.sources
 
     def wanted(self, step: Step, index: int) -> int | None:
-        """Return the type in which a node reads an input; None where any will do, or there is nothing to choose."""
+        """Return the type in which a node reads an input; None if any type will do, or there is no choice."""
         value = step.inputs[index]
         if value is None or not self.changes_type(value) or takes_any(step.domain, step.node.op_type, index):
             return None
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def kept_by_reason(self) -> dict[str, list[Step]]:
-        """The nodes of `kept` by their reasons."""
+        """Return the nodes of `kept`, grouped by their reasons."""
         found: dict[str, list[Step]] = {}
         for step, reason in self.kept.items():
             found.setdefault(reason, []).append(step)

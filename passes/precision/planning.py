@@ -1,4 +1,4 @@
-"""Which nodes compute in the new type, and which keep theirs: by their schemas, their constants, and what reads them."""
+"""This module decides which nodes compute in the new type, from their schemas, their constants and their readers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ADDED = dict.fromkeys(("Add", "Sub", "Sum"), (0, 1)) | dict.fromkeys(
     ("BatchNormalization", "Conv", "ConvTranspose", "Gemm", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
     (2,),
 )  # fmt: skip
-"""Where operators read what they add, which is no more than rounding if it becomes 0, unless what follows is steep at 0."""
+"""The inputs that operators add. If such a constant becomes 0, that is only rounding, unless a reader is steep at 0."""
 
 
 def plan_of(
@@ -59,11 +59,11 @@ def plan_of(
     runtimes: Targets | None = None,
     sources: frozenset[int] | None = None,
 ) -> Plan:
-    """Return which nodes compute in `target`; of what `runtimes` do not take in it, none.
+    """Return the plan of the nodes that compute in `target`, without those that `runtimes` do not support in it.
 
-    `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants left as they are; `islands` are nodes,
-    by their bodies and first outputs, whose numbers would leave the original. Of nodes that are kept the constants that fit are
-    stored in `target`, but not those of `exact` nodes. `sources` are the types that change, by default all that can.
+    `keep` are operators, or names of nodes as patterns of fnmatch, that a user wants unchanged. `islands` are nodes, by
+    their bodies and first outputs, whose numbers would differ too much. Constants of kept nodes are stored in `target` if
+    they fit, except those of `exact` nodes. `sources` are the types that change, by default all that can.
     """
     frames = list(frames)
     plan = Plan(target, sources_of(target) if sources is None else sources, runtimes)
@@ -113,7 +113,7 @@ def plan_of_weights(
 ) -> Plan:
     """Return the plan in which no node computes in `target`, and constants that fit are stored in it.
 
-    The constants of `exact` nodes, and of those that a user wants to `keep`, stay as they are.
+    The constants of `exact` nodes, and of nodes that a user wants to `keep`, stay unchanged.
     """
     frames = list(frames)
     plan = Plan(target, sources_of(target))
@@ -126,7 +126,7 @@ def plan_of_weights(
 
 
 def _is_among(step: Step, places: Collection[tuple[BodyKey, str]]) -> bool:
-    """Return whether a node is among those that are named by their bodies and first outputs."""
+    """Return whether a node is in a collection of (body, first output) pairs."""
     return (step.frame.key, step.node.output[0] if step.node.output else "") in places
 
 
@@ -137,7 +137,7 @@ def _by_itself(
     keep: Collection[str],
     islands: Collection[tuple[BodyKey, str]],
 ) -> tuple[Retyping | None, str]:
-    """Return what of a node can change its type, or None and the reason why nothing does."""
+    """Return the inputs and outputs of a node that change type, or None and the reason why none do."""
     operator = step.node.op_type
     if any(is_meant(step, wish) for wish in keep):
         return None, "you asked for it (--keep-fp32)"

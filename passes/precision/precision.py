@@ -44,7 +44,7 @@ KINDS: dict[str, int] = {
     "fp16-weights": TensorProto.FLOAT16,
     "bf16-weights": TensorProto.BFLOAT16,
 }
-"""The element type of each precision that can be asked for."""
+"""The element type of each precision that a user can choose."""
 
 
 @register_pass
@@ -52,10 +52,10 @@ KINDS: dict[str, int] = {
 class Precision(ObligedPass):
     """Compute in float16, bfloat16 or float32, and store the weights so; or, of a kind "-weights", store the weights alone so.
 
-    Each node that takes the type by its schema computes in it. Nodes that do not, that read a constant which the type cannot
-    hold, or that the user names, keep their type; Casts stand where two types meet. Inputs and outputs keep their types,
-    unless `interface`. With `settings` the result runs, every value rounded to its type, beside the original: around the node at
-    which it leaves the original, nodes keep their type until it does not.
+    A node computes in the type if its schema allows it. Nodes keep their type if they do not take the new one,
+    or read a constant beyond it, or if the user names them. Casts connect two types. Inputs and
+    outputs keep their types, unless `interface`. With `settings` the pass runs the result, every value rounded to its type,
+    beside the original. Nodes around a difference keep their type until the results agree.
     """
 
     name: ClassVar[str] = "precision"
@@ -68,14 +68,14 @@ class Precision(ObligedPass):
     targets: Targets | None = None
     """The runtimes that the result is for."""
     runtime: str = ""
-    """The runtime that takes this type alone, if that is why."""
+    """The runtime that supports only this type, if this is the reason for the conversion."""
     may_raise: bool = False
-    """Whether the opset may become newer, as the type needs."""
+    """Whether the opset may become newer if the type needs that."""
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Convert a copy of `model` and return it.
 
-        Raises CannotMigrate where no node takes the type, and where the result is too far from the original.
+        Raises CannotMigrate if no node takes the type, or if the result differs too much from the original.
         """
         if self._target == TensorProto.FLOAT and not names_type(model.proto, sources_of(self._target)):
             return PassResult(model)
@@ -103,7 +103,7 @@ class Precision(ObligedPass):
         return PassResult(last.model, self._obligation(found))
 
     def _is_bound(self, model: Model) -> bool:
-        """Return whether inputs and outputs become float32 too, as a runtime of `targets` lacks their type, or a Cast of it."""
+        """Return whether inputs and outputs become float32 too, since a runtime of `targets` lacks their type or its Cast."""
         if self.targets is None or self.interface or self._target != TensorProto.FLOAT:
             return False
         graph, sources = model.proto.graph, sources_of(self._target)
@@ -143,11 +143,11 @@ class Precision(ObligedPass):
     ) -> Found | None:
         """Return which nodes must keep their type, None without settings. Raises CannotMigrate if no choice is close enough.
 
-        `model` is the `original`, or that in float32 where it was of float64. Then the result is compared with both.
+        `model` is the `original`. For an original in float64 it is the float32 version; then the result is compared with both.
         """
         if self.settings is None:
             return None
-        # The user gave inputs for the original, of which passes may have taken a part.
+        # The user gave inputs for the original model; earlier passes may have removed some of its inputs.
         *_, feeds = (log.fact(Chain, "", "") or Chain()).feeds_at(self.settings.feeds)
         settings = replace(self.settings, input_data=feeds)
         found = find_islands(
@@ -168,7 +168,7 @@ class Precision(ObligedPass):
         return found
 
     def _settle_unchanged(self, model: Model, plan: Plan, log: ChangeLog) -> None:
-        """Refuse a model of which nothing can change, unless it has the type already; of weights alone a note says so."""
+        """Refuse a model in which nothing can change, unless it has the type already. For weights alone, write a note instead."""
         if self._weights_alone:
             log.note(
                 self.name,
@@ -180,7 +180,7 @@ class Precision(ObligedPass):
             self._refuse_double(model)
 
     def _change(self, model: Model, last: Conversion, found: Found | None) -> PrecisionChange:
-        """Return what was done, for the report."""
+        """Return the changes, for the report."""
         sizes, reasons = (found.sizes, found.reasons) if found is not None else ({}, {})
         outputs = found.closeness.largest if found is not None else ()
         return last.change(
@@ -207,7 +207,7 @@ class Precision(ObligedPass):
         )
 
     def _refuse_unchanged(self, plan: Plan, islands: bool) -> None:
-        """Raise CannotMigrate for a model of which nothing takes the type, or keeps its numbers, unless it has it already."""
+        """Raise CannotMigrate if no node takes the type or keeps its numbers in it. A model of that type is no error."""
         kept = [(step, reason) for step, reason in plan.kept.items() if step not in plan.intended]
         if (plan.changes and not islands) or not kept:
             return

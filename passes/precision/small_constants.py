@@ -1,4 +1,4 @@
-"""The numbers that a small constant keeps from being 0, and what is steep there: a division, a logarithm, a root."""
+"""The numbers that a small constant keeps above 0, and operators that are steep at 0: a division, a logarithm, a root."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .stored import StoredNumbers
 __all__ = ["keep_behind_small_constants"]
 
 _STEEP = frozenset({"Div", "Log", "Pow", "Reciprocal", "Sqrt"})
-"""Operators that a number which becomes 0 makes infinite, or the slope of which it does."""
+"""Operators whose result or slope becomes infinite if the input becomes 0."""
 
 _UNITS = 8
-"""How many of the smallest numbers of the type a number is at least that is told from 0."""
+"""A number differs clearly from 0 if it is at least this many times the smallest number of the type."""
 
 
 def keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: StoredNumbers) -> None:
-    """Keep what divides by, or takes a logarithm or root of, a number that a small constant keeps from being 0.
+    """Keep nodes that divide by, or take a logarithm or root of, a number that a small constant keeps above 0.
 
-    So stay what adds the constant, what moves the sum, and behind a reciprocal that would be infinite, what multiplies by it.
+    The nodes that add the constant or move the sum stay too. If a reciprocal would be infinite, nodes that multiply by it stay.
     """
     small: dict[Value, tuple[float, tuple[Step, ...]]] = {}
     large: set[Value] = set()
@@ -67,5 +67,5 @@ def _beyond_a_slope(step: Step, place: int, least: float, stored: StoredNumbers)
         if place == 1 or exponent >= 1:
             return 0.0
     if step.is_a("Div") and step.inputs[0] is not None and step.inputs[0].tensor is None:
-        return 1.0  # what is divided is as small
+        return 1.0  # the numerator is as small
     return float(least**exponent)

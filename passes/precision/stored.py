@@ -40,7 +40,7 @@ class _Converted:
 class StoredNumbers:
     """The tensors of a model in the type `target`. Large ones lie in a file of `folder`, which lives as long as this object.
 
-    Small ones are found again by what they hold, as the same model is written several times.
+    Small tensors are found again by their content, since the same model is written several times.
     """
 
     weights: Weights
@@ -49,7 +49,7 @@ class StoredNumbers:
     _found: dict[bytes | tuple[str, ...], _Converted] = field(default_factory=dict, repr=False)
 
     def extent(self, tensor: TensorProto) -> Extent:
-        """Return the extent of a tensor's numbers, which says what is lost. Raises LoadError where the data cannot be read."""
+        """Return the extent of a tensor's numbers, which shows the loss. Raises LoadError if the data cannot be read."""
         return self._converted(tensor).extent
 
     def convert(self, tensor: TensorProto, weights: Weights) -> None:
@@ -73,7 +73,7 @@ class StoredNumbers:
         return self._found[key]
 
     def numbers(self, tensor: TensorProto) -> Array:
-        """Return a tensor's numbers in float32, or float64 as they are. Raises LoadError where the data cannot be read."""
+        """Return a tensor's numbers in float32, or unchanged in float64. Raises LoadError if the data cannot be read."""
         found = numbers(self.weights.array(tensor))
         return found if found.dtype == np.float64 else np.asarray(found, np.float32)
 
@@ -100,7 +100,7 @@ class StoredNumbers:
     def _pieces(
         self, payload: Payload, source: int, pool: ThreadPoolExecutor
     ) -> Iterator[tuple[bytes, Extent]]:
-        """Yield the pieces of a tensor in the other type; the last one, which is the only one of most, takes no thread."""
+        """Yield the pieces of a tensor in the other type. The last piece needs no thread; most tensors have only this one."""
         waiting: deque[Future[tuple[bytes, Extent]]] = deque()
         pieces = pieces_of(payload, _CHUNK)
         last = next(pieces, b"")

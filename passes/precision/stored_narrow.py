@@ -22,16 +22,16 @@ from .stored import StoredNumbers
 __all__ = ["store_narrow"]
 
 SMALL = 1024
-"""Bytes in float32 up to which a constant stays as it is: its Cast would cost about as much as it saves."""
+"""Constants of up to this many bytes in float32 stay unchanged: a Cast would cost about as much as it saves."""
 
 _QUANTISING = ("QuantizeLinear", "DequantizeLinear")
 """Operators whose scales runtimes want as constants: TensorRT and ONNX Runtime look for them beside the node."""
 
 
 def store_narrow(frames: Iterable[Frame], plan: Plan, stored: StoredNumbers) -> None:
-    """Let the plan store constants narrow that nodes read in float32, and say of the others why they stay float32.
+    """Let the plan store constants narrow that nodes read in float32, and give a reason for those that stay float32.
 
-    A node of `plan.exact` reads its constants as they are, and so does every other reader of these.
+    A node of `plan.exact` reads its constants unchanged, and therefore so do all their other readers.
     """
     target = None if plan.runtimes is None else target_of_constants(plan)
     for value in _constants(frames):

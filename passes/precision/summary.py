@@ -1,4 +1,4 @@
-"""What the report says of a change of precision: a few lines, the ranges of numbers, and on which inputs it was judged."""
+"""The report on a change of precision: a few lines, the ranges of numbers, and the inputs used for the comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PASS = "precision"
 
 
 def report_change(change: PrecisionChange, found: Found | None, last: Conversion, log: ChangeLog) -> None:
-    """Record what was done, what was left, and how close the result is, and say it in a few notes."""
+    """Record the changes, the nodes that stay, and the closeness of the result, and write a few notes about them."""
     log.record_fact("", "", change)
     log.note(_PASS, "precision", change.size_line)
     subject = change.kept[0].node if change.kept else ""

@@ -89,7 +89,7 @@ class _Writer:
             self._declare(declared, self.outputs[declared.name])
 
     def _inputs(self, frame: Frame, *, changing: bool, staying: Container[str] = ()) -> None:
-        """Name and declare the inputs of a body, those that are not `staying` in the new type if they are `changing`."""
+        """Name and declare the inputs of a body. If `changing`, inputs that are not in `staying` get the new type."""
         for declared in frame.body.input:
             value = frame.values[declared.name]
             if value.tensor is None and value.dtype is not None:
@@ -182,7 +182,7 @@ class _Writer:
         return True
 
     def _retype_attributes(self, step: Step, kind: int | None) -> None:
-        """State the new type of output 0 where an attribute says it."""
+        """Set the new type of output 0 in the attribute that holds it."""
         name = TYPE_BY_ATTRIBUTE.get(step.node.op_type) if not step.domain else None
         if name is None or kind is None or kind not in (*self.plan.sources, self.plan.target):
             return
@@ -222,7 +222,7 @@ class _Writer:
                     self._declare(declared, kind)
 
     def _in_body(self, inner: Frame, value: Value, kind: int) -> str:
-        """Return the name of a value that a sub-graph gives out, in a type; a Cast of it goes to the end of its own body."""
+        """Return the name of a sub-graph's output in a type; the Cast that it needs goes to the end of the sub-graph."""
         if kind in value.names or not value.names:
             return value.names.get(kind, value.name)
         nodes = inner.body.node if value.frame is inner else None
@@ -247,7 +247,7 @@ class _Writer:
                 frame.body.initializer.append(twin)
 
     def _typed(self, value: Value, tensor: TensorProto) -> TensorProto | None:
-        """Convert a constant that is read in the new type alone; return a second one if it is small and read in both."""
+        """Convert a constant whose readers all need the new type. For a small one with both kinds, return a second one."""
         if value in self.plan.stored_narrow:
             self._store_narrow(value, tensor)
             return None
@@ -288,7 +288,7 @@ class _Writer:
             self._cast(value, kind, name)
 
     def _rename(self, value: Value, tensor: TensorProto, name: str) -> None:
-        """Give a constant another name, as an output of the model has its own."""
+        """Give a constant another name, since an output of the model needs its name."""
         if value.maker is not None:
             value.maker.node.output[0] = name
         else:

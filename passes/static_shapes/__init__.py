@@ -1,4 +1,4 @@
-"""The pass after which every value has a fixed shape: shape arithmetic is folded, and what depends on data is named."""
+"""The pass that gives every value a fixed shape: it folds shape arithmetic, and reports sizes that depend on data."""
 
 from __future__ import annotations
 

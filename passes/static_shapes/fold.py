@@ -1,4 +1,4 @@
-"""Folds what follows from fixed dims and small constants: shape arithmetic, and the types behind it."""
+"""Folds values that follow from fixed dims and small constants: shape arithmetic, and the types that depend on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Folded", "fold_shapes"]
 _FOLLOWED = OPERATORS | {"Size"}
 
 _SUMS = frozenset({"ReduceProd", "ReduceSum"})
-"""Operators whose floats hang on the order of the elements, which kernels choose."""
+"""Operators whose float results depend on the order of the elements, which kernels choose."""
 
 _KINDS = "biuf"
 """The kinds of NumPy's element types that are folded: NumPy computes with them as kernels do."""
@@ -32,16 +32,16 @@ _KINDS = "biuf"
 
 @dataclass(frozen=True)
 class Folded:
-    """What was folded: how many nodes of each operator, and the main graph with the types of its values."""
+    """The result of folding: the number of folded nodes of each operator, and the main graph with the types of its values."""
 
     scope: Scope
     operators: Counter[str]
 
 
 def fold_shapes(model: Model) -> Folded:
-    """Fold in place what follows from fixed dims and constants, up to LARGEST elements a value, and what then is dead.
+    """Fold in place the values that follow from fixed dims and constants, up to LARGEST elements each, and remove dead nodes.
 
-    A folded node becomes a Constant of the same name. Local functions are left alone. Linear in the nodes.
+    A folded node becomes a Constant of the same name. Local functions stay unchanged. The time is linear in the nodes.
     """
     proto = model.proto
     opset = onnx_opset(proto.opset_import, ir_version=proto.ir_version) or 1
@@ -53,7 +53,7 @@ def fold_shapes(model: Model) -> Folded:
         if not folder.operators:
             return Folded(scope, operators)
         operators += folder.operators
-        remove_dead_values(proto, folder.unread)  # moves nodes, so that what is known is looked up again
+        remove_dead_values(proto, folder.unread)  # moves nodes, so the loop builds the scopes again
 
 
 @dataclass
@@ -64,7 +64,7 @@ class _Folder:
     unread: set[str] = field(default_factory=set)
 
     def body(self, scope: Scope, outer: ValueFacts | None) -> None:
-        """Fold the nodes of a body in order, those of a sub-graph with what is known where its node stands."""
+        """Fold the nodes of a body in order; for a sub-graph, use the facts that are known at its node."""
         facts = ValueFacts(
             scope, self.producers, followed=_FOLLOWED, largest=LARGEST, all_dims=True, outer=outer
         )

@@ -1,4 +1,4 @@
-"""The nodes behind which sizes depend on data: those with an open output and no open input, and what bounds each."""
+"""The nodes whose output sizes depend on data: they have an open output and no open input. Each has a bound for the report."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _SIZED_BY = {
     "ConstantOfShape": 0, "Expand": 1, "MaxUnpool": 2, "OneHot": 1, "Pad": 1, "Reshape": 1, "Resize": 3, "Slice": 1,
     "Split": 1, "Tile": 1, "TopK": 1, "Upsample": 1, "AffineGrid": 1, "CenterCropPad": 1,
 }  # fmt: skip
-"""Operators with the input that holds the size of their output, or from which on inputs do."""
+"""Operators with the first input that holds the size of their output; later inputs may hold it too."""
 
 
 @dataclass(frozen=True)
 class OpenSize:
-    """A node whose output has no fixed shape though its inputs have, and what would bound it."""
+    """A node whose output has no fixed shape although its inputs have, and the value that would bound it."""
 
     where: Where
     bound: str
 
     @property
     def text(self) -> str:
-        """The node and its bound, as a part of a sentence."""
+        """Return the node and its bound, as a part of a sentence."""
         return f"{self.where.operator} {self.where.node!r} ({self.bound})"
 
 
@@ -56,7 +56,7 @@ def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
 
 
 def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
-    """Return what bounds the size of a node's output, as far as that follows from its inputs."""
+    """Return the bound on the size of a node's output, if it follows from the inputs."""
     if not is_onnx(node.domain):
         return f"onnx infers nothing for the domain {node.domain}; {_STANDARD}"
     shape = scope.value_type(node.input[0]).shape if node.input and node.input[0] else None

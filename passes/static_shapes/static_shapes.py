@@ -1,4 +1,4 @@
-"""The pass that leaves no open dim: it folds shape arithmetic, declares what onnx does not infer, and names the rest."""
+"""The pass that leaves no open dim: it folds shape arithmetic, declares shapes that onnx does not infer, and reports the rest."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _WAYS_OUT = (
 class StaticShapes(Pass):
     """Give every value of a model with fixed inputs a fixed shape.
 
-    What follows from fixed dims and constants is folded, up to 1,024 elements a value; larger values, as the numbers of a
-    Range over an image, stay computed. Shapes that are known here and that onnx's inference does not find are declared. A node
-    whose output has a size that depends on data is refused, code `open-size`, all of them in one refusal.
+    The pass folds values of up to 1,024 elements that follow from fixed dims and constants. Larger values, for example the
+    numbers of a Range over an image, are still computed at run time. The pass declares shapes that it knows and that onnx's
+    inference does not find. Nodes whose output sizes depend on data are one common error, code `open-size`.
     """
 
     name: ClassVar[str] = "static_shapes"
     title: ClassVar[str] = "computing fixed shapes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
     lenient: bool = False
-    """Whether sizes that depend on data are warned of, not refused, and models with open inputs left as they are."""
+    """Whether sizes that depend on data give a warning instead of an error, and models with open inputs stay unchanged."""
 
     judged: bool = True
-    """Whether sizes that depend on data are told of at all."""
+    """Whether the pass reports sizes that depend on data."""
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place. Raises CannotMigrate, code `open-size`."""
@@ -79,7 +79,7 @@ class StaticShapes(Pass):
         return model
 
     def _declare(self, model: Model, known: Scope, log: ChangeLog) -> list[OpenSize]:
-        """Declare shapes that `known` has and onnx does not infer; return the nodes behind which sizes stay open."""
+        """Declare shapes that `known` has and onnx does not infer; return the nodes whose output sizes stay open."""
         inferred = _main_scope(model)
         declared = changed = 0
         for own, found in zip(known.nested(), inferred.nested(), strict=True):

@@ -1,8 +1,8 @@
-"""Writes operators that a target lacks with others: down by the registered steps until they are gone, and back up.
+"""Replaces operators that a target lacks by others, using the registered steps down, and lifts the new nodes again.
 
 The opset of the model stays. A node of a lacking operator is decomposed (see `decomposition_registry`), or lowered below
-the first version of its operator. What that writes is treated in the same way where the target lacks it too, and is
-lifted to the opset of the model again where it does not.
+the first version of its operator. If the target lacks an operator of the new nodes too, the same happens to these nodes.
+The other new nodes are lifted to the opset of the model again.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUN
 __all__ = ["Decompose", "Forms", "ReadAs", "Unfit"]
 
 _NOT_STANDARD_AT_1 = {item.name for item in (*RUNTIME_OPERATORS, *EXPERIMENTAL_OPERATORS)}
-"""Operators whose version 1 is that of ONNX Runtime, or of an experiment that ended before the standard took the name."""
+"""Operators whose version 1 belongs to ONNX Runtime, or to an experiment that ended before the standard took the name."""
 
 Unfit = Callable[[onnx.NodeProto, Scope], str | None]
-"""Returns why a target does not take a node, as in "TensorRT 8.5 has no LayerNormalization"; None if it takes it."""
+"""Returns why a target does not support a node, such as "TensorRT 8.5 has no LayerNormalization"; None if it does."""
 
 
 Newer = Callable[[str, int], "str | None"]
-"""Returns why a target does not take an operator of ai.onnx in its form at an opset, None if it takes it."""
+"""Returns why a target does not support an operator of ai.onnx in its form at an opset, None if it does."""
 
 
 Forms = Callable[[str, str], "Decomposition | None"]
 
 ReadAs = Callable[[onnx.NodeProto, int], "int | None"]
-"""Returns the newer opset whose form a node of an opset has, where a runtime took its name before the standard; else None."""
+"""Returns the newer opset whose form a node of an opset has, if a runtime used its name before the standard did; else None."""
 
 Operators = tuple[tuple[str, str], ...]
 """Operators that a node was written for, by domain and name, from the model's on."""
@@ -58,19 +58,19 @@ Types = Callable[[onnx.NodeProto, Scope], "frozenset[int] | None"]
 
 @dataclass
 class Decompose(StepVisitor):
-    """Writes each node that does not fit with operators that do, and what that writes; each body keeps its opset."""
+    """Replaces each node that does not fit, and each new node that does not fit, by others; each body keeps its opset."""
 
     pass_name: str = "fit_operators"
     unfit: Unfit = field(kw_only=True)
     newer: Newer | None = field(default=None, kw_only=True)
-    """Asked of what is written; the nodes of the model have the opset that they have."""
+    """A question about new nodes only; the nodes of the model have the opset that they have."""
     types: Types | None = field(default=None, kw_only=True)
     read_as: ReadAs | None = field(default=None, kw_only=True)
-    """Asked of nodes that fit by their names."""
+    """A question about nodes that fit by their names."""
     forms: Forms | None = field(default=None, kw_only=True)
     """Finds the decomposition of an operator, by domain and name; None for the registered ones."""
     lacking_code: str = field(default="target-lacks", kw_only=True)
-    """The code of a refusal of an operator that cannot be written with others."""
+    """The error code for an operator that no other operators can replace."""
     repeats: ClassVar[bool] = True
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
@@ -83,14 +83,14 @@ class Decompose(StepVisitor):
         form = signature_at(node.domain, node.op_type, opset)
         since = form.since_version if form else None
         self._origin = (scope, Where(scope.path, node_name(node), node.op_type, since))
-        # Every node that is written for this one, with the operators that it is written for, and whether it was brought down.
+        # Each node written for this one, with the operators that led to it, and whether it was lowered.
         self._written_for: dict[int, tuple[onnx.NodeProto, Operators, bool]] = {id(node): (node, (), False)}
         return newer or opset
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
         """Decompose or lower a node that does not fit, lift any other to the opset of the model; None when it has that.
 
-        Raises CannotMigrate where there is no way.
+        Raises CannotMigrate if no sequence of steps works.
         """
         if self.calls_function(node):
             return None
@@ -103,7 +103,7 @@ class Decompose(StepVisitor):
                 return None
             if version > self._opset:
                 return self._brought_down(node, scope, version, ancestors)
-            # One that was brought down, and does not fit again when it is lifted, would go round for ever.
+            # A lowered node that does not fit again after its lift would repeat these steps forever.
             own = (*ancestors, (node.domain, node.op_type)) if is_lowered else ancestors
             return self._lifted(node, scope, version, ancestors, own)
         operator = (node.domain, node.op_type)
@@ -113,12 +113,12 @@ class Decompose(StepVisitor):
             )
         rewriter = self._lowered(node, scope, version, reason)
         below = (*ancestors, operator)
-        is_kept = (node.domain, node.op_type) == operator  # it is on its way down
+        is_kept = (node.domain, node.op_type) == operator  # more steps down follow
         self._inherit(rewriter, below, ancestors if is_kept else below, lowered=is_kept)
         return rewriter
 
     def refusal(self, error: CannotMigrate) -> LoweringRefusal:
-        """Return the refusal of a node, with why a target does not take it as it is."""
+        """Return the refusal of a node, with the reason why a target does not support it."""
         scope, where = self._origin
         reason = error.reason
         if not reason.startswith(self._reason):
@@ -151,7 +151,7 @@ class Decompose(StepVisitor):
             )
         while (form := signature_at(node.domain, node.op_type, version)) is not None:
             step = lowering_from(node.domain, node.op_type, form.since_version)
-            if step is None and limited:  # other values or types are taken, but no step leads to them
+            if step is None and limited:  # other values or types are supported, but no step leads there
                 break
             if step is None or step.refusal:
                 why = step.refusal if step else f"{node.op_type} has no step down"
@@ -176,7 +176,7 @@ class Decompose(StepVisitor):
     def _between_casts(
         self, node: onnx.NodeProto, scope: Scope, version: int, where: Where, reason: str
     ) -> LoweringRewriter | None:
-        """Let a node compute in a wider type that is taken, where its operator's steps down allow that; else None."""
+        """Let a node compute in a wider type that is supported, if its operator's steps down allow that; else None."""
         taken = self.types(node, scope) if self.types is not None and is_onnx(node.domain) else None
         casts = casts_to(taken, node, scope, version) if taken else None
         if casts is None:
@@ -191,7 +191,7 @@ class Decompose(StepVisitor):
     def _brought_down(
         self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators
     ) -> LoweringRewriter | None:
-        """Take the next step down of a node that was written in a newer form than the model's opset has; None where it fits."""
+        """Take the next step down of a node that was written in a newer form than the model's opset; None if the node fits."""
         while version > self._opset:
             form = signature_at(node.domain, node.op_type, version)
             if form is None or form.since_version <= self._opset:
@@ -212,7 +212,7 @@ class Decompose(StepVisitor):
     def _lifted(
         self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators, own: Operators
     ) -> LoweringRewriter | None:
-        """Take the next step of a node up to the opset of the model, written for `own` then; None where there is none."""
+        """Take the next step of a node up to the opset of the model, now written for `own`; None if there is none."""
         step = next_step(node.domain, node.op_type, version, self._opset)
         if step is None:
             return None
@@ -257,7 +257,7 @@ def _last_step(operator: str) -> int | None:
 
 
 def _clause(reason: str, operator: str) -> str:
-    """Return the reason of a step as a clause behind a colon, without where its operator begins."""
+    """Return the reason of a step as a clause after a colon, without the opset that introduced its operator."""
     text = re.sub(rf"^{operator} begins with opset \d+[:,] ", "", reason)
     word = text.partition(" ")[0]
     return (

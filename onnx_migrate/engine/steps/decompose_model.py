@@ -1,4 +1,4 @@
-"""Decomposes what a target lacks in all bodies of a model, and inlines functions whose bodies need what only calls know."""
+"""Decomposes operators that a target lacks, in all bodies; inlines functions whose bodies need facts only their calls know."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def decompose_model(
     forms: Forms | None = None,
     lacking_code: str = "target-lacks",
 ) -> Lowered:
-    """Write the nodes of a sorted model that do not fit with others, in place unless functions are inlined.
+    """Replace the nodes of a sorted model that do not fit by others, in place unless functions are inlined.
 
-    The opsets stay. What is written has no operator of which `newer` says that its form at the opset is not taken; a node of an
-    element type that `types` does not have computes in a wider one where that changes no bit. A node that `read_as` has an opset
-    for is one of that opset. `forms` finds decompositions, by default the registered ones. `lacking_code` is that of refusals
-    of operators that cannot be written with others. The model is of no use if there are refusals; these are in the order of the
-    nodes.
+    The opsets stay. The new nodes have no operator whose form at the opset `newer` rejects. A node with an element type that
+    `types` lacks computes in a wider one, if that changes no bit. `read_as` may give the opset of a node's form; then the
+    node is treated as one of that opset. `forms` finds decompositions, by default the registered ones. `lacking_code` is the
+    error code for operators that others cannot replace. The model is useless if there are refusals; these are in the order
+    of the nodes.
     """
     trial = log.trial()
     while any(

@@ -1,7 +1,7 @@
-"""The registry of decompositions: how an operator that a target lacks is written with other operators of the same opset.
+"""The registry of decompositions, which replace an operator that a target lacks by others of the same opset.
 
-A decomposition is for operators that have no step down by which they end: those that opset 7 has already, a few
-whose step down avoids operators that a newer opset has, and those of other domains. passes/steps registers them.
+A decomposition is for operators that no step down removes. These are operators that opset 7
+has already and those of other domains. A few others have a step down that avoids newer operators. passes/steps registers them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Decomposition(AnyStep):
-    """What is done with a node of an operator that the target lacks; `adapt` writes nodes of the node's own opset.
+    """The action for a node of an operator that the target lacks; `adapt` writes nodes of the node's own opset.
 
-    Without `adapt`, `refusal` says why nothing is, and `hint` what would help.
+    Without `adapt`, `refusal` gives the reason, and `hint` a remedy.
     """
 
     slug: ClassVar[str] = "{0.operator}-written-out"
@@ -42,7 +42,7 @@ class Decomposition(AnyStep):
     refusal: str = ""
     hint: Hint = ""
     direct: int = 0
-    """The opset from which on it is written in its best form, 0 for one that is the same at all opsets."""
+    """The first opset in which it writes its best form; 0 if the form is the same at all opsets."""
 
 
 _table: StepTable[Decomposition] = StepTable("onnx_migrate.passes.steps", "onnx_migrate.passes.steps.contrib")
@@ -53,8 +53,8 @@ def register_decomposition(
 ) -> None:
     """Register a function as the decomposition of an operator.
 
-    The node that it gets has the form of opset `rw.version`, and so has what it writes. The first paragraph of its
-    docstring is the reason that reports give. Raises ValueError for a function without one, and for a second
+    The function gets a node in the form of opset `rw.version`, and writes nodes of that form too. The first paragraph of its
+    docstring is the reason that reports give. Raises ValueError for a function without a docstring, and for a second
     decomposition of an operator.
     """
     reason = reason_of(function)
@@ -82,5 +82,5 @@ def decomposition_of(domain: str, operator: str) -> Decomposition | None:
 
 
 def foreign_domains() -> tuple[str, ...]:
-    """Return the domains besides the standard's of which operators have decompositions, or are refused by name."""
+    """Return the domains other than ai.onnx whose operators have decompositions, or refusals of their own."""
     return tuple(sorted({item.domain for item in decompositions()} - {""}))

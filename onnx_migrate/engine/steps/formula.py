@@ -1,7 +1,7 @@
-"""Formulas: what an operator is, written once as a function of its inputs and attributes.
+"""Formulas: the definition of an operator, written once as a function of its inputs and attributes.
 
-A formula is the step down below the version `since`, and what a target gets that lacks the operator. Of an operator that
-the oldest opset has already, it serves the second use alone.
+A formula is the step down below the version `since`, and the replacement for targets that lack the operator. If the
+oldest opset already has the operator, the formula is only used for such targets.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ Function = Callable[..., Result]
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula of one operator: its function, and what the parameters of that are."""
+    """A formula of one operator: its function, and the kinds of the function's parameters."""
 
     domain: str
     operator: str
     since: int
     without: bool
-    """Whether it serves targets alone that lack the operator, and is no step down."""
+    """Whether it is only for targets that lack the operator, and is no step down."""
     function: Function
     inputs: tuple[str, ...]
     """The positional parameters, which are the inputs."""
     variadic: bool
     """Whether the last parameter takes all further inputs."""
     attributes: dict[str, Any]
-    """The keyword-only parameters, which are attributes, with their defaults where the schema has none."""
+    """The keyword-only parameters, which are attributes, with their defaults if the schema has none."""
     handed_on: tuple[str, ...] = ()
-    """Further attributes, of which the function gets those that the node has."""
+    """Further attributes; the function gets those that the node has."""
 
 
 _formulas: list[Formula] = []
@@ -82,19 +82,19 @@ def formula(
     direct: int = 0,
     handed_on: str = "",
 ) -> Callable[[Function], Function]:
-    """Register the decorated function as what these operators are from version `since` on; "domain::Operator" for others.
+    """Register the function as the definition of these operators, from version `since`; "domain::Operator" for others.
 
-    Its first parameter is the `Op` that writes nodes; further ones are the inputs (None where left out, `*values` for all
-    that follow), keyword-only ones the attributes by their names, with the values of the schema where the node has none.
+    Its first parameter is the `Op` that writes nodes. Further ones are the inputs (None if absent, `*values` for all that
+    follow). Keyword-only ones are the attributes by their names, with the values of the schema if the node has none.
     It returns the output, or one value for each. The first paragraph of its docstring is the reason that reports give.
-    `**attributes` are those of the names in `handed_on` that the node has, which the formula gives to what it writes.
+    `**attributes` are the node's attributes named in `handed_on`; the formula passes them to the nodes it writes.
 
-    With `form` the formula writes nodes in the forms of this opset where the model's is older; their own steps bring them down
-    from there, so that an operator of another domain has one formula, in the best form that the standard has for it. `direct` is
-    the opset from which on what is written is in that form, `form` unless another one is given.
+    With `form` the formula writes nodes in the forms of this opset if the model's is older. Their own steps then convert
+    them to the older opset. So an operator of another domain has one formula, in the best form that the standard has for it.
+    `direct` is the lowest opset at which no further lowering is needed, by default `form`.
 
-    A `since` of an opset below the oldest target, or `without`, registers the formula for targets alone that lack the
-    operator; any other one for the step down too, before which `types` is applied.
+    The formula is only for targets that lack the operator if `without` is set, or if `since` is below the oldest target.
+    Otherwise it is also the step down; `types` is applied before that step.
     """
 
     def register(function: Function) -> Function:
@@ -115,7 +115,7 @@ def formula(
 
 
 def unregistered(function: Function, operator: str, form: int = 0) -> Decomposition:
-    """Return what a formula makes of an operator, "domain::Operator" for others, for one pass that asks for it."""
+    """Return a formula as a decomposition of one operator ("domain::Operator" for others), for the one pass that needs it."""
     item = _formula(*_split(operator), 1, function, without=True)
     adapt = _adapter(item, form)
     return Decomposition(item.domain, item.operator, adapt, reason_of(function), EQUIVALENT)
@@ -157,7 +157,7 @@ def _formula(
 
 
 def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
-    """Return the adapter that lets a node give what a formula says of its inputs and attributes."""
+    """Return the adapter that replaces a node by a formula of its inputs and attributes."""
     count, variadic, attributes = len(formula.inputs), formula.variadic, formula.attributes
 
     @wraps(formula.function)
@@ -182,7 +182,7 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
 
 
 def _check_node(op: Op, formula: Formula, form: int) -> None:
-    """Refuse what a formula of another domain does not say: attributes and inputs that it does not name, forms not installed."""
+    """Refuse a node that a formula of another domain does not cover: unknown attributes, unknown inputs, forms not installed."""
     newest, node = newest_opset(), op.rw.node
     if form > newest:
         op.refuse(
@@ -203,7 +203,7 @@ def _check_node(op: Op, formula: Formula, form: int) -> None:
 
 @schema_cache
 def _defaults(domain: str, operator: str, version: int) -> dict[str, Any]:
-    """Return the default values that the schema of an operator gives its attributes; none where onnx has no schema."""
+    """Return the default values that the schema of an operator gives its attributes; none if onnx has no schema."""
     try:
         schema = defs.get_schema(operator, version, domain)
     except defs.SchemaError:

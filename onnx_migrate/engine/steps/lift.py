@@ -34,7 +34,7 @@ class Lift(Visitor):
     """The domain whose nodes are lifted, "" for ai.onnx; nodes that adapters write in another domain stay unchanged."""
     pass_name: str = "migrate_opset"
     beside: int = 17
-    """The ai.onnx opset for a body that imports none, where another domain is lifted."""
+    """The ai.onnx opset for a body that imports none, if another domain is lifted."""
     repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class Lift(Visitor):
         self._onnx_opsets = dict(zip(keys, (opset for _, opset in body_opsets(self.proto)), strict=True))
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the opset whose form a node has, None where no step changes it on the way to the target.
+        """Return the opset whose form a node has; None if no step changes the node up to the target.
 
         Raises CannotMigrate for a node that has the form of no opset.
         """
@@ -55,9 +55,9 @@ class Lift(Visitor):
         return start
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
-        """Take the next step of a node's operator from `version` on; None where there is none up to the target.
+        """Take the next step of a node's operator from `version` on; None if there is none up to the target.
 
-        Raises CannotMigrate where the step is refused or missing, and where its adapter refuses or fails.
+        Raises CannotMigrate if the step is missing or refuses, or if its adapter refuses or fails.
         """
         domain, operator = node.domain, node.op_type
         if not same_domain(domain, self.domain):

@@ -24,7 +24,7 @@ _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 @schema_cache
 def lost_types(step: Lowering) -> frozenset[str]:
-    """Return the types, as schemas write them, that the version a step leaves takes somewhere and the one before does not."""
+    """Return the types, as schemas write them, that the newer version of a step supports and the older one does not."""
     new, old = _forms(step)
     if new is None or old is None or step.types is LostTypes.OWN:
         return frozenset()
@@ -37,15 +37,15 @@ def lost_types(step: Lowering) -> frozenset[str]:
 
 
 def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
-    """Return whether a value of the node has a type that the older version does not take in its place."""
+    """Return whether a value of the node has a type that the older version does not support for it."""
     return bool(lost_types(step)) and any(value.is_lost for value in _values(step, node, scope))
 
 
 def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
-    """Write Casts around a node for each type that the older version of its operator does not take, or refuse the node.
+    """Write Casts around a node for each type that the older version of its operator does not support, or refuse the node.
 
-    Refuses with code `no-such-type` for a type that the target opset does not have, and with `no-equal` where the step
-    does not allow Casts or no wider type exists that the operator takes.
+    The code is `no-such-type` for a type that the target opset does not have. It is `no-equal` if the step does not allow
+    Casts, or if the operator supports no wider type.
     """
     _, old = _forms(step)
     if old is None:
@@ -140,7 +140,7 @@ def _values(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[_Val
 
 @dataclass(frozen=True)
 class WideCasts:
-    """Casts around a node: of which inputs and outputs, from `narrow` to `wide` and back, and how exact that is."""
+    """Casts around a node, from `narrow` to `wide` and back: the inputs and outputs that get one, and the exactness."""
 
     inputs: list[int]
     outputs: list[int]
@@ -150,9 +150,9 @@ class WideCasts:
 
 
 def casts_to(taken: Collection[int], node: onnx.NodeProto, scope: Scope, opset: int) -> WideCasts | None:
-    """Return the Casts by which a node of ai.onnx computes in one of the types `taken`; None if there are none.
+    """Return Casts that let a node of ai.onnx compute in one of the types `taken`; None if there are none.
 
-    A step down of the operator must allow Casts: where it says that they change no bit, or, for half floats, round.
+    A step down of the operator must allow Casts: its claim is that they change no bit, or, for half floats, only round.
     """
     form = signature_at("", node.op_type, opset)
     formals = constraints("", node.op_type, form.since_version) if form else None

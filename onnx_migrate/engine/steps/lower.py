@@ -32,11 +32,11 @@ class Lower(StepVisitor):
     pass_name: str = "lower_opset"
     target: int = field(kw_only=True)
     write_out: bool = False
-    """Whether a node whose step is refused is decomposed, if its operator has a decomposition."""
+    """Whether to decompose a node whose step refuses, if its operator has a decomposition."""
     repeats: ClassVar[bool] = True
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return the opset whose form a node has, None where it has a form of the target or an older one already.
+        """Return the opset whose form a node has, None if it already has a form of the target or an older one.
 
         Raises CannotMigrate for a node that has the form of no opset.
         """
@@ -52,9 +52,9 @@ class Lower(StepVisitor):
         return start
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> LoweringRewriter | None:
-        """Take the next step of a node's operator from `version` down; None where there is none above the target.
+        """Take the next step of a node's operator from `version` down; None if there is none above the target.
 
-        Raises CannotMigrate where the step is refused or missing, and where its adapter refuses or fails.
+        Raises CannotMigrate if the step is missing or refuses, or if its adapter refuses or fails.
         """
         while is_of_domain(node, self.domain) and version > self.target:
             form = signature_at(node.domain, node.op_type, version)

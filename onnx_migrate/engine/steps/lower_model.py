@@ -1,4 +1,4 @@
-"""Lowers all bodies of a model, and inlines the functions whose bodies need what only their callers know."""
+"""Lowers all bodies of a model, and inlines the functions whose bodies need facts that only their callers know."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lower_model(
 ) -> Lowered:
     """Lower all bodies of a sorted model that are newer than `target`, in place unless functions are inlined.
 
-    With `write_out`, operators without an exact form below are decomposed where a decomposition is registered.
+    With `write_out`, operators without an exact older form are decomposed if a decomposition is registered.
     """
     widen_constants(model, target, log, pass_name)
     trial = log.trial()
@@ -116,7 +116,7 @@ def _lift_older(model: Model, log: ChangeLog) -> None:
 
 
 def inline_refused(model: Model, functions: set[FunctionKey], log: ChangeLog, pass_name: str) -> Model:
-    """Inline functions in which nodes were refused; the bodies have one opset, which the inliner needs."""
+    """Inline functions with refused nodes; the bodies have one opset, which the inliner needs."""
     names = sorted(f"{domain}:{name}" for domain, name, *_ in functions)
     log.note(
         pass_name,

@@ -1,7 +1,7 @@
 """The registry of downward steps: for each operator and version, an adapter, a claim that nothing changes or a refusal.
 
-The decorators and functions here register them in passes/steps. A step is keyed by (domain, operator,
-since_version that it leaves); what it writes has the form of the opset before that version. There is no default step.
+The decorators and functions here register steps in passes/steps. The key of a step is (domain, operator, since_version
+that it leaves). A step writes nodes in the form of the opset before that version. There is no default step.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class LostTypes(Enum):
     """What happens to a node whose element types the older version does not take."""
 
     EXACT = "exact"
-    """It computes in a wider type between Casts, and every result has the same bits: values are moved or compared, or
-    integers are computed modulo a power of two."""
+    """The node computes in a wider type between Casts, and every result has the same bits. The node moves or compares values,
+    or computes integers modulo a power of two."""
     ROUNDED = "rounded"
-    """float16 and bfloat16 compute in float32 between Casts, which may round differently; other types are refused."""
+    """float16 and bfloat16 compute in float32 between Casts, which may round differently; other types are an error."""
     REFUSED = "refused"
-    """The node is refused."""
+    """The lowering refuses the node."""
     OWN = "own"
-    """The adapter of the step sees the types as they are and handles them itself."""
+    """The adapter of the step sees the types unchanged and handles them itself."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lowering(AnyStep):
-    """What a lowering does with a node of an operator whose form is version `leaves`, to bring it below that version.
+    """The step that takes a node of an operator whose form is version `leaves` below that version.
 
-    One of three: `adapt` rewrites the node; `refusal` says why no rewrite exists; with neither, a node of this version
-    is valid in the version before and computes the same, once its types fit (see `types`).
+    There are three kinds. `adapt` rewrites the node. `refusal` says why no rewrite exists. With neither, a node of this
+    version is valid in the version before and computes the same, once its types fit (see `types`).
     """
 
     claim: ClassVar[str] = "unchanged"

@@ -1,4 +1,4 @@
-"""What the lift and the lowering share: the version whose form a node has, and the call of an adapter."""
+"""Functions for both lift and lowering: find the version whose form a node has, and call an adapter."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ R = TypeVar("R", bound=Rewriter)
 
 
 def is_of_domain(node: onnx.NodeProto, domain: str) -> bool:
-    """Return whether a node is of `domain`, of which "" is ai.onnx."""
+    """Return whether a node is of `domain`; "" means ai.onnx."""
     return is_onnx(node.domain) if not domain else node.domain == domain
 
 
 def node_name(node: onnx.NodeProto) -> str:
-    """Return the name by which messages call a node: its own, or that of its first output."""
+    """Return the name of a node in messages: its own, or that of its first output."""
     return str(node.name or next((name for name in node.output if name), ""))
 
 
 def where_of(node: onnx.NodeProto, scope: Scope, version: int) -> Where:
-    """Return where a node stands, with the version of its form at an opset."""
+    """Return the place of a node, with the version of its form at an opset."""
     form = signature_at(node.domain, node.op_type, version)
     return Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
 
@@ -49,7 +49,7 @@ def where_of(node: onnx.NodeProto, scope: Scope, version: int) -> Where:
 def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewriter: R) -> None:
     """Call an adapter. Raises CannotMigrate, `adapter-failed` or `out-of-memory`, for an exception that is not a MigrateError.
 
-    Where the node is not valid, by its values, the axes of its inputs or onnx's inference, that is the cause: InvalidModel.
+    If the node is not valid by its values, the axes of its inputs or onnx's inference, this is the cause: InvalidModel.
     """
     given = rewriter.node.SerializeToString()
     try:
@@ -106,8 +106,8 @@ def true_version(
 ) -> int:
     """Return the opset by whose schema the node is valid: that of the body, else the nearest older or newer version.
 
-    Raises InvalidModel for a node that has the form of no opset, and CannotMigrate for one that the standard withdrew
-    where a lift to `target` cannot make it valid.
+    Raises InvalidModel for a node that fits the schema of no opset. Raises CannotMigrate for a node that the standard
+    withdrew, if a lift to `target` cannot make it valid.
     """
     form = signature_at(node.domain, node.op_type, opset)
     if form and not form.deprecated and _complaint(node, form, opset) is None:

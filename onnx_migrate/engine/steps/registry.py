@@ -26,9 +26,9 @@ Adapter = Callable[[onnx.NodeProto, Rewriter], None]
 
 @dataclass(frozen=True, eq=False)
 class Step(AnyStep):
-    """What a lift does with a node of an operator to bring it to version `to`.
+    """The step that a lift takes to convert a node of an operator to version `to`.
 
-    One of three: `adapt` rewrites the node; `refusal` says why no rewrite exists; with neither, a valid node of the
+    There are three kinds. `adapt` rewrites the node. `refusal` says why no rewrite exists. With neither, a valid node of the
     version before is a valid node of this version and computes the same.
     """
 

@@ -1,4 +1,4 @@
-"""What the registries of upward and of downward steps share: a table that loads itself, and what every step says."""
+"""The base of the registries of upward and downward steps: a table that loads itself, and the texts that every step has."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = [
 
 
 class AnyStep:
-    """What a step says of itself; the dataclasses of all registries are steps."""
+    """The texts of a step; the dataclasses of all registries are steps."""
 
     claim: ClassVar[str]
-    """What a step that neither rewrites nor refuses is called."""
+    """The word for a step that neither rewrites nor refuses."""
     slug: ClassVar[str]
-    """Its code behind the domain, with its own fields."""
+    """A format for the code after the domain, filled with the step's fields."""
     domain: str
     operator: str
     adapt: Callable[[onnx.NodeProto, Any], None] | None
@@ -48,7 +48,7 @@ class AnyStep:
 
     @cached_property
     def code(self) -> str:
-        """The slug by which `onnx-migrate explain` finds the step, such as "softmax-13-down"."""
+        """Return the slug for `onnx-migrate explain`, such as "softmax-13-down"."""
         prefix = f"{self.domain}." if self.domain else ""
         return (prefix + self.slug.format(self)).lower()
 
@@ -59,12 +59,12 @@ class AnyStep:
 
     @property
     def doc(self) -> str:
-        """What the step does and why: the adapter's docstring, or the reason given for the claim or refusal."""
+        """Return the explanation of the step: the adapter's docstring, or the reason given for the claim or refusal."""
         return doc_of(self.adapt) if self.adapt else self.reason or self.refusal
 
 
 _LONGEST_FORMULA = 30
-"""Lines of code up to which a formula is shown, if its docstring does not say what changes."""
+"""A formula of up to this many lines is shown, if its docstring does not describe the changes."""
 
 _ASKED = {
     r"need_dtype|numpy_type|is_float|wide\(\)": "element types",
@@ -72,11 +72,11 @@ _ASKED = {
     r"need_static|need_size": "fixed shapes",
     r"need_constant|need_number": "constants",
 }
-"""What the code of a step refuses a node for where it is not known, by how the code asks for it."""
+"""Facts that the code of a step needs to know, by the calls that ask for them; a node without them is an error."""
 
 
 def doc_of(function: Callable[..., Any]) -> str:
-    """Return the docstring of a step's function, and what its code tells: what it asks for, and a short formula itself."""
+    """Return the docstring of a step's function, the facts that its code asks for, and the code of a short formula."""
     formula = inspect.unwrap(function)
     code = _code(formula)
     asked = [what for how, what in _ASKED.items() if re.search(how, "\n".join(code))]
@@ -90,7 +90,7 @@ def doc_of(function: Callable[..., Any]) -> str:
 
 
 def _code(step: Callable[..., Any]) -> list[str]:
-    """Return the code of a step, and the private functions beside it that it calls; nothing without its source."""
+    """Return the code of a step, and of the private functions in its module that it calls; nothing without the source."""
     found: dict[Any, list[str]] = {}
     pending = [step]
     while pending:
@@ -124,7 +124,7 @@ _STANDARD = ("", "ai.onnx.ml")
 class StepTable(Generic[StepT]):
     """The steps that the modules of packages register; the first question imports them all.
 
-    Without a package it holds what is registered by hand.
+    Without a package it holds only steps that are registered by hand.
     """
 
     def __init__(self, *packages: str) -> None:
@@ -132,9 +132,9 @@ class StepTable(Generic[StepT]):
         self._steps: dict[tuple[str, str, int], StepT] = {}
 
     def register(self, step: StepT, version: int = 0) -> None:
-        """Add a step that is found by its operator and a version. Raises ValueError for one that is registered already.
+        """Add a step; its operator and a version are the key. Raises ValueError for a step that is registered already.
 
-        A step of a custom domain may be registered again by the same function, as when a cell of a notebook is run again.
+        A step of a custom domain may be registered again by the same function, for example when a notebook cell runs again.
         """
         key = step.domain, step.operator, version
         known = self._steps.get(key)
@@ -171,7 +171,7 @@ def import_package(name: str) -> None:
 
 
 def _origin(step: AnyStep) -> tuple[str, str, str, str]:
-    """Return where a step is from: its function's module and name, or what it claims or refuses."""
+    """Return the source of a step: its function's module and name, or its claim or refusal."""
     function = step.adapt
     return (
         getattr(function, "__module__", ""), getattr(function, "__qualname__", ""), step.reason if function is None else "",
@@ -213,7 +213,7 @@ def import_steps(modules: Iterable[str]) -> None:
 
 
 def names(*operators: str) -> list[str]:
-    """Return the names of operators, of which one text may have several, with spaces between them."""
+    """Return the names of operators; one text may contain several, with spaces between them."""
     return " ".join(operators).split()
 
 

@@ -1,4 +1,4 @@
-"""What lowering and decomposition share: what is known of the values of a body, a step at a node, and the refusals."""
+"""The base of lowering and decomposition: the knowledge about the values of a body, a step at a node, and the refusals."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from onnx_migrate.standard.opsets import body_opsets
 __all__ = ["LoweringRefusal", "StepVisitor"]
 
 _FOLLOWED = OPERATORS | {"Size"}
-"""The operators whose outputs are computed where their inputs are known."""
+"""The operators whose outputs are computed if their inputs are known."""
 
 
 @dataclass(frozen=True)
 class LoweringRefusal:
-    """The error for a node, the function it stands in (None in the main graph), and the oldest opset that it can have."""
+    """The error for a node, the function that contains it (None in the main graph), and the oldest opset that it can have."""
 
     error: MigrateError
     function: FunctionKey | None
@@ -42,9 +42,9 @@ class LoweringRefusal:
 
 @dataclass
 class StepVisitor(Visitor):
-    """Knows the constants of the bodies that it is in, as they were before any node was rewritten, and takes steps.
+    """Knows the constants of the bodies that it is in, from before any node was rewritten, and takes steps.
 
-    A node that is refused stays as it is; `refusals` has them all, in the order of the nodes.
+    A node that a step refuses stays unchanged; `refusals` has them all, in the order of the nodes.
     """
 
     proto: onnx.ModelProto
@@ -54,7 +54,7 @@ class StepVisitor(Visitor):
     """The domain whose nodes are rewritten, "" for ai.onnx."""
     refusals: list[LoweringRefusal] = field(default_factory=list)
     all_dims: ClassVar[bool] = False
-    """Whether shapes are refined of which a dim is not known."""
+    """Whether to refine shapes that have an unknown dim."""
 
     def __post_init__(self) -> None:
         self._functions: set[FunctionKey] = {function_key(function) for function in self.proto.functions}
@@ -72,7 +72,7 @@ class StepVisitor(Visitor):
         values.find_all(opset, lambda node: self._learn_types(node, scope, opset or 0))
 
     def _learn_types(self, node: onnx.NodeProto, scope: Scope, opset: int) -> None:
-        """Enter the types of the outputs of a foreign node, from what would be written for it, which is left out."""
+        """Enter the types of the outputs of a foreign node. They come from its decomposition, which is then dropped."""
         form = None if self.calls_function(node) else decomposition_of(node.domain, node.op_type)
         if (
             form is None
@@ -93,7 +93,7 @@ class StepVisitor(Visitor):
             self.apply(form, rewriter)
 
     def leave(self, scope: Scope) -> None:
-        """Forget the constants of a body."""
+        """Drop the constants of a body."""
         del self._values[id(scope.body)]
 
     def calls_function(self, node: onnx.NodeProto) -> bool:
@@ -101,13 +101,13 @@ class StepVisitor(Visitor):
         return bool(self._functions) and called(node) in self._functions
 
     def where(self, node: onnx.NodeProto, scope: Scope, leaves: int, to: int) -> Where:
-        """Return where a node stands whose version `leaves` becomes `to`."""
+        """Return the place of a node whose version `leaves` becomes `to`."""
         return Where(scope.path, node_name(node), node.op_type, leaves, to)
 
     def rewriter(
         self, node: onnx.NodeProto, scope: Scope, where: Where, version: int, target: int | None = None
     ) -> LoweringRewriter:
-        """Return the rewriter of a node, which writes nodes of `version` on the way to `target`, if that is another."""
+        """Return the rewriter of a node. It writes nodes of `version`; `target` is the final opset, if that is another."""
         values = self._values[id(scope.body)]
         found = LoweringRewriter(node, scope, version, version if target is None else target, where, values)
         found.of_onnx = not self.domain
@@ -124,7 +124,7 @@ class StepVisitor(Visitor):
     def step_down(
         self, step: Lowering, node: onnx.NodeProto, scope: Scope, target: int, *, casts: bool
     ) -> LoweringRewriter:
-        """Take a step of a node down, on the way to `target`; with `casts` between Casts, as its types are lost."""
+        """Take one step of a node down towards `target`; with `casts` between Casts, since its types are lost."""
         where = self.where(node, scope, step.leaves, step.leaves - 1)
         rewriter = self.rewriter(node, scope, where, step.leaves - 1, target)
         rewriter.default_reason = step.reason
@@ -135,11 +135,11 @@ class StepVisitor(Visitor):
         return self.apply(step, rewriter)
 
     def handle_refusal(self, error: MigrateError) -> None:
-        """Record the refusal of a node, which stays as it is; an error that is no refusal is raised."""
+        """Record the refusal of a node, which stays unchanged; raise any other error."""
         if not isinstance(error, CannotMigrate) or isinstance(error, InvalidModel):
             raise error
         self.refusals.append(self.refusal(error))
 
     def refusal(self, error: CannotMigrate) -> LoweringRefusal:
-        """Return what is recorded for an error that a step of the current node raised."""
+        """Return the record of an error that a step of the current node raised."""
         raise error

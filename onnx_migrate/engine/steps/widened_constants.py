@@ -1,4 +1,4 @@
-"""Constants of 8 bits and less in types that an older opset does not have: widened where only dequantisation reads them."""
+"""Constants of 8 bits and less in types that an older opset does not have: widened if only dequantisation reads them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _Functions = dict[FunctionKey, onnx.FunctionProto]
 def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -> None:
     """Widen constants whose element type opset `target` does not have, in place, without rounding.
 
-    That is done where every reader is a DequantizeLinear, a Cast, or a mover of which the same holds; other constants
+    This applies if every reader is a DequantizeLinear, a Cast, or a mover whose readers all are. Other constants
     stay, and the steps of their readers refuse them.
     """
     counts: dict[tuple[int, int], list[str]] = defaultdict(list)
@@ -104,7 +104,7 @@ def _constants(body: Body) -> Iterator[tuple[str, TensorProto]]:
 
 
 def _widened_values(body: Body, narrow: set[str], functions: _Functions) -> set[str]:
-    """Return those of the values `narrow` that can be widened, and the values that are moved from them."""
+    """Return the values in `narrow` that can be widened, and the values that nodes move from them."""
     readers: dict[str, list[tuple[onnx.NodeProto, int]]] = defaultdict(list)
     given_out: set[str] = set()
     for _, inner in nested_bodies(body):

@@ -1,4 +1,4 @@
-"""What is known of the values of one graph at a point of the interpretation, and how lengths are read at run time."""
+"""The knowledge about the values of one graph during the interpretation, and how nodes read lengths at run time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
 
 
 class UnknownLength(Exception):
-    """No value that is computed earlier has an axis from which a length can be computed."""
+    """An error: no value that is computed earlier has an axis that gives a needed length."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class GraphState:
             graph = graph.parent
 
     def value(self, name: str) -> SampledValue:
-        """Return what is known of a value."""
+        """Return the knowledge about a value."""
         for graph in self.enclosing():
             found = graph.values.get(name)
             if found is not None:
@@ -93,7 +93,7 @@ class GraphState:
         )
 
     def record(self, name: str, value: SampledValue) -> None:
-        """Store what is known of a value; its varying axes become sources of lengths."""
+        """Store the knowledge about a value; its varying axes become sources of lengths."""
         self.values[name] = value
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
@@ -180,7 +180,7 @@ class GraphState:
 
 
 def _value_read(entry: int | list[Length]) -> str | None:
-    """Return the value of which an entry of a shape is an axis as it is; None for a number, "" for a computed length."""
+    """Return the value whose axis gives this entry of a shape unchanged; None for a number, "" for a computed length."""
     if isinstance(entry, int):
         return None
     first = entry[0]
@@ -188,7 +188,7 @@ def _value_read(entry: int | list[Length]) -> str | None:
 
 
 def upstream(name: str, producers: Mapping[str, onnx.NodeProto]) -> Iterator[str]:
-    """Yield a value, and those of the same body that it is computed from."""
+    """Yield a value, and the values of the same body that it is computed from."""
     seen, queue = set[str](), [name]
     while queue:
         name = queue.pop()

@@ -16,9 +16,9 @@ __all__ = ["Hypotheses", "upstream_labels"]
 class Hypotheses:
     """The choices made so far, in the order they were made; each is an index into the options of one choice point.
 
-    A choice point is named by a label, the name of a value that its node produces. Choice points of one pattern (same
-    operator, same shapes) are likely to need the same option: one that backtracking reached is tried first at the
-    next, so that the layers of a network cost one more attempt in all and not one each.
+    A choice point has a label: the name of a value that its node produces. Choice points of one pattern (same operator,
+    same shapes) are likely to need the same option. So an option that backtracking reached is tried first at the next
+    choice point of the pattern. All layers of a network then cost one more attempt together, not one each.
     """
 
     _remaining: dict[str, list[int]] = field(default_factory=dict)
@@ -45,8 +45,8 @@ class Hypotheses:
     def backtrack(self, upstream: Set[str]) -> bool:
         """Refute the current option of the last choice point in `upstream` that has another, and forget later choices.
 
-        `upstream` are the labels that the node in conflict depends on, so choices that cannot be its cause are not
-        undone first (conflict-directed backjumping). Returns False if no choice point there has an option left.
+        `upstream` are the labels that the node in conflict depends on. Backtracking skips other choices, since they
+        cannot cause the conflict (conflict-directed backjumping). Returns False if no choice point there has an option left.
         """
         for index in range(len(self._order) - 1, -1, -1):
             label = self._order[index]
@@ -63,8 +63,8 @@ class Hypotheses:
 def upstream_labels(proto: onnx.ModelProto, label: str, *, nested: bool) -> Set[str]:
     """Return the labels of the choice points that the node with `label` may depend on.
 
-    They are those of its ancestors in the main graph; all labels for a `nested` node, which is in a sub-graph, and in
-    a model with functions.
+    These are the labels of its ancestors in the main graph. A `nested` node, which is in a sub-graph, may depend on all
+    labels. The same holds in a model with functions.
     """
     if nested or proto.functions:
         return _AllLabels()

@@ -1,8 +1,8 @@
-"""The abstract interpreter: it evaluates a model's nodes in order, from the inputs on, and repairs each on the way.
+"""The abstract interpreter: it evaluates a model's nodes in order, starting at the inputs, and repairs each node.
 
-The value of a tensor is its type, dims and small elements under each sample assignment of the symbols (`domain`). Each
-node is evaluated by `node_evaluation`; this module enters sub-graphs and local functions, and leaves the traversal of
-a body to the rewrite driver, which puts in what repair rules wrote. A conflict ends the interpretation, and `search`
+The value of a tensor is its type, dims and small elements under each sample assignment of the symbols (`domain`).
+`node_evaluation` evaluates each node. This module enters sub-graphs and local functions. The rewrite driver traverses
+a body, and inserts the nodes that repair rules wrote. A conflict ends the interpretation, and `search`
 starts another one under other hypotheses on a fresh copy of the model.
 """
 
@@ -122,7 +122,7 @@ class Interpreter(Visitor):
         """The bodies that are being interpreted, the innermost last, with the indices of their nodes."""
 
     def run(self) -> None:
-        """Interpret and repair the main graph and what it calls. Raises UnrepairableNode."""
+        """Interpret and repair the main graph and its sub-graphs and functions. Raises UnrepairableNode."""
         graph = self._model.proto.graph
         inputs = {value.name: value_of_input(value, self._assignments) for value in fed_inputs(graph)}
         state = self._interpret_body(graph, self._main, inputs, imports=self._model.proto.opset_import)
@@ -247,7 +247,7 @@ class Interpreter(Visitor):
     def _interpret_branches(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
     ) -> list[SampledValue]:
-        """Interpret both branches of an If. One that a known condition never takes is left as it is if it conflicts."""
+        """Interpret both branches of an If; a branch with a conflict stays unchanged if a known condition never takes it."""
         outer = context.graph_state
         inlines = context.label not in self._resolved.kept_branches
         taken = branch_taken(context.input(0))

@@ -1,4 +1,4 @@
-"""One node under interpretation: what is known of its inputs, and the edits that a repair rule makes and explains."""
+"""One node under interpretation: the knowledge about its inputs, and the edits that a repair rule makes and explains."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class UnrepairableNode(Exception):
 
 
 class BatchMixed(UnrepairableNode):
-    """A node computes across the items of a batch, as a Softmax over the batch axis does."""
+    """A node computes across the items of a batch, for example a Softmax over the batch axis."""
 
 
 class BatchMerged(UnrepairableNode):
@@ -66,7 +66,7 @@ class LoopStateConflict(UnrepairableNode):
 
 @dataclass
 class NodeContext:
-    """A node, the graph it is in, and the values of its inputs (None for an input that is left out)."""
+    """A node, the graph it is in, and the values of its inputs (None for an absent input)."""
 
     node: onnx.NodeProto
     rw: Rewriter
@@ -82,7 +82,7 @@ class NodeContext:
 
     @property
     def assignments(self) -> Assignments:
-        """The sample assignments of the interpretation."""
+        """Return the sample assignments of the interpretation."""
         return self.graph_state.assignments
 
     @property
@@ -96,16 +96,16 @@ class NodeContext:
         return self.where.operator in ("Squeeze", "Gather") and self.node.op_type == "Reshape"
 
     def input(self, index: int) -> SampledValue | None:
-        """Return the value of an input, None if it is left out."""
+        """Return the value of an input, None if it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def dims(self, index: int) -> tuple[Dim | None, ...] | None:
-        """Return the dims of an input, None if it is left out or of unknown rank."""
+        """Return the dims of an input, None if it is absent or of unknown rank."""
         value = self.input(index)
         return value.dims if value is not None else None
 
     def known(self, index: int) -> tuple[Dim, ...] | None:
-        """Return the dims of an input, None if it is left out or not all of them are known."""
+        """Return the dims of an input, None if it is absent or not all of them are known."""
         value = self.input(index)
         return value.known if value is not None else None
 
@@ -131,7 +131,7 @@ class NodeContext:
         return [dim if dim.varies else dim.frozen for dim in map(Dim, columns)]
 
     def set_input(self, index: int, name: str, reason: str, value: SampledValue | None = None) -> None:
-        """Connect an input to another value ("" leaves it out), of which `value` is known; reports show the reason."""
+        """Connect an input to another value ("" removes it). `value` is the knowledge about it; reports show the reason."""
         self.rw.set_input(index, name)
         self.inputs += [None] * (len(self.node.input) - len(self.inputs))
         del self.inputs[len(self.node.input) :]
@@ -140,7 +140,7 @@ class NodeContext:
         self.rw.note(reason)
 
     def replace_input(self, index: int, name: str, value: SampledValue, reason: str) -> None:
-        """Connect an input to a value that was just written, from which lengths may be read."""
+        """Connect an input to a new value. Later nodes may read lengths from its axes."""
         self.set_input(index, name, reason, value)
         self.graph_state.record(name, value)
 

@@ -1,9 +1,10 @@
-"""The interpretations of a Reshape: what the axes of its output are, given those of its input and the frozen shapes.
+"""The interpretations of a Reshape: the axes of its output, given those of its input and the frozen shapes.
 
-A Reshape keeps the row-major order of the elements. So at the frozen sizes the boundaries between axes on both sides,
-read from the front, coincide wherever the products of the lengths before them are equal, and between two such
-boundaries the input's factors are the output's, grouped in another way (`align`). Open is which output axis of length 1
-a varying axis of frozen length 1 becomes, or into which neighbour it is merged: the frozen shapes are equal for all of these.
+A Reshape keeps the row-major order of the elements. Read both shapes from the front, at the frozen sizes. A boundary
+between axes is common to both wherever the products of the lengths before it are equal. Between two common boundaries,
+the output's axes have the same factors as the input's, in another grouping (`align`). One question stays open for a
+varying axis of frozen length 1. It may become any output axis of length 1, or merge into a neighbour. The frozen shapes
+are the same in all these cases.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ Factor = tuple[Dim, int]
 
 
 class Misaligned(Exception):
-    """The lengths of the two sides have no common factors where they would have to."""
+    """An error: the lengths of the two sides lack common factors that an alignment needs."""
 
 
 @dataclass
 class Alignment:
-    """The factors of each output axis, and what is open at the boundaries between axes longer than 1."""
+    """The factors of each output axis, and the open choices at the boundaries between axes longer than 1."""
 
     axes: list[list[Dim]]
     """The factors of each axis of the output; none yet for an axis of length 1."""
@@ -59,8 +60,8 @@ def align(
 ) -> Alignment:
     """Assign the factors longer than 1 to the output's axes of the lengths `frozen`, splitting them where needed.
 
-    A varying factor that is split has one varying part: the one in the axis `free`, which the model left open with
-    -1, else the first part, or the second with `second_varies`. Raises Misaligned.
+    A varying factor that is split has one varying part. That is the part in the axis `free`, which the model left open
+    with -1. Otherwise it is the first part, or the second with `second_varies`. Raises Misaligned.
     """
     found = Alignment([[] for _ in frozen])
     queue = list(factors)
@@ -118,7 +119,7 @@ def _split(dim: Dim, share: int, *, first_varies: bool) -> tuple[Dim, Dim]:
 _MAX_INTERPRETATIONS = 12
 
 Placement = list[tuple[Dim, int, bool]]
-"""Where the varying factors at one boundary go: factor, axis of the output, and whether in front of its factors."""
+"""One place for each varying factor at a boundary: factor, axis of the output, whether in front of the axis's factors."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Interpretation:
 
 
 def interpretations(dims: Sequence[Dim], frozen: Sequence[int], free: int | None) -> list[Interpretation]:
-    """Return what the axes of a Reshape's output may be, likeliest first; empty if the sides cannot be aligned.
+    """Return the possible axes of a Reshape's output, likeliest first; empty if the sides cannot be aligned.
 
     `dims` are the input's axes, `frozen` the output's lengths in the source model, `free` the axis of the output that
     the model gives as -1.
@@ -224,8 +225,8 @@ class _Placer:
     def _merged(self, dims: list[Dim], boundary: int) -> list[Placement]:
         """Merge factors into the axis after the boundary or the one before it, likeliest first.
 
-        After it if that axis was split off a longer one, as heads are off features; else before it, as time steps
-        take the batch in. At the front there is only the axis after it.
+        The axis after comes first if a longer axis was split into it, for example heads split off features. Otherwise the
+        axis before comes first, for example time steps that take in the batch. At the front there is only the axis after.
         """
         long_axes = [axis for axis, size in enumerate(self.frozen) if size != 1]
         before = long_axes[boundary - 1] if boundary else None

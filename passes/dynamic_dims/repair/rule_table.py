@@ -24,13 +24,13 @@ RULES: dict[tuple[str, str], RepairRule] = {}
 """By domain ("" for ai.onnx) and operator."""
 
 _OF_CONSTANTS: set[tuple[str, str]] = set()
-"""Those of which the rule applies to nodes of constant inputs as well: their output may have to vary."""
+"""Operators whose rule also applies to nodes with constant inputs, since their output may have to vary."""
 
 
 def rule(*operators: str, domain: str = "", of_constants: bool = False) -> Callable[[Rule], Rule]:
     """Return a decorator that enters a function as the rule of these operators.
 
-    It is called for nodes of which an input varies or is of unknown rank; `of_constants`, for all nodes.
+    The driver calls it for nodes with an input that varies or has unknown rank; with `of_constants`, for all nodes.
     """
 
     def enter(repair: Rule) -> Rule:

@@ -1,25 +1,28 @@
 """The search for a repair: abstract interpretation over sample assignments, with conflict-directed backtracking.
 
-The model's inputs get symbols (N, H, ...) where they had numbers. Whether a constant inside the model has to follow a
-symbol cannot be read from the constant: a 12 in a shape may be a length or a number of heads. So the model is
-evaluated abstractly, node by node from the inputs on (`interpreter`). Instead of symbolic expressions each axis holds
-its length under four sample assignments of the symbols (`domain.dims`): the frozen sizes, two others in which no two
-symbols agree, and one in which only the batch differs. onnx's own inference of the single node is the transfer
-function, run once for each assignment.
+The model's inputs get symbols (N, H, ...) instead of numbers. A constant inside the model does not show whether it has
+to follow a symbol. For example, a 12 in a shape may be a length or a number of heads. So this module evaluates the model
+abstractly, node by node, starting at the inputs (`interpreter`). An axis has no symbolic expression. It has its length
+under four sample assignments of the symbols (`domain.values`). These are the frozen sizes, two others in which no two symbols
+agree, and one in which only the batch differs. onnx's own inference of the single node is the transfer function.
+It runs once for each assignment.
 
-1. At each node, its repair rule (`rules`) compares the constants with the lengths that arrive, and rewrites those that
-   are wrong at other sizes so that they are read from shapes. Where the frozen sizes leave several interpretations
-   (which of two axes of length 1 is the batch?), the rule asks `Hypotheses.choose` and goes on with one of them.
-2. A node that is then still invalid at other sizes, does not fit its weights, or mixes the items of a batch, is a
-   conflict (UnrepairableNode): one of the hypotheses before it is wrong.
-3. `Hypotheses.backtrack` gives up the latest choice among those the node depends on, and the interpretation starts
-   again on a fresh copy of the model. This ends when no node is in conflict, or no hypothesis is left: then the
-   model is refused for the conflict before which the most nodes were interpreted.
+1. At each node, its repair rule (`rules`) compares the constants with the lengths of the inputs. A constant that is
+   wrong at other sizes is replaced by a length read from a shape. The frozen sizes may leave several interpretations:
+   which of two axes of length 1 is the batch? Then the rule asks `Hypotheses.choose` and continues with one of them.
+2. A node may then still be invalid at other sizes, not fit its weights, or mix the items of a batch. This is a conflict
+   (UnrepairableNode). One of the hypotheses before it is wrong.
+3. `Hypotheses.backtrack` drops the latest choice among those the node depends on. The interpretation starts
+   again on a fresh copy of the model. This ends when no node is in conflict, or no hypothesis remains. In the second
+   case the search raises the conflict before which the interpreter visited the most nodes.
 
-Three conflicts are not refusals: a loop-carried value that varies after one iteration is expanded before the first
-(LoopStateConflict), an If whose condition hangs on the batch is written without If, and the model searched without it
-(BranchConflict), and a node that mixes items under every hypothesis is tolerated, since only running the model
-shows whether that changes its outputs (BatchMixed).
+Three conflicts do not end in an error:
+
+- A loop-carried value varies after one iteration: the repair expands it before the first (LoopStateConflict).
+- An If has a condition that depends on the batch: the repair removes the If, and the search starts again without it
+  (BranchConflict).
+- A node mixes items under every hypothesis: the search tolerates it, since only running the model shows whether
+  that changes its outputs (BatchMixed).
 
 Imports inside this package point one way: search -> interpreter -> node_evaluation, control_flow -> rules, conflicts ->
 rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
@@ -47,8 +50,8 @@ from .node_context import BatchMerged, BatchMixed, LoopStateConflict, NodeContex
 __all__ = ["RepairResult", "repair"]
 
 _STEPS = (64, 1)
-"""The multiples by which sample sizes exceed frozen sizes, in the order tried: 64 divides by the strides of most
-networks; 1 stays within tables that have room for a few more positions."""
+"""Sample sizes exceed frozen sizes by multiples of these numbers, in the order tried. The strides of most networks divide 64.
+A step of 1 stays within tables that have room for a few more positions."""
 _MAX_ATTEMPTS = 48
 _OPEN_FACTORS = (7, 11, 13, 17, 19, 23)
 """Times 64: sample sizes of symbols the source model had already; strides divide them and constants rarely equal them."""
@@ -60,8 +63,8 @@ _MIN_VARYING_SHARE = 0.1
 class RepairResult:
     """A repaired model.
 
-    `batch_axes` maps an output to the batch symbol of its axes, `output_symbols` an output of known rank to the symbols
-    that each axis changes with (None for an axis of unknown length). `symbols` are those of the inputs.
+    `batch_axes` maps an output to the batch symbol of its axes. `output_symbols` maps an output of known rank to the
+    symbols that each axis changes with (None for an axis of unknown length). `symbols` are the symbols of the inputs.
     """
 
     model: Model
@@ -133,10 +136,10 @@ class _Attempt:
 
 @dataclass
 class _Conflicts:
-    """What the search remembers of the conflicts since it last tolerated a node."""
+    """The conflicts that the search remembers since it last tolerated a node."""
 
     mixed: dict[str, Hypotheses] = field(default_factory=dict)
-    """The hypotheses as they were at the first BatchMixed of each node, by its label."""
+    """For each node label, a copy of the hypotheses at its first BatchMixed."""
     farthest: tuple[int, UnrepairableNode] | None = None
     """The conflict before which most nodes were interpreted; a wrong early hypothesis conflicts sooner."""
 

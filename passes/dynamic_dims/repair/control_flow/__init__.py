@@ -1,1 +1,1 @@
-"""Nodes with sub-graphs: what iterations carry on, and branches that the batch decides on."""
+"""Nodes with sub-graphs: loop-carried values, and branches that depend on the batch."""

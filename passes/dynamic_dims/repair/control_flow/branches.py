@@ -1,8 +1,9 @@
-"""An If whose condition hangs on the batch: with more items than one, one branch cannot be right for all of them.
+"""An If whose condition depends on the batch: with several items, one branch cannot be right for all of them.
 
-Where each item has a condition of its own, both branches are computed for all items, and a Where chooses. Where the
-condition is a length that was 1, as in a Squeeze of an axis only if it is 1 long, the branch that the frozen model takes
-is taken for all sizes. Either way the If goes, and its branches become nodes of the body around it.
+If each item has its own condition, the repair computes both branches for all items, and a Where chooses between them.
+Some conditions ask whether a length is 1, for example before a Squeeze of that axis. For them the repair takes the
+branch that the frozen model takes, at all sizes. Either way the repair removes the If, and its branches become nodes of
+the body around it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["BranchConflict", "Inlining", "branch_of_length", "branch_taken", "in
 class Inlining:
     """How the If with this label is written without If: by one branch, or by both and a choice for each item.
 
-    For a choice, `condition_shapes` holds for each output what the condition is reshaped to, None where it fits as it is.
+    For a choice, `condition_shapes` has one shape for each output: Reshape gives it to the condition. None needs no Reshape.
     """
 
     label: str
@@ -68,7 +69,7 @@ def branch_of_length(context: NodeContext) -> Inlining | None:
 def inlining_of(
     context: NodeContext, then: Sequence[SampledValue], other: Sequence[SampledValue]
 ) -> Inlining | None:
-    """Return how an If is to be written whose branches give these values, None where it may stay."""
+    """Return how to write an If whose branches give these values, None if the If may stay."""
     condition = context.input(0)
     if condition is None:
         return None
@@ -92,7 +93,7 @@ def _same_rank(a: SampledValue, b: SampledValue) -> bool:
 
 
 def _condition_shape(condition: tuple[Dim, ...], a: SampledValue, b: SampledValue) -> tuple[int, ...] | None:
-    """Return the shape that lays a condition along the batch of two values, () where it lies there, None if none does."""
+    """Return the shape that aligns a condition with the batch of two values; () if it is aligned, None if no shape aligns it."""
     if a.known is None or b.known is None or len(a.known) != len(b.known):
         return None
     rank = len(a.known)
@@ -128,11 +129,11 @@ class _Inliner(Visitor):
         self._inlining = inlining
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
-        """Return `opset` for the If that is meant."""
+        """Return `opset` for the If of this inlining, else None."""
         return opset if node.op_type == "If" and self._inlining.label in node.output else None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter | None:
-        """Write both branches, or one, before the If, and what gives its outputs in place of it."""
+        """Write both branches, or one, before the If, and replace the If by nodes that give its outputs."""
         way, names = self._inlining.way, [*node.output]
         rw = Rewriter(node, scope, version, version, Where(scope=scope.path, node=node.name, operator="If"))
         branches = {attribute: graph for attribute, _, graph in subgraphs(node)}
@@ -184,7 +185,7 @@ def _copied(graph: onnx.GraphProto, rw: Rewriter) -> list[str]:
 
 
 def _rename_inputs(node: onnx.NodeProto, renamed: dict[str, str]) -> None:
-    """Rename what a node reads, and what its sub-graphs read of the body around it."""
+    """Rename the inputs of a node, and the outer values that its sub-graphs read."""
     for index, name in enumerate(node.input):
         node.input[index] = renamed.get(name, name)
     for _, _, graph in subgraphs(node):

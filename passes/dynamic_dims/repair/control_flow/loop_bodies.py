@@ -1,4 +1,4 @@
-"""Loop and Scan: what their bodies' inputs are, what their outputs are, and which values are loop-carried.
+"""Loop and Scan: the values of their bodies' inputs and outputs, and the loop-carried values.
 
 The trip count of a Loop that reads an axis step by step may be its frozen length, and is repaired.
 """
@@ -154,7 +154,7 @@ def _repaired_trip_count(context: NodeContext, body: onnx.GraphProto) -> Dim | N
 def _axes_read(
     context: NodeContext, body: onnx.GraphProto, nodes: Mapping[str, onnx.NodeProto], counters: Set[str]
 ) -> Iterator[Dim]:
-    """Yield the varying axes of outer values from which the body gathers one step in each iteration."""
+    """Yield the varying axes of outer values along which the body gathers one step in each iteration."""
     own = {value.name: index for index, value in enumerate(body.input)}
     for node in body.node:
         if (
@@ -199,7 +199,7 @@ def _constant(
 
 
 def _emit_length(context: NodeContext, dim: Dim, array: Array, index: int) -> str:
-    """Write a length as a constant is that it takes the place of."""
+    """Write a length in the type and shape of the constant that it replaces."""
     name = context.emit_length(dim, array.dtype, index)
     if not array.ndim:
         return name

@@ -1,7 +1,7 @@
-"""The abstract domain: what is known of a value, as one concrete possibility for each sample assignment.
+"""The abstract domain: the knowledge about a value, as one concrete possibility for each sample assignment.
 
-`values` has the axes, the assignments and the values, `node_inference` the transfer function of one node, and
-`runtime_substitutes` what stands for operators that onnx does not know.
+`values` has the axes, the assignments and the values. `node_inference` has the transfer function of one node.
+`runtime_substitutes` has standard nodes that replace operators unknown to onnx during inference.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The transfer function of one node: onnx's shape inference, run once under each assignment, and what that leaves out.
+"""The transfer function of one node: onnx's shape inference, run once under each assignment, and additions to it.
 
-It leaves out the elements of shape arithmetic, and the lengths of Resize and Expand.
+The additions are the elements of shape arithmetic, and the lengths of Resize and Expand.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class ShapeConflict(Exception):
 def infer(
     node: onnx.NodeProto, inputs: Sequence[SampledValue | None], imports: Mapping[str, int], ir_version: int
 ) -> list[SampledValue]:
-    """Return the values of a node's outputs; `SampledValue()` for those of an operator that onnx has no schema of.
+    """Return the values of a node's outputs; for an operator without a schema in onnx, `SampledValue()`.
 
-    `inputs` has None for an input that is left out, `imports` the opset version of each domain. Raises ShapeConflict
-    if inference fails at other sizes only; where it fails at the frozen sizes too, nothing is known of the outputs.
+    `inputs` has None for an absent input, `imports` the opset version of each domain. Raises ShapeConflict
+    if inference fails only at other sizes. If it fails at the frozen sizes too, the outputs are unknown.
     """
     domain = "" if is_onnx(node.domain) else node.domain
     operator = node.op_type if domain else _INFERRED_AS.get(node.op_type, node.op_type)
     version = imports.get(domain, 1 if domain else imports.get("ai.onnx", 1))
     schema = _schema(domain, operator, version)
     inferred = node
-    if operator != node.op_type:  # which has no attributes that matter
+    if operator != node.op_type:  # the operator used for inference has no attributes that matter
         inferred = onnx.NodeProto(op_type=operator, input=node.input, output=node.output)
     given = [value for value in inputs if value is not None]
     if schema is None or any(not value.dtype and value.types is None for value in given):

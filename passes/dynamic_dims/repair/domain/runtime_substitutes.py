@@ -1,8 +1,8 @@
-"""Standard nodes that stand for operators of ONNX Runtime while shapes are inferred.
+"""Standard nodes that replace operators of ONNX Runtime while shapes are inferred.
 
-ONNX Runtime's optimiser and quantiser write operators of its own (`com.microsoft`, some in ai.onnx) that onnx has no
-inference for. Each here has outputs of the same dims as some operator of the standard, once its inputs are picked, and
-some of their axes changed. What is not here is unknown to the interpreter, and so is what is computed from it.
+ONNX Runtime's optimiser and quantiser write operators of their own (`com.microsoft`, some in ai.onnx). onnx has no shape
+inference for these. For each operator here, some standard operator gives outputs of the same dims, after this module
+picks its inputs and changes some of their axes. The interpreter knows nothing about other operators and their outputs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUBSTITUTES_OPSET = 17
 class Substitute:
     """A node of the standard that has the same outputs, or one output with the dims of each of the outputs `like`.
 
-    `dtype` is the type of the elements of the first, 0 where it is that of the substitute's output.
+    `dtype` is the element type of the first output, 0 if it is the type of the substitute's output.
     """
 
     node: onnx.NodeProto
@@ -53,12 +53,12 @@ class _Call:
     inputs: list[SampledValue | None]
 
     def dims(self, index: int) -> tuple[Dim, ...] | None:
-        """Return the dims of an input, None if it is left out or not all are known."""
+        """Return the dims of an input, None if it is absent or not all dims are known."""
         value = self.inputs[index] if index < len(self.inputs) else None
         return value.known if value is not None else None
 
     def like_first(self, size: int | None = None, axis: int = -1, dtype: int = 0) -> Substitute | None:
-        """Return an Identity of the first input, of which an axis has another `size`; None if its rank is not known."""
+        """Return an Identity of the first input, with `size` for the length of one axis; None if its rank is not known."""
         value = self.inputs[0] if self.inputs else None
         if value is None or not value.dims or len(value.dims) <= axis or not size or size < 1:
             return None
@@ -67,7 +67,7 @@ class _Call:
 
 
 def substitute(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> Substitute | None:
-    """Return what stands for a node of an operator that onnx does not know, None where nothing does."""
+    """Return the substitute for a node of an operator that onnx does not know, None if there is none."""
     make = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
     if make is None or not node.output:
         return None
@@ -84,7 +84,7 @@ def _as(operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int
     """Return a maker of nodes of `operator` with the inputs `picked` and the attributes it has.
 
     `dtype_of` is the input that has the type of the output's elements, if that is not the first one picked. Quantized
-    elements are taken for numbers of float, since the standard's operators are not for them.
+    elements are treated as floats, since the standard operators do not support quantized ones.
     """
 
     def make(call: _Call) -> Substitute | None:
@@ -206,7 +206,7 @@ _BLOCKED: dict[str, _Maker] = {
     "ReorderInput": _as("Identity", 0),
     "ReorderOutput": lambda call: call.like_first(call.attributes.get("channels"), 1),
 }
-"""Convolutions with channels in blocks, as ONNX Runtime saves a model that it optimised for one processor."""
+"""Convolutions with channels in blocks: ONNX Runtime saves these in models that it optimised for one processor."""
 
 _BY_DOMAIN = {
     "": {"SimplifiedLayerNormalization": _as("LayerNormalization", 0, 1)},

@@ -52,7 +52,7 @@ _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 class Dim:
     """One axis: its length under each assignment and, of a merged axis, the factors in row-major order.
 
-    A merged axis is what a Reshape makes of several axes. Two dims are equal if their sizes are.
+    A Reshape creates a merged axis from several axes. Two dims are equal if their sizes are.
     """
 
     sizes: Sizes
@@ -60,7 +60,7 @@ class Dim:
 
     @property
     def frozen(self) -> int:
-        """The length in the source model."""
+        """Return the length in the source model."""
         return self.sizes[0]
 
     @property
@@ -74,7 +74,7 @@ class Dim:
         return self.sizes[3] != self.sizes[0]
 
     def flat_factors(self) -> list[Dim]:
-        """Return the factors, those of merged factors in their place; an axis that is not merged is its own."""
+        """Return the factors, with merged factors replaced by theirs. For an axis that is not merged, return the axis alone."""
         if not self.factors:
             return [self]
         return [flat for factor in self.factors for flat in factor.flat_factors()]
@@ -90,7 +90,7 @@ def fixed(size: int) -> Dim:
 
 
 def merged_axis(factors: Sequence[Dim]) -> Dim:
-    """Return the axis that a Reshape makes of neighbouring axes."""
+    """Return the axis that a Reshape creates from neighbouring axes."""
     if len(factors) == 1:
         return factors[0]
     sizes = tuple(map(prod, zip(*(factor.sizes for factor in factors), strict=True)))
@@ -114,8 +114,8 @@ def linear_formula(have: Sizes, want: Sizes) -> tuple[int, int, int] | None:
 class Assignments:
     """The size of each symbol under each of four assignments: `sizes` maps a symbol to its four sizes.
 
-    Assignment 0 has the sizes of the source model, 1 and 2 other sizes for all symbols, 3 other sizes for the
-    symbols in `batch` alone. No two symbols have the same size under assignment 1, nor under 2.
+    Assignment 0 has the sizes of the source model. Assignments 1 and 2 have other sizes for all symbols. Assignment 3 has
+    other sizes only for the symbols in `batch`. No two symbols have the same size under assignment 1, nor under 2.
     """
 
     sizes: Mapping[str, Sizes]
@@ -143,10 +143,10 @@ class Assignments:
         return next((name for name, sizes in self.sizes.items() if sizes == dim.sizes), "")
 
     def symbols_in(self, dim: Dim) -> list[str]:
-        """Return the symbols that the length of an axis changes with; of a merged axis, those of its factors.
+        """Return the symbols that the length of an axis changes with; for a merged axis, those of its factors.
 
-        Of a length that is no linear function of one symbol, they are all that it may change with: all symbols but the
-        batch, and the batch too if the length differs where only the batch does.
+        A length that is no linear function of one symbol may change with every symbol outside the batch. It may also change
+        with the batch if it differs under the assignment in which only the batch differs. Then all these symbols are returned.
         """
         found: list[str] = []
         for factor in dim.flat_factors():
@@ -194,11 +194,11 @@ class Assignments:
 
 @dataclass
 class SampledValue:
-    """What is known of a value; `SampledValue()` is a value of which nothing is known, the top of the lattice.
+    """The knowledge about a value; `SampledValue()` is a value without any knowledge, the top of the lattice.
 
-    `dtype` is a TensorProto.DataType (0 if unknown), `dims` its axes (None if even the rank is unknown), `data` the
-    elements under each assignment if they are few and known. `types` holds one TypeProto for each assignment of
-    what is no tensor.
+    `dtype` is a TensorProto.DataType (0 if unknown). `dims` has the axes (None if even the rank is unknown). `data` has the
+    elements under each assignment if they are few and known. `types` holds one TypeProto for each assignment of a value
+    that is no tensor.
     """
 
     dtype: int = 0
@@ -261,7 +261,7 @@ def known_value(array: Array) -> SampledValue:
 
 
 def join(a: SampledValue, b: SampledValue) -> SampledValue:
-    """Return the least upper bound: what is known of a value that is either `a` or `b`, as after an If."""
+    """Return the least upper bound: the knowledge about a value that is either `a` or `b`, for example after an If."""
     if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
         return SampledValue(a.dtype or b.dtype)
     return SampledValue(a.dtype, tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)))
@@ -311,7 +311,7 @@ def value_of_sparse(tensor: onnx.SparseTensorProto) -> SampledValue:
 
 
 def value_of_constant(node: onnx.NodeProto, scope: Scope) -> SampledValue:
-    """Return the value of the output of a Constant node of ONNX; nothing is known of one that a call sets anew."""
+    """Return the value of the output of a Constant node of ONNX; it is unknown if a call sets its attribute."""
     tensor = next((attribute for attribute in node.attribute if attribute.name == "value"), None)
     if tensor is not None and not tensor.ref_attr_name:
         return value_of_tensor(tensor.t, scope.weights)

@@ -104,7 +104,7 @@ def _tile_for_merged_batch(context: NodeContext, shapes: Sequence[Dims | None], 
 
 @rule("GridSample")
 def grid_sample(context: NodeContext) -> None:
-    """Expand the image or the grid of a GridSample along the other's batch."""
+    """Expand the image or the grid of a GridSample to get the batch of the other one."""
     _expand_batch(context, (0, 1), {0})
 
 

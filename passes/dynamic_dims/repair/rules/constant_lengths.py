@@ -1,7 +1,7 @@
 """Repair rules of Expand, Tile, ConstantOfShape and Range, and of constants as long as an axis: they may hold its length.
 
 The constant alone does not show whether its 12 is the length of a sentence or a number of heads. The first hypothesis
-is that it stays 12; the others, that it follows a length that was 12, are chosen when a later node is in conflict.
+keeps 12. The others follow a length that was 12; the search chooses them when a later node is in conflict.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def range_(context: NodeContext) -> None:
 def choose_entries(
     context: NodeContext, entries: list[int | Dim], axes: Collection[int], label: str = ""
 ) -> list[int | Dim]:
-    """Return the entries under the current hypothesis: those of `axes` as they are, or as varying lengths.
+    """Return the entries under the current hypothesis: those of `axes` unchanged, or as varying lengths.
 
     A varying length is an option if it had the entry's number in the source model. `label` names the choice point
-    where one node has several; it is the node's label otherwise.
+    if a node has several. Otherwise the node's label does.
     """
     options: list[list[int | Dim]] = []
     for axis, entry in enumerate(entries):

@@ -1,6 +1,6 @@
 """Repair rules of Gather, GatherND and ScatterND whose indices select rows of the one item that the batch had.
 
-With a batch of one, an index into the batch axis can only be 0, so its value carries no information: at other sizes
+With a batch of one, an index into the batch axis can only be 0, so its value carries no information. At other sizes
 each item selects from its own rows.
 """
 
@@ -144,7 +144,7 @@ def _emit_offset_indices(context: NodeContext, along: Dim, each: Dim, dtype: int
 
 
 def _refuse_precomputed(context: NodeContext, dim: Dim | None) -> None:
-    """Refuse constant indices that were computed for the frozen length of an axis, as adaptive pooling exports them."""
+    """Refuse constant indices that were computed for the frozen length of an axis; adaptive pooling exports such indices."""
     if dim is not None and dim.varies and not dim.of_batch:
         context.refuse(
             f"its indices were computed for an axis of length {dim.frozen}, but that axis changes with"

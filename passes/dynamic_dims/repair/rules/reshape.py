@@ -1,7 +1,7 @@
 """Repair rules of Reshape and Flatten, and of Squeeze, Gather and Unsqueeze, which remove a batch of one and bring it back.
 
-The last three keep the order of the elements, so they become Reshapes: the batch is merged with a neighbouring axis for as
-long as the network computes on what it takes for a single item.
+Squeeze, Gather and Unsqueeze keep the order of the elements here, so they become Reshapes. Between them, the batch is
+merged with a neighbouring axis, because the network computes on a single item there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Way = TypeVar("Way")
 def reshape(context: NodeContext) -> list[SampledValue] | None:
     """Write a shape that keeps each varying axis where the frozen sizes had it; return the output's value.
 
-    The smallest change is made: an entry that is right stays, 0 copies the input's axis of the same index, -1 stands
-    for one entry, and the others are read from the shapes of earlier values.
+    The rule changes as little as possible. A correct entry stays, 0 copies the input's axis of the same index, and
+    one entry may be -1. The other entries are read from the shapes of earlier values.
     """
     x, dims, shape = context.input(0), context.known(0), context.input(1)
     if x is None or dims is None or shape is None or shape.data is None or not x.dtype:

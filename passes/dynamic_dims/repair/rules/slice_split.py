@@ -75,7 +75,7 @@ def _narrow(context: NodeContext, entries: list[int | Dim]) -> None:
 
 
 def _by_attributes(context: NodeContext) -> None:
-    """Repair the ends of a Slice up to opset 9, where they are attributes."""
+    """Repair the ends of a Slice up to opset 9, in which they are attributes."""
     dims, attributes = context.dims(0), context.attributes
     ends = list(attributes["ends"])
     axes = attributes.get("axes") or range(len(ends))
