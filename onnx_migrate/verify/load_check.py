@@ -22,7 +22,7 @@ from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_res
 __all__ = ["LOADS", "NOT_OPTIMISED", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
 
 LOADS = "onnx_migrate.verify.load_check:load_failure"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 _PROCESS = 1 << 28
 """Bytes that a process takes with ONNX Runtime and this package, and no model."""
@@ -85,8 +85,8 @@ def check_loads(
 def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | None:
     """Load a result without and with optimisation, and return why the first of them fails that works for the original.
 
-    None if the result loads wherever the original does. With optimisation, ONNX Runtime computes constants as it loads; where
-    that takes long, the result is loaded without.
+    The function returns None if the result loads wherever the original does. With optimisation, ONNX Runtime computes constants
+    as it loads. If that takes long, the function loads the result without optimisation only.
     """
     for level in LEVELS[:1] if _doubt(result) else LEVELS:
         mark(f"result: loading, {level}")
@@ -102,7 +102,7 @@ def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | N
 
 
 def _doubt(result: Runnable) -> str:
-    """Return the doubt that is left where a result is not loaded with optimisation, "" where it is."""
+    """Return the doubt that remains if a result is not loaded with optimisation, "" if it is."""
     return NOT_OPTIMISED if folds_for_long(result.model, memory_limit()) else ""
 
 

@@ -1,8 +1,8 @@
-"""What a verifier must know of a model before it trusts a comparison: what depends on what, and what is random.
+"""Finds facts that a verifier needs before it trusts a comparison: dependencies between values, and random operators.
 
-Random operators are replaced in two models by fixed ones, so that everything else in them can be compared: each by the same
-function of its inputs and attributes in both. So two random nodes are the same if operator, element type, shape and distribution
-are; a Dropout that is not in training mode is an Identity.
+To compare the rest of two models, fixed operators replace the random ones in both. Each is computed by the same function of its
+inputs and attributes in both models. So two random nodes are equal if operator, element type, shape and distribution are. A
+Dropout that is not in training mode becomes an Identity.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SINCE = {
     "Upsample": 10**9, "Resize": 10**9, **dict.fromkeys(_NORMALISING, 13), "RoiAlign": 16, "Scan": 9, "Concat": 4, "Tile": 6,
     "BatchNormalization": 14, "Selu": 6,
 }  # fmt: skip
-"""The opset from which on onnx.reference computes an operator right; it never does for the first two."""
+"""The first opset at which onnx.reference computes an operator right; it never does for the first two."""
 
 
 def dependents(
@@ -123,9 +123,9 @@ def is_random(model: onnx.ModelProto) -> bool:
 
 
 def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the constants by which a Dropout is not in training mode: a single false boolean, under a name of its own.
+    """Return the constants that switch training mode of a Dropout off: a single false boolean, under a name of its own.
 
-    A name that stands for another constant in another body, or for a computed value, is left out.
+    The result lacks a name that stands for another constant in another body, or for a computed value.
     """
     modes = {node.input[2] for node in all_nodes(model) if node.op_type == "Dropout" and len(node.input) > 2}
     if not modes:
@@ -241,7 +241,7 @@ Attributes = Mapping[str, Any]
 
 
 def _dropout(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
-    """In training mode it drops the elements of which the cosine is small beside the ratio; else it is the identity."""
+    """In training mode drop the elements whose cosine is small beside the ratio; otherwise be the identity."""
     data, ratio, training = node.input[:3]
     name = node.output[0]
     mask = node.output[1] if len(node.output) > 1 and node.output[1] else f"{name}.fixed.mask"
@@ -314,7 +314,7 @@ _CASTS_LIKE = 15
 
 
 class _Chain:
-    """Nodes one after the other, each of which reads the output of the one before; the last writes `output`."""
+    """A chain of nodes: each reads the output of the node before it, and the last writes `output`."""
 
     def __init__(self, source: str, output: str) -> None:
         self._last, self._output = source, output

@@ -15,7 +15,7 @@ __all__ = ["with_types_of"]
 def with_types_of(model: Model, other: onnx.ModelProto) -> Model:
     """Return a model whose inputs and outputs have the element types of those of `other`, by Casts; itself if it has them.
 
-    Only tensors of numbers with the same names get Casts. The model stays as it is.
+    Only tensors of numbers with the same names get Casts. The given model does not change.
     """
     wanted = _element_types(other)
     types = {

@@ -34,7 +34,7 @@ from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 __all__ = ["Proof", "Prover", "differing", "first_difference", "requires_unchanged"]
 
 _PATIENCE = 120.0
-"""Seconds after which no further model is compared; the passes that are left are all named then."""
+"""Seconds after which no further model is compared; the message then names all remaining passes."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,11 @@ class Prover:
     def prove(
         self, segment: Segment[Model], plan: DimPlan | None = None, unproved: DynamicProof | None = None
     ) -> Proof:
-        """Verify a result and, where inputs have symbols in place of numbers, prove that these are free.
+        """Verify a result and, if inputs have symbols in place of numbers, prove that these are free.
 
-        `plan` is what a pass made dynamic; it says which symbols are a batch.
-        Raises VerificationFailed where they differ or the result does not load, CannotMigrate where a dim is not free.
-        Where time or memory runs out at other sizes, the verdict is that the result is unverified; `unproved` is such
-        a proof of a result like this one, which is not tried again.
+        `plan` has the dims that a pass made dynamic, and the symbols that are a batch. If time or memory runs out at other sizes,
+        the result is unverified. `unproved` is such a proof of a similar result, and is not tried again. Raises
+        VerificationFailed if the models differ or the result does not load, CannotMigrate if a dim is not free.
         """
         verdict = self.verify(segment)
         if verdict.load is not None:
@@ -102,11 +101,11 @@ class Prover:
         return Proof(verdict, proof)
 
     def verify(self, segment: Segment[Model], *, strict: bool = False, by_value: bool = False) -> Verdict:
-        """Compare a result with the original, at the original's sizes, and return the verdict, whatever it is.
+        """Compare a result with the original, at the original's sizes, and return any verdict.
 
-        `strict` and `by_value` are those of `verify.verify`. Where bit-identity is claimed, weights are compared with the
-        original's first, as data; unless `strict`, which asks for the same outputs. So are those of a simplified
-        result, with those of the model that it was made from.
+        `strict` and `by_value` are those of `verify.verify`. If bit-identity is claimed, weights are first compared with the
+        original's, as data, unless `strict` asks only for the same outputs. Weights of a simplified result are compared with
+        those of the model before simplification.
         """
         unsimplified = segment.unsimplified
         if segment.exact and unsimplified is not None and not strict:
@@ -261,7 +260,7 @@ def first_difference(
 
 
 def _same(prover: Prover, segment: Segment[Model]) -> bool | None:
-    """Return whether the result computes what the original does; None where that cannot be said."""
+    """Return whether the result computes the same as the original; None if that is unknown."""
     try:
         verdict = prover.verify(segment)
     except MigrateError:

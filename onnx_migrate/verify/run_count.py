@@ -41,7 +41,7 @@ def begin_run(place: str) -> None:
 def run_each(
     model: Evaluator, inputs: Sequence[Mapping[str, Any]], only: Iterable[int] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Run a model on each of these inputs, or on those at the positions `only`, as the results are asked for."""
+    """Run a model on each of these inputs, or on those at the positions `only`, one at a time when the caller needs a result."""
     for index in range(len(inputs)) if only is None else only:
         begin_run(f"input {index + 1} of {len(inputs)}")
         yield model.run(inputs[index])

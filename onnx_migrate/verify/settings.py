@@ -24,12 +24,12 @@ Libraries = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for all models: the inputs, what may differ, and what the runs may take.
+    """Settings for the verification of any model: inputs, tolerances, and the resources of runs.
 
-    Without `input_data` the inputs are random, and the same for the same `seed`. `listen` gets how far a verification has
-    come. `worker` is a child process that is ready for it, if there is one. `libraries` have kernels of custom operators,
+    Without `input_data` the inputs are random, and the same for the same `seed`. `listen` receives the progress of a
+    verification. `worker` is a child process that is ready for it, if there is one. `libraries` have kernels of custom operators,
     for ONNX Runtime. `precision_tolerance` is the error that an output of another precision may have, as a share of its largest
-    value; None for the limits of the types.
+    value. None stands for the limits of the types.
     """
 
     input_data: InputData | Feeds | None = None
@@ -44,7 +44,7 @@ class Settings:
 
     @cached_property
     def feeds(self) -> Feeds | None:
-        """The user's inputs, None for random ones. Raises UsageError where they cannot be read."""
+        """Return the user's inputs, None for random ones. Raises UsageError if they cannot be read."""
         given = self.input_data
         return given if given is None or isinstance(given, Feeds) else Feeds.of(given)
 
@@ -72,9 +72,9 @@ class Settings:
 
 
 def libraries_of(given: Libraries) -> tuple[str, ...]:
-    """Return the absolute paths of libraries, none of which is loaded here.
+    """Return the absolute paths of libraries; this function loads none of them.
 
-    Raises UsageError for one that is no file, and for a relative path where the working folder was deleted.
+    Raises UsageError for one that is no file, and for a relative path if the working folder was deleted.
     """
     paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     found = tuple(map(absolute, paths))

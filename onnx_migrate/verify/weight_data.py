@@ -1,9 +1,9 @@
-"""Compares the weights of two models as data, without a run: a wrong one may show in no output.
+"""Compares the weights of two models as data, without a run, because a wrong weight may show in no output.
 
-A wrong weight hides where a Relu is zero on all inputs, or in the rounding of many others. Where a model is to compute
-the same bits, its weights have no reason to differ. A simplifier leaves a weight as it is, or multiplies it by a number for
-each output or input channel, as that of a BatchNormalization or Mul beside a convolution. A single element that was moved,
-or bytes that were put in the wrong place, are neither.
+A wrong weight hides in outputs if a Relu is zero on all inputs, or if many other numbers round. A model that must compute the
+same bits has no reason for other weights. A simplifier keeps a weight unchanged, or multiplies it by a number for each output or
+input channel. The number comes from a BatchNormalization or Mul beside a convolution, for example. A single moved element, or
+bytes at a wrong position, fit neither case.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NOT_WEIGHTS = frozenset(
 """Types of lengths, axes, indices and masks, which passes rewrite under their own names."""
 
 _LINEAR = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
-"""Operators with which a factor of each channel is folded, or might be."""
+"""Operators that a simplifier folds with a factor for each channel, or might fold."""
 
 _ULPS = 64
-"""Units in the last place by which a folded element may be off: a fold rounds two or three times."""
+"""Units in the last place that a folded element may differ by: a fold rounds two or three times."""
 
 _STEPS = 3
 """How often factors of rows and columns are found from each other; the first ones are almost right."""
@@ -49,14 +49,14 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class _Weight:
-    """A tensor of a model, and what finds its data."""
+    """A tensor of a model, and the object that finds its data."""
 
     tensor: TensorProto
     weights: Weights
 
     @property
     def kind(self) -> tuple[int, tuple[int, ...]]:
-        """Element type and dims."""
+        """Return element type and dims."""
         return self.tensor.data_type, tuple(self.tensor.dims)
 
     @property
@@ -78,10 +78,10 @@ class _Weight:
 
 
 def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
-    """Yield the name of each weight of which `result` has other data than `original`, and how they differ.
+    """Yield the name of each weight that has other data in `result` than in `original`, and the difference.
 
-    Weights are initializers and Constants that some node reads, in both models by the same name, element type and dims;
-    a name that a model has in several bodies is left out. Data that both models have in the same place are not read.
+    Weights are initializers and Constants that some node reads, in both models under the same name, element type and dims. The
+    function skips a name that a model has in several bodies. It does not read data that both models have in the same place.
     Raises LoadError.
     """
     theirs = _weights_of(result)
@@ -113,10 +113,10 @@ def _weights_of(model: Model) -> dict[str, _Weight]:
 
 
 def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[str]:
-    """Say of each weight of `simplified` that is not the one before, scaled by channels, what is wrong with it.
+    """Yield a sentence for each weight of `simplified` that is not the earlier weight scaled by channels.
 
-    Compared are the float32 and float64 weights of nodes that both models have: of the same operator, attributes, first
-    input and output; and, where a weight is the same, a bias of the same name, if the same nodes read the output. Raises
+    It compares the float32 and float64 weights of nodes that both models have, with the same operator, attributes, first input
+    and output. If a weight is the same, and the same nodes read the output, it also compares a bias of the same name. Raises
     LoadError.
     """
     old_nodes = producers(unsimplified.proto.graph)

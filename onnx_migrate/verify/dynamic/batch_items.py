@@ -1,4 +1,4 @@
-"""Whether every item of a batch is computed as it is on its own."""
+"""Checks that a model computes every item of a batch in the same way as that item alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN_BATCHES = untried("if inputs have batches of their own, give each another n
 
 
 def independent_batches(runner: SizedRunner) -> list[frozenset[str]]:
-    """Return the batch symbols in groups that must have one size: each by itself if the model runs so, else all."""
+    """Return the batch symbols in groups that must have one size: each alone if the model runs so, else all together."""
     symbols = sorted(runner.batch)
     if len(symbols) == 1:
         return [runner.batch]
@@ -37,10 +37,10 @@ def independent_batches(runner: SizedRunner) -> list[frozenset[str]]:
 
 
 def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Iterator[tuple[str, int, int]]:
-    """Run batches of two sizes, and every item of them by itself, and require equal outputs.
+    """Run batches of two sizes, run each of their items alone, and require equal outputs.
 
-    Yields the outputs that depend on the batch, each with its batch axis and the frozen size; none of those if the
-    symbols of `batch` were frozen at different sizes. Raises RequirementViolated.
+    Yields the outputs that depend on the batch, each with its batch axis and the frozen size. Yields none of them if the symbols
+    of `batch` were frozen at different sizes. Raises RequirementViolated.
     """
     model = runner.model
     batched = {value.name for value in fed_inputs(model.graph) if axes_with_symbol(value, batch)}
@@ -93,7 +93,7 @@ def _batch_axis(
 ) -> int:
     """Return the batch axis of an output that has shape `a` for `few` items and `b` for `many`.
 
-    Where several axes fit, the one that is declared so.
+    If several axes fit, the declared batch axis decides.
     """
     axes = batch_axes_of(a, b, few, many)
     named = [axis for axis in declared if axis in axes]
@@ -115,7 +115,7 @@ def _batch_axis(
 def _require_same_items(
     runner: SizedRunner, batch: frozenset[str], feed: Values, name: str, parts: list[Array], axis: int
 ) -> None:
-    """Require that a value computed of a batch consists, along an axis, of these parts: what each item gives by itself."""
+    """Require that a value of a batch consists, along an axis, of these parts, and that each equals the run of its item alone."""
     size = len(parts)
     for item, part in enumerate(parts):
         alone = item_of(runner.model, feed, item, batch)

@@ -1,4 +1,4 @@
-"""What a model declares of the shapes of its inputs and outputs: items of a batch by it, and outputs held against it."""
+"""Reads the shapes that a model declares for inputs and outputs: cuts a batch into items, and checks outputs against them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ __all__ = ["constant_text", "find_blocker", "named_blocker"]
 _FEW, _MANY = 2, 3
 """Two sizes of a batch: an axis that has both is the batch."""
 _INCREMENTS = (32, 64)
-"""What is added to the frozen size of another dim, in the first and the second run."""
+"""Numbers to add to the frozen size of another dim, in the first and the second run."""
 
 
 def named_blocker(model: onnx.ModelProto, name: str) -> Blocker | None:
@@ -55,11 +55,12 @@ def find_blocker(runner: SizedRunner, violation: RequirementViolated) -> Blocker
 
 
 class _Search:
-    """All values upstream of an output, at two sizes (`_first`, `_second`) of what varied when the run failed.
+    """All values upstream of an output, at the two sizes (`_first`, `_second`) of the symbol that varied when the run failed.
 
-    If that is a batch, `_alone` holds the values of each item of the first by itself: of two items, one may be as it is
-    in the batch, as the one with the largest number is where a scale is taken of all. If another dim merges into the batch,
-    `_merged` holds the values with that dim larger, and `_unmerged` with that dim frozen.
+    If that symbol is a batch, `_alone` holds the values of each item of the first batch, run alone. It needs all items: one of
+    two may agree with the batch although the other does not. For example, if a scale is computed over all items, the item with
+    the largest number keeps its scale. If another dim merges into the batch, `_merged` holds the values with that dim larger, and
+    `_unmerged` with that dim frozen.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class _Search:
         return bool(batch_axes_of(a.shape, b.shape, _FEW, _MANY)) if self._batched else a.shape != b.shape
 
     def _mixes(self, name: str) -> bool:
-        """Whether an item of a batch is something else by itself, along every axis that can be the batch."""
+        """Whether an item of a batch differs from a run of that item alone, along every axis that can be the batch."""
         value = self._first[name]
         if not isinstance(value, np.ndarray) or not self._alone:
             return False

@@ -29,15 +29,20 @@ __all__ = ["PROVE", "prove", "prove_dynamic", "require_all_sizes_at_once", "requ
 
 
 PROVE = "onnx_migrate.verify.dynamic.proof:prove"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 _ITEM_TOLERANCE = Tolerance(floor=256.0, factor=20.0)
-"""A batch is computed in other blocks than one item, which rounds more than two runs of one shape do: 66 eps were
-measured in a Softmax of large logits. Items that are mixed differ by thousands of eps."""
+"""Limits for an item of a batch beside a run of that item alone.
+
+The runtime computes a batch in other blocks than one item, so it rounds more differently than between two runs of one shape. We
+measured 66 eps in a Softmax of large logits. Items that are mixed differ by thousands of eps.
+"""
 
 _INCREMENTS = (1, 32, 64, 33, 128, 2)
-"""What is added to a frozen size, in turn, until two sizes run: networks with strides accept only some sizes, and
-tables of positions are only a little longer than the frozen size."""
+"""Numbers to add to a frozen size, in turn, until two sizes run.
+
+Networks with strides accept only some sizes, and tables of positions are only a little longer than the frozen size.
+"""
 
 _STEPS = (2, 3, 4, 8, 16, 32, 64)
 """Distances between sizes that networks with strides accept."""
@@ -75,9 +80,9 @@ def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str,
 
 
 def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least: int) -> tuple[str, str]:
-    """Return at which sizes of `symbol` the model runs, as far as some more runs show it, and what a size must be.
+    """Return the sizes of `symbol` at which the model runs, and the condition on a size; a few more runs measure both.
 
-    `least` is the smallest one that it refuses.
+    `least` is the smallest size that the model refuses.
     """
     frozen = runner.symbols[symbol]
     found = f"at {' and '.join(map(str, accepted))}"
@@ -150,9 +155,9 @@ def prove_dynamic(
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
-    Of the symbols in `batch` it is also required that every item of a batch equals its own run; of the others, that
-    they leave the batch unchanged. Raises UsageError for a symbol that no input has; whatever the model does is in the
-    proof, which does not hold where the model cannot be run, and is not determined where time or memory ran out.
+    For a symbol in `batch`, every item of a batch must also equal its own run. The other symbols must leave the batch unchanged.
+    The proof fails if the model cannot be run, and it is not determined if time or memory runs out. The proof, not an exception,
+    also reports any other failure of the model. Raises UsageError for a symbol that no input has.
     """
     settings = settings or Settings()
     start = time.perf_counter()

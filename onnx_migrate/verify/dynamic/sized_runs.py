@@ -1,4 +1,4 @@
-"""Runs a model with dynamic dims at chosen sizes, and checks each run by itself."""
+"""Runs a model with dynamic dims at chosen sizes, and checks each run separately."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _INNER_FLOOR = 512.0
 
 
 class RequirementViolated(Exception):
-    """A model with dynamic dims violates a requirement at some sizes; the message says which.
+    """A model with dynamic dims violates a requirement at some sizes; the message names them.
 
-    `output` is the output that shows it, `node` the node that a runtime names, each "" if there is none. `varied` are
-    the symbols that had another size than the frozen one. `merged_at` are the sizes at which a symbol that is no batch
-    changed the length of an output's batch axis, where that is the violation.
+    `output` is the output that shows the violation, and `node` the node that a runtime's error names. Each is "" if there is
+    none. `varied` are the symbols that had another size than the frozen one. `merged_at` is set if a symbol that is no batch
+    changed the length of an output's batch axis. It holds the sizes at which this happened.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class RequirementViolated(Exception):
 
 
 class SizedRunner:
-    """A model with symbols (name to frozen size), of which some are a batch; loaded with and without optimisation.
+    """A model with symbols (name to frozen size); `batch` has those that are a batch. It is loaded with and without optimisation.
 
-    `trials` records the runs, `notes` what the report says of them. `beyond_noise` are outputs that optimisation changes
-    by more than rounding in the first run already, which must be one at the frozen sizes; they are compared without
-    optimisation only. `masked` are outputs that hide small differences, with the inner value before the operators that
-    do, which is compared too.
+    `trials` records the runs, and `notes` are sentences for the report. `beyond_noise` are outputs that optimisation changes by
+    more than rounding in the first run, which must be at the frozen sizes. Such outputs are compared without optimisation only.
+    `masked` are outputs that hide small differences. For each it has the inner value before the operators that hide them; that
+    value is compared too.
 
     Raises EvaluationError if the model does not load.
     """
@@ -105,7 +105,7 @@ class SizedRunner:
         self._wrongly_inferred: set[str] = set()
         declared = inputs_with_sizes(self.model, symbols)
         self._choices = [RandomInputs(self.model, declared, size, seed) for size in size_choices(declared)]
-        """Inputs at sizes of the dims that are open besides the symbols; the first ones are used."""
+        """Inputs at sizes of the open dims that are not among the symbols; the first ones are used."""
         inner = self.masked.values()
         self._plain = open_model(runnable, UNOPTIMIZED, inner)
         self._optimised = open_model(runnable, OPTIMIZED, inner)
@@ -113,8 +113,8 @@ class SizedRunner:
     def run_frozen(self) -> Values:
         """Run at the frozen sizes and return the outputs. Raises RequirementViolated.
 
-        Dims that are open besides the symbols may need particular sizes, as a window of audio does: these are tried in
-        turn, and what runs is used from then on. Where none runs, inputs are corrected by what the runtime says.
+        Open dims that are not among the symbols may need particular sizes, for example a window of audio. The method tries size
+        choices in turn and keeps the first one that runs. If none runs, it corrects the inputs by the runtime's error message.
         """
         likeliest, first = self._choices[0], None
         while self._choices:
@@ -244,11 +244,11 @@ class SizedRunner:
         return self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))
 
     def differ_by_size_only(self, name: str, alone: Any, among_copies: Any, part: Any, feed: Values) -> bool:
-        """Whether an item differs from its own run because a batch of its size is rounded differently, and for no more.
+        """Whether an item differs from its own run only because the runtime rounds a batch of its size differently.
 
-        So it does if beside copies of itself (`among_copies`) it is what it is in the batch (`part`), so that other items
-        have no part in it, and what it is alone, on the inputs `feed`, but for what rounding changes in the item itself:
-        that is how far it moves where inputs or weights move by one unit in the last place.
+        Two comparisons decide. `part`, the item in the batch, must equal the item beside copies of itself (`among_copies`): then
+        the other items do not influence it. `among_copies` must also equal the item alone, up to rounding. The method measures
+        rounding on the item itself: it moves the inputs `feed`, or the weights, by one unit in the last place.
         """
         same = Observation(name, among_copies, part, self.tolerance, self._measurement(name))
         if judge(same).problem:
@@ -265,8 +265,8 @@ class SizedRunner:
     def _noise_of_optimisation(self, name: str, feed: Values) -> float:
         """Return by how much ONNX Runtime's optimisation changes an output of any single item of this feed.
 
-        Where a model rounds to integers, a rounding error can become a whole step; integer inputs cannot be perturbed
-        to see that. 0.0 where the items of the feed cannot be told from each other.
+        In a model that rounds to integers, a rounding error can become a whole step. Moved inputs do not show this if they are
+        integers. The result is 0.0 if the feed cannot be split into items.
         """
         batches = {
             np.shape(feed[value.name])[axis]

@@ -46,11 +46,11 @@ __all__ = ["CHECK", "Task", "check", "ready_worker", "verify"]
 
 @dataclass(frozen=True)
 class Task:
-    """What a verification compares, and how; `strict` and `by_value` are those of `verify`.
+    """The models that a verification compares, and how it compares them; `strict` and `by_value` are those of `verify`.
 
-    The sizes of random inputs are tried from the choice `first_choice` on: after a crash, the one that follows. `ended`
-    says of steps that ended a process before how they did; they are left out. If `leaves_out`, elements that the standard
-    leaves undefined are found, and not compared.
+    The sizes of random inputs are tried from the choice `first_choice` on. After a crash, the next run starts at the choice that
+    follows. `ended` has steps that ended an earlier process, with the way in which they did; such steps are skipped. If
+    `leaves_out`, the check finds elements that the standard leaves undefined, and does not compare them.
     """
 
     segment: Segment[Runnable]
@@ -104,8 +104,8 @@ def _about_random_outputs(verdict: Verdict, random: Mapping[str, str], also: Map
 def _check(task: Task) -> Verdict:
     """Compare models without random operators, unless these cannot be replaced.
 
-    Where one run takes long, less is run at first. If an output then differs by more than is allowed, all is. If it still
-    differs, undefined elements are left out.
+    If one run takes long, the check runs less at first. If an output then differs by more than is allowed, the check runs
+    everything. If the output still differs, the check ignores undefined elements.
     """
     verdict, less_was_run = _run_and_compare(task, thorough=False)
     if less_was_run and not all(comparison.agrees for comparison in verdict.comparisons):
@@ -207,22 +207,22 @@ def _recorded(task: Task) -> list[str]:
 
 
 def _takes_integers(model: onnx.ModelProto) -> bool:
-    """Whether an input chooses rows of tables, as ids of words do, of which one input reads a part."""
+    """Whether an input can choose rows of tables, like the ids of words; a single input then reads only a part of the table."""
     kinds = (value.type.tensor_type.elem_type for value in fed_inputs(model.graph))
     return any(kind in (TensorProto.INT32, TensorProto.INT64) for kind in kinds)
 
 
 CHECK = "onnx_migrate.verify.equivalence.check:check"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 _CRASHES = 6
 """How often the original may crash, as on lengths that are too short for it, before the verification gives up."""
 
 
 def ready_worker(settings: Settings) -> AbstractContextManager[Worker | None]:
-    """Provide a child process that is ready to verify, or gets so on another core: its imports take a third of a second.
+    """Provide a child process that is ready to verify, or becomes ready on another core: its imports take a third of a second.
 
-    Where the settings have custom operators, whose native code may change what it likes, it is not kept afterwards.
+    If the settings have custom operators, the process is not kept afterwards, because native code may change any of its state.
     """
     if not settings.isolated:
         return nullcontext()
@@ -246,13 +246,13 @@ def verify(
 ) -> Verdict:
     """Run original and result on the same inputs, in one child process, and compare every output.
 
-    The result may differ by rounding (comparison.py). If the segment is exact, every output of the model before
-    simplification must be bit for bit that of the original without optimisation. If
-    `strict` is false, it may also differ by what ONNX Runtime rounds differently by itself (value_by_value.py). Where no
-    identity is claimed, what of that model's difference is shown to be ONNX Runtime's own rounding is allowed too.
-    With `by_value` a result for which none is claimed, and that keeps the names of all values, is compared value by value
-    as well. Raises UsageError for inputs that do not fit the
-    original; whatever the models do is in the verdict.
+    The result may differ by rounding (kernel/rules.py). If the segment is exact, the model before simplification must give every
+    output of the original bit for bit, without optimisation. If `strict` is false, that model may also differ by ONNX Runtime's
+    own rounding (value_by_value.py). The result of a segment that is not exact may differ by such rounding too, as far as the
+    check shows its cause. With `by_value`, the check also compares inner values one by one, if the result keeps the names of all
+    values and nobody claims bit-identity.
+
+    The verdict reports any failure of the models. Raises UsageError for inputs that do not fit the original.
     """
     settings = settings or Settings()
     start = time.perf_counter()

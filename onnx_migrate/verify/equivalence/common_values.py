@@ -53,7 +53,7 @@ _CUT = frozenset(
 
 
 class ValueTypes:
-    """What inference finds of a model's values for inputs of these shapes: their bytes, which are discrete, and which float16."""
+    """Facts that inference finds about a model's values for inputs of these shapes: bytes, discrete values, float16 values."""
 
     def __init__(self, model: onnx.ModelProto, shapes: Shapes) -> None:
         self.sizes: dict[str, int] = {}
@@ -78,7 +78,7 @@ class ValueTypes:
                 self.discrete.add(value.name)
 
     def size(self, name: str) -> int:
-        """Return the bytes of a value, or what is assumed where they are not known."""
+        """Return the bytes of a value, or an assumed number if they are unknown."""
         return self.sizes.get(name, _UNKNOWN)
 
 

@@ -33,7 +33,7 @@ _AFFORDABLE = 0.02
 """Seconds that the original's runs on corner feeds may take together, by the time of the first run."""
 
 _STABLE = 1e-3
-"""The share of an output's largest magnitude by which rounding may move it on a corner feed; or, of narrow types, `_STEPS`."""
+"""Rounding may move an output on a corner feed by this share of its largest value; narrow types have `_STEPS` instead."""
 
 _STEPS = 8
 """Distances from 1 to the next larger number of the output's type."""
@@ -53,7 +53,7 @@ _HEAVY = frozenset(
 """Operators that may take long however small their constants are."""
 
 _FEWEST = 12
-"""Corner feeds that are run of a model below `_PACKED`, whatever the time of its first run: that varies."""
+"""Number of corner feeds for a model below `_PACKED`. It does not depend on the time of the first run, because that varies."""
 
 
 @dataclass
@@ -69,10 +69,10 @@ class CornerRuns:
         return [outputs for outputs in self.outputs if _has_shapes_of(outputs, like)]
 
     def append_to(self, search: FeedSearch, noise: Noise, outputs: list[Values]) -> None:
-        """Add the corner feeds behind the others: what they are compared with, and what rounding changes on them.
+        """Append the corner feeds, their outputs, and how far rounding moves those outputs.
 
-        They are left out where rounding decides an output on all others, since a verdict rests on none then. `noise`
-        takes the scale of an output from the others alone: beside huge numbers any difference is small.
+        The method does nothing if rounding decides an output on all other feeds, because no verdict rests on that output then.
+        `noise` takes the scale of an output from the other feeds alone: beside huge numbers any difference is small.
         """
         if noise.undetermined() or noise.unstable_shapes:
             return

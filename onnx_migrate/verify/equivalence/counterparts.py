@@ -1,4 +1,4 @@
-"""Which value of one model is which of another, whatever they are called, so that both can be compared value by value."""
+"""Pairs the values of one model with those of another under any names, so that both can be compared value by value."""
 
 from __future__ import annotations
 

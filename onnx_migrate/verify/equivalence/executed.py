@@ -1,7 +1,7 @@
-"""Which branches of If and bodies of Loop and Scan no input ran, so that nothing is known of what their nodes compute.
+"""Finds the branches of If and bodies of Loop and Scan that no input ran, so that the runs tell nothing about their nodes.
 
-A copy of the model is run in which each body writes a flag that it ran. The flags of a body leave its node as further outputs:
-the other branch of an If writes false in their place, and a Loop or Scan carries from turn to turn whether one was set.
+It runs a copy of the model in which each body writes a flag that it ran. The flags of a body become further outputs of its node.
+The other branch of an If writes false for them. A Loop or Scan carries from turn to turn whether one was set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["BRANCHES_STAGE", "not_executed"]
 BRANCHES_STAGE = "original: running, which branches it takes"
 
 _MOST = 5
-"""Bodies that did not run, and nodes of one, that are named."""
+"""Most bodies that did not run, and most nodes of one body, that a message names."""
 
 _GIVE = untried("give inputs that run it with --input-data")
 
@@ -131,7 +131,7 @@ class _Writer:
         body: _Body,
         before: list[onnx.NodeProto],
     ) -> _Flags:
-        """Make the flags of a body, its own and those inside it, outputs of its node; what they need goes `before` that."""
+        """Make the flags of a body and of bodies inside it outputs of its node; add the nodes that they need to `before`."""
         inner = self.write(graph, body)
         inner.append((self._constant(graph.node, value=True), body))
         flags = []

@@ -46,12 +46,12 @@ Values = dict[str, Any]
 class Extent:
     """How much of the original is run.
 
-    Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The inner values `recorded` are
-    recorded on the way. If `thorough`, all is run, however long it takes. Where less is run, and `once_more`, a second
-    input is run with optimisation, where a run costs least. `distributions` are those that are run, the first one
-    first, and `batches` the sizes of an open batch that are tried, likewise. `corners` asks for corner feeds
-    as well, `magnitudes` for large and small numbers among them.
-    `ended` says of steps that ended a process before how they did; they are left out.
+    Random inputs have the sizes from the choice `first_choice` on (inputs/sizes.py). The first run also records the inner values
+    `recorded`. If `thorough`, everything is run, however long it takes. If less is run and `once_more` is set, a second input
+    runs with optimisation, because such a run costs least. `distributions` are the distributions to run, and `batches` the sizes
+    of an open batch to try; both start with the first one. `corners` asks for corner feeds as well, `magnitudes` for large and
+    small numbers among them. `ended` has steps that ended an earlier process, with the way in which they did. Such steps are
+    skipped.
     """
 
     first_choice: int = 0
@@ -68,9 +68,9 @@ class Extent:
 class FeedSearch:
     """The feeds that the original was found to run on, and its `outputs` on each of them.
 
-    Where the original leaves a dim open that is fixed in the result, the inputs have the result's size. `recorded` is what
-    inner values are on the first feed. `expensive` is whether one run takes so long that less is run. `seconds` is how
-    long the first one took. `notes` are what the report says of the feeds that do not run.
+    If the original leaves a dim open that is fixed in the result, the inputs have the result's size. `recorded` has inner values
+    of the first feed. `expensive` is whether one run takes so long that less is run. `seconds` is the time of the first run.
+    `notes` are sentences for the report about feeds that do not run.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class FeedSearch:
         choices = size_choices(original, extent.batches)
         self._choices = [RandomInputs(original, result, choice, seed) for choice in choices]
         self._source: RandomInputs | None = None
-        """What inputs are drawn from, at the sizes that were found; None for the user's."""
+        """The source of random inputs, at the sizes that were found; None for the user's inputs."""
         self._draw = 0
         self._kept = [output.name for output in original.graph.output]
         self._start = time.perf_counter()
@@ -95,12 +95,12 @@ class FeedSearch:
 
     @property
     def source(self) -> RandomInputs | None:
-        """What inputs are drawn from, at the sizes at which the original runs; None if the inputs are the user's."""
+        """The source of random inputs, at sizes at which the original runs; None if the inputs are the user's."""
         return self._source
 
     @property
     def inputs(self) -> list[Mapping[str, Any]]:
-        """The values of each feed."""
+        """Return the values of each feed."""
         return [feed.inputs for feed in self.feeds]
 
     def uninformative(self) -> list[str]:
@@ -116,8 +116,8 @@ class FeedSearch:
     def generate(self) -> None:
         """Find sizes that the model runs at, and run the distributions of input.
 
-        Where it runs at none, the inputs of the first choice, and of the first with lengths that are all the same, are
-        corrected by what the runtime says of them. Raises EvaluationError, that of the first choice, where that fails.
+        If the model runs at none, the runtime's error messages help to correct two choices. These are the first choice, and the
+        first one in which all lengths are the same. Raises the EvaluationError of the first choice if that fails too.
         """
         refusals: dict[int, EvaluationError] = {}
         first_choice = self._extent.first_choice
@@ -153,9 +153,9 @@ class FeedSearch:
         self._try_or_note(self._extent.distributions[0])
 
     def generate_more(self, needed: Iterable[str]) -> None:
-        """Run further distributions, while time is left, until two feeds make every output vary that can.
+        """Run further distributions until two feeds make every output vary that can, or until time runs out.
 
-        Outputs that do not vary count only if they are in `needed`: inner values are compared in place of others.
+        Only outputs in `needed` count among those that do not vary: inner values are compared instead of the others.
         """
         for distribution in (*(_DISTRIBUTIONS[1:] if self.expensive else ()), *_FURTHER_DISTRIBUTIONS):
             replaced = set(self.uninformative()) - set(needed)
@@ -274,7 +274,7 @@ class FeedSearch:
         return True
 
     def _generated(self, distribution: str, *, padding: bool = True) -> Values | None:
-        """Return inputs; those of the first distribution are not padded: what it runs on decides about sizes."""
+        """Return inputs; those of the first distribution have no padding, because their run decides about sizes."""
         assert self._source is not None
         padding = padding and distribution != _DISTRIBUTIONS[0]
         return self._source.feed(distribution, padding=padding, draw=self._draw)

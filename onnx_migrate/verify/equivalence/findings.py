@@ -1,4 +1,4 @@
-"""What was found of a result, output by output, and the verdict that follows."""
+"""Collects the findings on a result, output by output, and derives the verdict."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from onnx_migrate.verify.kernel.decision import Coverage
 __all__ = ["OTHER_RUNTIME", "Findings"]
 
 OTHER_RUNTIME = Tolerance(rtol=1e-3, atol=1e-5)
-"""For outputs that another runtime computed: what onnx's own backend tests allow."""
+"""Limits of onnx's own backend tests, for expected outputs that another runtime computed."""
 
 
 class Findings:
-    """Collects how a result compares with the original, of each output the largest difference, and draws the verdict.
+    """Collects the largest difference of each output between original and result, and derives the verdict.
 
     Outputs in `random`, a mapping to the random operator, are not compared. `exact` is whether the model that must have the
-    original's bits has them, as far as compared; None before, and where none must. `own_rounding` is whether the
-    runtime's own rounding explains a difference in bits. `differing` are the positions of the feeds on which an output of
-    the result is not bit for bit the original's without optimisation. Of a `simplified` result, `moved` are the outputs that
-    simplification may not move so far; `eps` is the eps of the coarsest type, if the user asked for other numbers.
-    `coarsest` is the eps of the coarsest type that the original computes with.
+    original's bits has them, as far as compared. It is None before that, and if no model must. `own_rounding` is whether the
+    runtime's own rounding explains a difference in bits. `differing` has the positions of feeds on which an output of the result
+    is not bit for bit the original's without optimisation. For a `simplified` result, `moved` are the outputs that simplification
+    moves too far. `eps` is the eps of the coarsest type, if the user asked for other numbers. `coarsest` is the eps of the
+    coarsest type that the original computes with.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Findings:
         self._inner: dict[str, tuple[str, str, str]] = {}
         """By entry of an inner value: the output downstream, and the value's name in the original and in the result."""
         self._covered: dict[str, Coverage] = {}
-        """How much of each output was compared, itself or an inner value in its place."""
+        """How much of each output was compared, either the output or an inner value that replaces it."""
         self._unpaired: tuple[str, ...] = ()
         self._bit_difference = ""
         self._value_difference = ""
@@ -109,7 +109,7 @@ class Findings:
     def _judged(
         self, output: str, value: str, original: Any, result: Any, index: int, tolerance: Tolerance
     ) -> list[Comparison]:
-        """Compare a value, an output or an inner value in its place, and count how much of it was compared."""
+        """Compare an output, or an inner value that replaces it, and count how much of it was compared."""
         judged = self.original.noise.judged(value, original, result, index, tolerance)
         for _, part in judged:
             self._covered[output] = self._covered.get(output, Coverage()) + part
@@ -184,7 +184,7 @@ class Findings:
         self._worse = self._worse or reason
 
     def add_unpaired(self, outputs: Sequence[str]) -> None:
-        """Record outputs that do not vary, upstream of which original and result have different numbers of values."""
+        """Record outputs that do not vary, if original and result have different numbers of values upstream of them."""
         self._unpaired = tuple(outputs)
         for output in outputs:
             self.notes.append(
@@ -212,9 +212,10 @@ class Findings:
     def verdict(self, evaluator: str) -> Verdict:
         """Return the verdict that follows from all comparisons.
 
-        An output that differs decides; then a difference in bits where identity is claimed; then an output that
-        simplification makes worse; then a weakness of the proof that leaves it open. A difference in an inner value counts
-        as one of the models only where both have it by the same name; otherwise the pairing may be wrong.
+        The first of these findings decides. First comes an output that differs. Next comes a difference in bits if identity is
+        claimed. Then follows an output that simplification makes worse, and last a weakness that leaves the proof open. A
+        difference in an inner value counts only if both models have the value under the same name: otherwise the pairing may be
+        wrong.
         """
         wrong = [entry for entry in self._found.values() if not entry.agrees]
         noise = self._undetermined()
@@ -315,7 +316,7 @@ class Findings:
 
 
 def _worse(one: Comparison, other: Comparison) -> Comparison:
-    """Return the comparison that says more against the result, with the most elements that differ or are left out."""
+    """Return the comparison that says more against the result, with the larger counts of differing and ignored elements."""
 
     def weight(entry: Comparison) -> tuple[bool, bool, float]:
         return bool(entry.problem), bool(entry.doubt), entry.largest_relative

@@ -25,7 +25,10 @@ def mostly_nan(runs: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def largest_share(test: Any, arrays: Sequence[Any]) -> float:
-    """Return the share of the elements that pass a test, in the array of floats that has the most; of none it is all or none."""
+    """Return the share of elements that pass a test, in the float array with the largest share.
+
+    Without float arrays it is 1 for `np.isfinite`, else 0.
+    """
     floats = [array for array in arrays if array is not None and is_builtin_float(array) and array.size]
     return max((float(np.mean(test(array))) for array in floats), default=float(test is np.isfinite))
 

@@ -1,8 +1,8 @@
-"""Constants that simplification computed beforehand: in float16, each must be what the model itself computes.
+"""Compares constants that simplification folded with the values of the model itself: in float16, both must be the same.
 
-onnxsim folds with ONNX Runtime's optimiser, which computes a chain of float16 nodes in float32 and rounds once. A constant that
-is off by one number of float16 moves an output far where a later node divides by a small difference, on inputs that no feed
-may have.
+onnxsim folds with ONNX Runtime's optimiser, which computes a chain of float16 nodes in float32 and rounds once. A constant may so
+differ by one float16 number. If a later node divides by a small difference, this moves an output far, on inputs that no feed may
+have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 """Types in which one number is so far from the next that a later node may make a fault of it."""
 
 _LARGEST = 1 << 26
-"""Elements of all folded constants together above which they are not computed again."""
+"""Most elements of all folded constants together; if there are more, the constants are not computed again."""
 
 
 def moved_constant(unsimplified: Runnable, simplified: Runnable) -> str:

@@ -1,8 +1,8 @@
-"""What original and result compute for the inner values that both have by the same name.
+"""Runs original and result for the inner values that both have under the same name.
 
-Differences of earlier nodes do not reach a value where both models are cut at the values before it: each is then
-computed from what the original computes for those. Rounding cannot add up, and a fault shows at its own node. Without
-cuts each model computes its values from the inputs, as it does for its outputs.
+Both models may be cut at the values before a value. Each model then computes it from the original's numbers for those values. So
+differences of earlier nodes do not reach it: rounding cannot add up, and a fault shows at its own node. Without cuts each model
+computes its values from the inputs, like its outputs.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _MEMORY = 1 << 28
 """How many bytes of inner values are made outputs of a model in one run, by the sizes that inference finds."""
 
 Pair = tuple[str, Any, Any]
-"""The name of a value, and what original and result compute for it."""
+"""The name of a value, and the numbers that original and result compute for it."""
 
 
 def computed_by_both(
@@ -116,8 +116,8 @@ def computed_by_both(
 ) -> Iterator[Pair]:
     """Run both models, without optimisation, for the values of each part in turn, on each feed.
 
-    `cuts` are those at which both are cut, as far as they are floats or bytes when they are computed; only these are then
-    yielded, and the `outputs`, of whatever type. Raises EvaluationError.
+    `cuts` are the values at which both models are cut, if they turn out to be floats or bytes. With cuts, the function yields
+    only such values and the `outputs`, which may have any type. Raises EvaluationError.
     """
     what = "value by value" if cuts else "inner values"
     cut_models = (original, result) if cuts else (result,)
@@ -160,10 +160,10 @@ def _is_cut(value: object) -> bool:
 def masked_difference(
     original: Runnable, result: Runnable, run: OriginalRun, known: Collection[str], seconds: float
 ) -> tuple[str, str]:
-    """Compare bit for bit the inner values that later nodes may mask, on the first feed, until `seconds` have passed.
+    """Compare bit for bit, on the first feed, the inner values that later nodes may mask, for at most `seconds`.
 
-    Those in `known` were compared before. Returns the first difference and a note, each "" if there is none. Values are taken in
-    several runs, each spread over the whole model, as memory allows; in none where one run takes long.
+    Those in `known` were compared before. Returns the first difference and a note, each "" if there is none. Several runs, each
+    with values from all over the model, fit the values into memory. If one run takes long, no values are compared.
     """
     start, difference, zeros = time.perf_counter(), "", tells_zeros_apart(original.model)
     names = masked_values(original.model, result.model)

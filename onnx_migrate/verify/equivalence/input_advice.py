@@ -1,4 +1,4 @@
-"""What helps where a model loads and does not run: other inputs, unless its failing node fails whatever the model is given."""
+"""Gives advice if a model loads but does not run: other inputs, unless its failing node fails for all inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the original computes: the inputs it runs on, its outputs on them, and how far rounding moves those."""
+"""Runs the original: finds inputs on which it runs, records its outputs, and measures how far rounding moves them."""
 
 from __future__ import annotations
 
@@ -44,32 +44,32 @@ from onnx_migrate.verify.settings import Settings
 __all__ = ["CORNERS_STAGE", "OPTIMISED_STAGE", "OriginalRun", "run_original"]
 
 CORNERS_STAGE = "original: running, corner inputs"
-"""The step in which the original runs on corner inputs, some of which may end the process that runs it."""
+"""The step in which the original runs on corner inputs; some of these may end the process that runs it."""
 
 OPTIMISED_STAGE = f"original: running, {LEVELS[1]}"
 """The step in which ONNX Runtime runs the original with optimisation."""
 
 _LONG = 1.0
-"""Seconds, of a run with optimisation, from which on fewer such runs are affordable."""
+"""Seconds of one optimised run; if a run takes longer, fewer further runs are affordable."""
 _AFFORDABLE, _AFFORDABLE_LONG = 3.5, 1.5
 """How many such runs the first run, without optimisation, may have taken for a second input to be run."""
 _REPLACED = PRECISIONS["float32"].ceiling
-"""The share of an output's largest magnitude by which optimisation computes something else than rounding."""
+"""Share of an output's largest value. If optimisation moves an output further, it computes something else than rounding."""
 _MUCH = 1e-3
-"""The share of an output's largest magnitude by which rounding rarely changes it."""
+"""Rounding rarely changes an output by more than this share of its largest value."""
 
 
 @dataclass(frozen=True)
 class OriginalRun:
-    """The original's outputs on each feed, which those of results are compared with.
+    """The original's outputs on each feed; the outputs of results are compared with them.
 
-    `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration
-    of a runtime (evaluators), in the order they ran, the unoptimised one first; an output that ONNX Runtime's
-    optimiser changes in the original itself is missing at that level, and the last feed may have run at that level
-    only. Corner feeds are the last, and ran without optimisation. `noise` is how far the outputs move by rounding.
-    `upstream` has the nearest inner values that vary, for each output that does not; `runs` holds those too. `notes` are
-    weaknesses of the proof, for the report. `recorded` are further inner values, without optimisation, on the first feed.
-    `expensive` is whether less was run because one run takes long. `empty` are outputs that are declared to have no elements.
+    `seed` is that of random feeds, None for the user's. `runs` holds the outputs of every feed for each configuration of a
+    runtime (evaluators), in the order they ran, the unoptimised one first. If ONNX Runtime's optimiser changes an output of the
+    original itself, `runs` lacks it at that level. The last feed may have run at that level only. Corner feeds come last, and ran
+    without optimisation. `noise` is how far rounding moves the outputs. `upstream` has the nearest inner values that vary, for
+    each output that does not; `runs` holds those too. `notes` are weaknesses of the proof, for the report. `recorded` are further
+    inner values, without optimisation, on the first feed. `expensive` is whether less was run because one run takes long. `empty`
+    are outputs that the model declares to have no elements.
     """
 
     feeds: list[Feed]
@@ -295,10 +295,10 @@ def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -
 
 
 def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more: bool) -> list[Values]:
-    """Run the feeds in another configuration, observe the noise, and leave out what differs by more than rounding.
+    """Run the feeds in another configuration, observe the noise, and skip outputs that differ by more than rounding.
 
-    One more input is run if `once_more`, less was run before, and it costs little beside that: the corner feed, or one that
-    did not run without optimisation.
+    With `once_more`, it may run one more input: the corner feed, or an input that did not run without optimisation. It does so
+    only if less was run before and the extra run costs little beside that.
     """
     start, count = time.perf_counter(), len(search.outputs)
     again = list(run_each(model, search.inputs, range(count)))
@@ -339,5 +339,5 @@ def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more:
 
 
 def _outputs_beyond(noise: Noise, again: Sequence[Values], share: float) -> set[str]:
-    """Return the outputs of which another run of any feed differs by more than a share of their scale."""
+    """Return the outputs that another run of any feed changes by more than a share of their scale."""
     return {name for index, run in enumerate(again) for name in noise.outputs_beyond(share, index, run)}

@@ -21,14 +21,14 @@ from onnx_migrate.verify.settings import Settings
 __all__ = ["PARTS", "Chain", "prove_parts"]
 
 PARTS = "onnx_migrate.verify.equivalence.parts:prove_parts"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A model, its parts in the order of computing, and what became of the first; None where that need not be run.
+    """A model, its parts in the order of computing, and the result that replaces the first part; None if that need not be run.
 
-    `fed` are values for inputs of the whole that its one part has as constants; of the result only the inputs matter then.
+    `fed` are values for inputs of the whole that its one part has as constants; then only the inputs of the result matter.
     """
 
     whole: Runnable
@@ -40,8 +40,9 @@ class Chain:
 def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     """Run the whole and then its parts, without optimisation, and return whether every value is bit for bit the same.
 
-    A part reads what the parts before it computed; what none did, and no input of the whole is, it reads from the whole. With a
-    `result`, that and the parts behind it are run too, and the outputs compared as those of any result.
+    A part reads the values that the parts before it computed. If no part computed a value, and it is no input of the whole, the
+    part reads it from the whole. With a `result`, the function also runs the result and the parts behind it, and compares the
+    outputs like those of any result.
     """
     if random_outputs(chain.whole.model):
         chain = replace(

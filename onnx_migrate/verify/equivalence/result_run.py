@@ -33,7 +33,7 @@ from onnx_migrate.verify.run_count import run_each
 __all__ = ["DISTANCE_STAGE", "BitDifferences", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
 
 DISTANCE_STAGE = "another model: running"
-"""The stage in which the distance of another model is measured; what fails in it says nothing of the result."""
+"""The stage that measures the distance of another model; a failure in it says nothing of the result."""
 
 
 def run_unsimplified(unsimplified: Runnable, original: OriginalRun) -> list[Values]:
@@ -79,7 +79,7 @@ def _run_recorded(
 ) -> tuple[Evaluator, Iterator[Values]]:
     """Load a model without optimisation and run it, with inner values `names` in every run and `recorded` in the first.
 
-    `recorded` is left out where the model fails with it. Raises EvaluationError, also while it is iterated.
+    If the model fails with `recorded`, it runs without them. Raises EvaluationError, also while it is iterated.
     """
     first: list[Values] = []
     try:
@@ -197,12 +197,11 @@ class ResultRun:
 
 
 def distance(original: OriginalRun, other: Runnable) -> Distance | None:
-    """Run `other` on the feeds of a run of the original, as that ran first, and return the largest difference.
+    """Run `other` on the feeds of the original's first run, and return the largest difference; None if it does not load or run.
 
-    Corner feeds are left out: at a threshold or beside huge numbers, another type computes something else by design. On numbers
-    ten times as large as usual only NaN, infinities and shapes count. Only outputs are compared. An output with NaN or infinities
-    in other places comes before every difference of finite elements.
-    None where `other` does not load or run.
+    It skips corner feeds: at a threshold or beside huge numbers, another type computes something else by design. On numbers ten
+    times as large as usual only NaN, infinities and shapes count. Only outputs are compared. An output with NaN or infinities at
+    other positions comes before every difference of finite elements.
     """
     mark(DISTANCE_STAGE)
     found: list[Distance] = []

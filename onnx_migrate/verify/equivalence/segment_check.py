@@ -135,7 +135,7 @@ class SegmentCheck:
         return None
 
     def _run_result(self, running: ResultRun) -> None:
-        """Run the result and compare its outputs; where it is the model that must have the same bits, those too."""
+        """Run the result and compare its outputs; if the result must have the original's bits, compare the bits too."""
         run, result = self._run, self._segment.result
         other = self._exact and self._segment.unsimplified != result
         proved = run.expensive and other and self.findings.exact is True
@@ -159,8 +159,8 @@ class SegmentCheck:
     def _compare_bits(self, runs: Sequence[Values]) -> None:
         """Compare runs without optimisation bit for bit, and the inner values that were recorded with them.
 
-        A difference counts against the model only if identity is claimed. What was recorded is forgotten, in both runs, as it
-        may take much memory.
+        A difference counts against the model only if identity is claimed. Both runs then drop the recorded values, which may take
+        much memory.
         """
         run, claimed = self._run, self._claimed
         assert claimed is not None
@@ -238,10 +238,10 @@ class SegmentCheck:
             self._explain(claimed, difference, {}, ())
 
     def _compare_by_value(self) -> None:
-        """Compare value by value a result whose outputs agree but for rounding, where it keeps the names of all values.
+        """Compare value by value, if the outputs agree up to rounding and the result keeps the names of all values.
 
-        A fault that is smaller than what rounding adds up to in the outputs shows at its own node. Where outputs are bit for
-        bit the same, so must inner values be that later nodes may mask.
+        A fault that is smaller than the rounding summed up in the outputs shows at its own node. If the outputs are bit for bit
+        the same, inner values that later nodes may mask must be so too.
         """
         original, result, findings = self._segment.original, self._segment.result, self.findings
         if findings.own_rounding or self._only_reference or self._tolerance.is_given:

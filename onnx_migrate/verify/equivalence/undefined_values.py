@@ -1,8 +1,8 @@
-"""Which elements of outputs depend on results that the standard leaves undefined (rule 6).
+"""Finds the elements of outputs that depend on results that the standard leaves undefined (rule 6).
 
-These are a Cast of NaN, of an infinity or of a number out of range to an integer, an integer division by zero, and a shift by
-the width of the type or more (the texts of Cast, Div, Mod and BitShift). The original is run with several numbers in place of
-such operands: an element that changes depends on one.
+Undefined are a Cast to an integer of NaN, of an infinity or of a number out of range, and an integer division by zero. A shift by
+the width of the type or more is undefined as well (see the texts of Cast, Div, Mod and BitShift). The original runs with several
+numbers instead of such operands: an element that changes depends on one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = ["may_be_undefined", "undefined_elements"]
 _OPERATORS = frozenset({"Cast", "Div", "Mod", "BitShift"})
 
 _OTHERS = (1, 3, 2)
-"""What stands in place of an undefined operand, in turn. An element that depends on it changes between two of them."""
+"""Numbers that replace an undefined operand, in turn. An element that depends on it changes between two of them."""
 
 _WHERE_BEGINS = 9
-"""The opset in which Where begins, by which operands are replaced."""
+"""The first opset with the operator Where, which replaces operands."""
 
 
 def may_be_undefined(model: onnx.ModelProto) -> bool:
@@ -44,11 +44,11 @@ def may_be_undefined(model: onnx.ModelProto) -> bool:
 def undefined_elements(
     original: Runnable, configuration: str, feeds: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[int, str, dict[str, Array]]]:
-    """Yield the feed, the output, and by tensor which elements of it are undefined, for outputs of which some are.
+    """Yield the feed, the output and, for each tensor, its undefined elements, for outputs that have some.
 
-    The runs with other operands are compared with each other. The nodes that replace operands may change how ONNX Runtime
-    rounds float16, so that the original itself differs from them for another reason. A model that does not run with other
-    operands has no undefined elements.
+    The runs with other operands are compared with each other. The nodes that replace operands may change how ONNX Runtime rounds
+    float16, so that the original itself differs from them for another reason. A model that does not run with other operands has
+    no undefined elements.
     """
     variants = [_with_operands(original, other) for other in _OTHERS]
     try:

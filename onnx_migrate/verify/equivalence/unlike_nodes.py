@@ -27,7 +27,7 @@ class Unlike:
     other: Runnable
 
     def at(self, one: onnx.NodeProto | None, other: onnx.NodeProto | None) -> bool:
-        """Return whether the nodes differ in more than names; what is inside of them is not asked."""
+        """Return whether the nodes differ in more than names; the graphs inside of them do not count."""
         if one is None or other is None:
             return one is not other
         forms = [

@@ -24,17 +24,17 @@ _DEPTHS = (4, 16, 64)
 """How many nodes upstream of an output are exposed, in turn, until varying values are found on every path."""
 
 _SHAPE_OPERATORS = frozenset({"Shape", "Size"})
-"""Operators whose outputs depend on shapes only, which are compared by themselves."""
+"""Operators whose outputs depend on shapes only; their outputs are compared separately."""
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """What was found upstream of outputs.
+    """The inner values upstream of outputs that the search chose.
 
-    `names` holds by output the nearest varying values upstream that are not graph outputs, in the order of the
-    traversal; an output without any is left out. `incomplete` are outputs with a path upstream on which no value varies
-    before an input, or that is longer than the largest depth. `depth` is how many nodes upstream the farthest of the
-    values is. `feeds` is on how many feeds, from the first one on, the values were looked at.
+    `names` holds, for each output, the nearest varying values upstream that are not graph outputs, in the order of the traversal.
+    It lacks outputs that have no such value. `incomplete` are outputs with an upstream path that has no varying value before an
+    input, or that is longer than the largest depth. `depth` is the number of nodes between output and farthest value. `feeds` is
+    the number of feeds that decided which values vary, counted from the first one.
     """
 
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -44,13 +44,13 @@ class Nearest:
 
     @property
     def inner(self) -> list[str]:
-        """The values, of all outputs."""
+        """Return the values of all outputs in one list."""
         return [name for names in self.names.values() for name in names]
 
 
 @dataclass(frozen=True)
 class InnerValues:
-    """A model with inner values as outputs, what it computed on each feed, and what was found upstream."""
+    """A model with inner values as outputs, the values it computed on each feed, and the inner values that the search chose."""
 
     evaluator: Evaluator
     runs: list[dict[str, Any]]
@@ -86,8 +86,8 @@ def expose_inner_values(
 ) -> InnerValues:
     """Run the model with the values upstream of `outputs` and those named in `also` as further outputs.
 
-    The search begins as far upstream, and looks at as many feeds, as that of another model, `like`: only then are the same
-    values found in both. It goes farther if it must. Raises EvaluationError.
+    The search starts with the depth and the number of feeds of `like`, another model's search. Only then does it find the same
+    values in both models. It goes further upstream if it must. Raises EvaluationError.
     """
     depth, looked_at = (like.depth, like.feeds) if like else (_DEPTHS[0], len(feeds))
     upstream = _Upstream(runnable.model)

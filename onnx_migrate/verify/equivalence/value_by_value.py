@@ -1,9 +1,8 @@
 """Compares value by value: each value that two models both have, computed from the same inputs.
 
-So a difference in bits is told from a fault. ONNX Runtime does not always round a node the same way: the kernel of another
-opset may add in another order, a constant weight is packed for another algorithm, and casts between float16 and float32
-are fused away, or not. Where it has no kernel for an operator's new version, it computes the function body of the
-standard instead.
+Such a comparison separates ONNX Runtime's rounding from a fault. ONNX Runtime does not always round a node the same way. The
+kernel of another opset may add in another order. A constant weight may be packed for another algorithm. Casts between float16 and
+float32 may be fused away. If ONNX Runtime has no kernel for an operator's new version, it computes the standard's function body.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ __all__ = [
 
 
 FIRST_VALUE = "onnx_migrate.verify.equivalence.value_by_value:first_value"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 _MEMORY = 1 << 27
 """How many bytes of values are compared in one run, by the sizes that inference finds."""
@@ -145,8 +144,8 @@ class ValueDifference:
 def explained(original: Runnable, result: Runnable, feeds: _Feeds, outputs: Collection[str]) -> BitDifference:
     """Explain a difference in bits of these outputs: it is rounding if, from the same inputs, no value differs by more.
 
-    Each of the outputs must be among the values that are computed again. A value of an operator that has a kernel in one
-    model and a function body in the other may round differently by more: the outputs decide on it.
+    Each of the outputs must be among the values that are computed again. An operator may have a kernel in one model and a
+    function body in the other. Its values may then round differently by more, so the outputs decide.
     """
     unlike = computed_by_body(original.model) ^ computed_by_body(result.model)
     try:
@@ -174,11 +173,11 @@ def first_difference(
 ) -> ValueDifference:
     """Return the first value of `result` that differs by more than rounding from the original's.
 
-    Rounding is some units of the value's type at its largest magnitude (kernel/rules.py). If identity is `claimed`,
-    only where constants and attributes are the same. If it is not, a name may stand for another value, which the nodes
-    that read it make up for: then only the last value of those that differ one after the other counts, computed from
-    those before the first. Values of operators in `unlike`, which the runtime computes otherwise in the two models, may
-    differ. Raises EvaluationError.
+    Rounding is some units in the last place of the value's type at its largest value (kernel/rules.py). If identity is `claimed`,
+    the function compares only values of nodes with the same constants and attributes. If it is not, a name may stand for another
+    value, and the nodes that read the value compensate for that. Then only the last of several consecutive differing values
+    counts. It is computed from the values before the first of them. Values of operators in `unlike` may differ, because the
+    runtime computes those operators differently in the two models. Raises EvaluationError.
     """
     if is_random(original.model) or is_random(result.model):
         return ValueDifference(problem="the model contains random operators")
@@ -226,7 +225,7 @@ def _rounded_to_half(values: Any) -> Any:
 
 
 def first_value(original: Runnable, result: Runnable, settings: Settings) -> FirstDifference:
-    """Return the first value of `result` that differs, its node and the problem, as far as they are found.
+    """Return the first value of `result` that differs, with its node and the problem; all are empty if none is found.
 
     Runs the models in this process.
     """

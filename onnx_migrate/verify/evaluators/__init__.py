@@ -1,18 +1,18 @@
 """Runtimes that can run a model, one file for each: ONNX Runtime, and ONNX's reference evaluator.
 
-Runtimes that results are proved in (`--run-in`) run in processes of their own: drivers/ has one file for each, and
-foreign.py the evaluator.
+Runtimes for proofs of results (`--run-in`) run in processes of their own: drivers/ has one file for each, and foreign.py the
+evaluator.
 
 To add a runtime, write one file here. It contains
 
-* a subclass of `Evaluator` that loads a `Runnable` when it is made, sets `name` to the runtime's name and version,
-  runs the model in `run`, and raises `EvaluationError` where either fails: with the name of the node if the runtime
-  names one, and with `limit=True` if the model may be valid and the runtime lacks an opset or a kernel;
-* `LOADERS`, a dict from configuration to a function that loads a `Runnable`: `{"openvino": OpenVino}`, or one entry
-  for each way in which the runtime is to run, as in onnxruntime.py.
+* a subclass of `Evaluator`. It loads a `Runnable` in its constructor, sets `name` to the runtime's name and version, and
+  runs the model in `run`. If loading or running fails, it raises `EvaluationError`, with the name of the node if the runtime
+  names one. It passes `limit=True` if the model may be valid and the runtime lacks an opset or a kernel.
+* `LOADERS`, a dict from configuration to a function that loads a `Runnable`: `{"openvino": OpenVino}`. It has one entry for
+  each way in which the runtime is to run, as in onnxruntime.py.
 
-`open_model` finds the configurations in all files of this package. Import the runtime inside functions, not at the top
-of the file: it need not be installed. Add tests/verify/evaluators/test_NAME.py beside test_reference.py.
+`open_model` finds the configurations in all files of this package. Import the runtime inside functions, not at the top of the
+file: it need not be installed. Add tests/verify/evaluators/test_NAME.py beside test_reference.py.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ _RESERVE = 256
 
 @contextmanager
 def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | None]]:
-    """Yield what ONNX Runtime is to load, a path or bytes, and the folder that locations in it are relative to, if any.
+    """Yield the path or bytes that ONNX Runtime is to load, and the folder that locations in it are relative to, if any.
 
-    The files are open as long as the block runs, in which the model must be loaded. Where there are no paths of
-    descriptors, not enough descriptors, or weights in a sub-graph, locations stay as they are, and whether the files are
-    still those that were checked is checked before the block and after. Raises LoadError if they are not.
+    The files are open as long as the block runs, in which the model must be loaded. Some locations stay unchanged: if there are
+    no paths of descriptors, not enough descriptors, or weights in a sub-graph. The function then checks before and after the
+    block that the files are still the checked ones. Raises LoadError if they are not.
     """
     if runnable.path is not None:
         yield str(runnable.path), None

@@ -33,7 +33,7 @@ TITLES = {
     "onnxruntime-web": "onnxruntime-web",
     "onnxruntime": "ONNX Runtime",
 }
-"""What messages call each runtime, by the name that users give."""
+"""Titles of runtimes for messages, by the name that users give."""
 
 DRIVERS = Path(__file__).with_name("drivers")
 
@@ -143,7 +143,7 @@ class ForeignProcess:
 class Foreign(Evaluator):
     """A model in a foreign runtime; a context manager, which ends the process. It is loaded on its first run.
 
-    A runtime may have to know the shapes of the inputs before it loads a model, so what fails to load fails then.
+    A runtime may need the shapes of the inputs before it loads a model, so an error of loading shows on the first run.
     """
 
     def __init__(self, runnable: Runnable, place: Place, limits: Limits | None = None) -> None:

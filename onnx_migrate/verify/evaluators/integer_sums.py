@@ -1,10 +1,10 @@
 """Sums of products of 8-bit integers, which ONNX Runtime computes wrongly on x86 processors without VNNI.
 
-There it multiplies uint8 by int8 with VPMADDUBSW, which adds two neighbouring products in int16 and saturates (GemmU8S8Dispatch
-in onnxruntime/core/mlas/lib/platform.cpp, for AVX2 and AVX-512 without VNNI; the session option "session.x64quantprecision"
-tells of it). Products of uint8 by uint8 are added in int32, and those of int8 by anything in portable C++: both are right.
-So an int8 operand that a uint8 one is multiplied by is written as uint8, 128 higher, and so is its zero point: the differences
-that are multiplied stay the same, and every sum is that of the standard.
+On these, it multiplies uint8 by int8 with VPMADDUBSW, which adds two neighbouring products in int16 and saturates. See
+GemmU8S8Dispatch in onnxruntime/core/mlas/lib/platform.cpp, for AVX2 and AVX-512 without VNNI. The session option
+"session.x64quantprecision" mentions this too. Products of uint8 by uint8 are added in int32, and those of int8 by anything in
+portable C++: both are right. So this module writes an int8 operand beside a uint8 one as uint8, with 128 added to it and to its
+zero point. The differences that are multiplied stay the same, and every sum is that of the standard.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTE = (
 class _Product(NamedTuple):
     """The places of a product's operands, in the order in which the kernel multiplies them, and of their zero points.
 
-    A first operand of None is a float tensor that the kernel quantises to uint8 by itself.
+    A first operand of None is a float tensor that the kernel itself quantises to uint8.
     """
 
     first: int | None
@@ -71,7 +71,7 @@ def _products(node: onnx.NodeProto) -> tuple[_Product, ...]:
 
 @cache
 def saturates() -> bool:
-    """Whether ONNX Runtime adds two products of 255 by 127 wrongly on this processor. It is asked once in a process."""
+    """Whether ONNX Runtime adds two products of 255 by 127 wrongly on this processor. The test runs once in a process."""
     import numpy as np
     import onnxruntime
 
@@ -96,11 +96,11 @@ def saturates() -> bool:
 
 
 def exact_sums(runnable: Runnable) -> tuple[Runnable, bool]:
-    """Return a model as it is to be loaded, itself if its sums are exact, and whether ONNX Runtime's own sums saturate.
+    """Return the model to load, the given one if its sums are exact, and whether ONNX Runtime's own sums saturate.
 
-    Then the optimiser needs the option "session.x64quantprecision": it makes integer products of DequantizeLinear, MatMul or
-    Conv, and QuantizeLinear, and by the option it takes constant weights as uint8 in these. Raises EvaluationError where an
-    element type that decides is not known.
+    If they saturate, the optimiser needs the option "session.x64quantprecision". The optimiser makes integer products of
+    DequantizeLinear, MatMul or Conv, and QuantizeLinear. With the option, it takes constant weights as uint8 in these. Raises
+    EvaluationError if an element type that decides is unknown.
     """
     structure = runnable.structure
     if structure is not None and not any(word in structure for word in _WORDS):

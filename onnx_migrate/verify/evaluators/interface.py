@@ -1,4 +1,4 @@
-"""What every runtime offers here: an evaluator that has loaded a model, the error where that fails, and the model to run."""
+"""The interface of every runtime: an evaluator that has loaded a model, the error if it fails, and the model to run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EvaluationError(Exception):
 
     @property
     def failed_to(self) -> str:
-        """What failed, as a verb: "load" or "run"."""
+        """The failed step, as a verb: "load" or "run"."""
         return "load" if self.loading else "run"
 
 
@@ -81,8 +81,8 @@ def one_line(text: str) -> str:
 class Runnable:
     """A model to run: a file, or a serialised ModelProto whose large tensors are external data that `weights` finds.
 
-    With both, the runtime loads the file, and `proto` parses `structure`, which saves reading the weights. A file is read as
-    it is with the files it refers to, so it must lie in a folder that nobody else writes to.
+    With both, the runtime loads the file, and `proto` parses `structure`, which saves reading the weights. The runtime reads the
+    file unchanged, with the files it refers to, so it must lie in a folder that nobody else writes to.
     """
 
     path: Path | None = None
@@ -91,7 +91,7 @@ class Runnable:
     libraries: tuple[str, ...] = ()
     """Libraries with kernels of custom operators, for ONNX Runtime."""
     given: bytes | None = None
-    """What ONNX Runtime loads in place of `structure`, where that is a mended copy, over the same external data."""
+    """A repaired copy of `structure` that ONNX Runtime loads instead, over the same external data; None if none is needed."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out `model`, which another process parses for itself."""
@@ -114,7 +114,7 @@ class Runnable:
 
     @property
     def external_data(self) -> Weights:
-        """What finds external data: `weights`, or the folder of the file."""
+        """The object that finds external data: `weights`, or one for the folder of the file."""
         return self.weights or Weights(self.path.parent if self.path else None)
 
     def inlined(self, tensor: TensorProto) -> TensorProto:
@@ -141,8 +141,8 @@ def with_extra_outputs(runnable: Runnable, names: Iterable[str]) -> Runnable:
 def with_defaults_as(runnable: Runnable, other: Runnable, fed: Container[str]) -> Runnable:
     """Return the model with those initializers listed as inputs that `other` lists too, and those that are `fed`.
 
-    A listed initializer is the default of an input. One that is not is a constant, which ONNX Runtime computes with in
-    another way, as it packs constant weights before it multiplies: two models are alike only with the same constants.
+    A listed initializer is the default of an input. An unlisted one is a constant. ONNX Runtime computes differently with
+    constants, because it packs constant weights before it multiplies. So two models compute alike only with the same constants.
     """
     model = runnable.proto()
     if model.ir_version < 4:  # all initializers are constants, though listed
@@ -160,9 +160,9 @@ def with_defaults_as(runnable: Runnable, other: Runnable, fed: Container[str]) -
 def without_static_shapes(runnable: Runnable) -> Runnable:
     """Return the model with every dim of its inputs unknown and no shape declared elsewhere.
 
-    It computes the same on the same inputs: kernels take lengths from the tensors they read. From 1.28 on ONNX Runtime
-    infers the length of a Resize in double precision and computes it in single; where the two disagree, a model with
-    fixed lengths may fail to load.
+    It computes the same on the same inputs, because kernels take lengths from the tensors they read. From 1.28 on, ONNX Runtime
+    infers the length of a Resize in double precision and computes it in single precision. If the two disagree, a model with fixed
+    lengths may fail to load.
     """
     model = runnable.proto()
     for value in fed_inputs(model.graph):

@@ -1,17 +1,17 @@
-"""Nodes that ONNX Runtime's kernels do not compute by their text, or in an order of their own, written so that they do.
+"""Rewrites nodes whose ONNX Runtime kernels deviate from the operator's text, or add in an unusual order.
 
 MatMulNBits with an `accuracy_level` of 4 quantises its first input to int8 (onnxruntime/contrib_ops/cpu/quantization/
-matmul_nbits.cc), and so differs from the product with its weights by up to 1 %. MultiHeadAttention with a cache, and without the
-outputs for keys and values, reads behind the end of the new ones (ONNX Runtime 1.32), so that its numbers differ from run to run.
+matmul_nbits.cc). Its results differ from the product with its weights by up to 1 %. MultiHeadAttention with a cache, and without
+the outputs for keys and values, reads behind the end of the new ones (ONNX Runtime 1.32). Its numbers differ from run to run.
 
-SkipLayerNormalization sums up a row one number after the other (skip_layer_norm.cc), and so rounds where the mean is large: by
-3e-4 where it is 3,000 times the deviation. Of float32, it is run as the sum and the LayerNormalization that it stands for.
+SkipLayerNormalization sums up a row one number after the other (skip_layer_norm.cc). If the mean is large, this rounds: by 3e-4
+for a mean 3,000 times the deviation. For float32, the sum and the LayerNormalization that it stands for replace it.
 
-GatherBlockQuantized reads beyond its table where an index is too large (gather_block_quantized.cc of ONNX Runtime 1.32). Its
-indices go through a Gather, which refuses them, so that other inputs are tried.
+GatherBlockQuantized reads beyond its table if an index is too large (gather_block_quantized.cc of ONNX Runtime 1.32). Its indices
+go through a Gather, which refuses such indices, so that other inputs are tried.
 
-Quantised operators round numbers between two steps in another way than floats (quantized_meanings.py), and DFT and STFT over
-lengths that are no power of two lose digits (transforms.py).
+Quantised operators round numbers between two steps differently from floats (quantized_meanings.py). DFT and STFT lose digits over
+lengths that are no power of two (transforms.py).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _POOLS = (b"AveragePool", b"DequantizeLinear")
 
 
 def as_meant(runnable: Runnable, *, optimize: bool) -> tuple[Runnable, tuple[str, ...]]:
-    """Return a model as it is to be loaded, itself if it has no such node, and notes on what was changed."""
+    """Return the model to load, the given one if it has no such node, and notes on the changes."""
     structure = runnable.structure
     if structure is not None and not (
         any(word in structure for word in _WORDS) or all(word in structure for word in _POOLS)
@@ -159,7 +159,7 @@ def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
 
 
 def _with_outputs(node: onnx.NodeProto, names: Names) -> int:
-    """Give a node its second and third output where these are left out; return whether that was so."""
+    """Give a node its second and third output if it lacks them; return whether it did."""
     node.output.extend([""] * (3 - len(node.output)))
     missing = [place for place in (1, 2) if not node.output[place]]
     for place in missing:

@@ -29,13 +29,16 @@ __all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime", "with
 UNOPTIMIZED = "onnxruntime:off"
 """ORT_DISABLE_ALL: every node runs as it is written, with weights as they are written."""
 OPTIMIZED = "onnxruntime:on"
-"""ORT_ENABLE_ALL, with which users run models."""
+"""ORT_ENABLE_ALL, the level at which users run models."""
 LEVELS = (UNOPTIMIZED, OPTIMIZED)
 """The configurations in which a verification runs models, in this order."""
 
 _TO_UNSIGNED = "QDQS8ToU8Transformer"
-"""Writes what nodes dequantise of int8 as uint8. For exact sums it does so with constants too, which these do not need, and
-ONNX Runtime 1.32 fails in it where two constants beyond 64 have one zero point."""
+"""The optimisation that writes int8 inputs of DequantizeLinear as uint8.
+
+For exact sums it also changes constants, which do not need it. In ONNX Runtime 1.32 it fails if two constants beyond 64 have one
+zero point.
+"""
 
 _NODE = re.compile(
     r"(?:while running|Node:?) ?(?P<op>\w*) node\. Name:'(?P<name>[^']*)'|Node \((?P<other>[^)]+)\)"
@@ -55,7 +58,7 @@ _LIMIT = re.compile(
 )
 
 _LONGEST = 20_000
-"""Characters of a message that are looked at: it may hold names of any length, and patterns take the square of it."""
+"""Characters of a message that patterns search: it may hold names of any length, and patterns take quadratic time."""
 
 
 class OnnxRuntime(Evaluator):

@@ -57,7 +57,10 @@ def from_ort_value(value: Any) -> Any:
 
 
 def _numpy_type(element: int) -> np.dtype[Any]:
-    """Return the type by which onnx represents an element type. Raises TypeError where that is another one's."""
+    """Return the NumPy type that represents an element type in onnx.
+
+    Raises TypeError if that type belongs to another element type.
+    """
     dtype = helper.tensor_dtype_to_np_dtype(element)
     if dtype in (np.float32, np.int8, np.uint8):
         name = TensorProto.DataType.Name(element)

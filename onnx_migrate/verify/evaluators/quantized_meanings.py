@@ -1,14 +1,15 @@
-"""Quantised operators whose kernels round a number between two steps in another way than the floats for which they stand.
+"""Quantised operators whose kernels round a number between two steps differently from the floats that they stand for.
 
 QLinearAveragePool adds the rows of a window one after the other (qlinear_pool.cc). AveragePool does so from opset 19 on, and with
-optimisation; else it adds columns first where strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). Where
-scales are equal, a mean is often half-way between two steps, and the order decides. As a pooling of three axes, whose kernel goes
-by rows, it has the order of both: every bit is that of QLinearAveragePool.
+optimisation. Otherwise it adds columns first if strides are 1 or 2 (MlasPool2DVectorKernel in core/mlas/lib/pooling.cpp). With
+equal scales, a mean is often half-way between two steps, and the order decides. So the module writes AveragePool as a pooling of
+three axes, whose kernel goes by rows. Every bit is then that of QLinearAveragePool.
 
-QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib), and
-QLinearGlobalAveragePool multiplies a sum of integers by one scale (qlgavgpool.cpp), so that a result between two steps may be the
-other one than that of DequantizeLinear, Add, Mul or GlobalAveragePool, and QuantizeLinear, for which they stand. The optimiser
-makes them of these nodes again. So without it they are run as these nodes, and with it as they are.
+QLinearAdd and QLinearMul add the zero point before they round (qladd.cpp and qlmul.cpp in core/mlas/lib).
+QLinearGlobalAveragePool multiplies a sum of integers by one scale (qlgavgpool.cpp). So a result between two steps may fall to the
+other step than that of the nodes that they stand for. These are DequantizeLinear, then Add, Mul or GlobalAveragePool, then
+QuantizeLinear. The optimiser turns such nodes into the quantised operators again. So they run as these nodes without
+optimisation, and unchanged with it.
 """
 
 from __future__ import annotations

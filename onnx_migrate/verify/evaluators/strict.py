@@ -1,8 +1,8 @@
-"""A model of float16 or bfloat16 as hardware computes it: every value rounded to its type after each node.
+"""Writes a model of float16 or bfloat16 as hardware computes it: every value is rounded to its type after each node.
 
 ONNX Runtime's CPU provider has few kernels of these types. It computes chains of float16 nodes in float32 and drops the Casts
-between them (InsertCastTransformer in onnxruntime/core/optimizer/insert_cast_transformer.cc), so that an overflow inside of a
-chain is not seen. Here each node computes in float32, between Casts that are the model's own, which that does not drop.
+between them (InsertCastTransformer in onnxruntime/core/optimizer/insert_cast_transformer.cc). An overflow inside of a chain does
+not show then. Here each node computes in float32, between Casts of the model itself, which that transformer keeps.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ STRICT = "onnxruntime:strict"
 """ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
 
 COARSE = "onnxruntime:coarse"
-"""As STRICT, but what rounding to float16 adds to a number is 8 times as large; what float16 holds exactly stays exact."""
+"""Like STRICT, but float16 adds 8 times as large rounding errors; numbers that float16 holds exactly stay exact."""
 
 COARSER = 8.0
-"""What rounding adds in COARSE, by what it adds in STRICT."""
+"""Ratio of the rounding errors in COARSE to those in STRICT."""
 
 LARGEST_HALF = 65504.0
 """The largest number of float16."""
 
 _CLIP_BY_INPUTS = 11
-"""The opset from which on Clip reads its bounds as inputs."""
+"""The first opset in which Clip reads its bounds as inputs."""
 
 STORED_ONCE = 256
-"""Elements above which a constant has one type in a result, whichever nodes read it. A smaller one may be stored in two."""
+"""A constant with more elements has one type in a result, whichever nodes read it. A smaller one may be stored in two types."""
 
 NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 _AS_WRITTEN = ("Cast", "CastLike", "Constant", "ConstantOfShape", "If", "Loop", "Scan")
-"""Operators that round by themselves, or that compute nothing."""
+"""Operators that round their outputs themselves, or that compute nothing."""
 
 _EXACT = (
     "Abs", "Clip", "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
@@ -97,7 +97,7 @@ def names_type(model: onnx.ModelProto, kinds: Collection[int]) -> bool:
 
 
 def narrowest(model: onnx.ModelProto) -> int:
-    """Return the type that a model of a narrow type is held to: bfloat16, where it has that, else float16; float32 for others."""
+    """Return the narrow type of a model: bfloat16 if it has that, else float16; float32 for other models."""
     if not is_narrow(model):
         return TensorProto.FLOAT
     kinds = {tensor.data_type for tensor in weight_tensors(model)}
@@ -298,7 +298,7 @@ def _takes(step: Step, place: int, kind: int) -> bool:
 
 
 def _fits(tensor: TensorProto | None, kind: int) -> bool:
-    """Return whether no number of a constant becomes infinite or 0; large weights are taken to fit."""
+    """Return whether all numbers of a constant stay finite and nonzero; large weights count as fitting."""
     if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
         return tensor is not None
     held = onnx.numpy_helper.to_array(tensor).reshape(-1)

@@ -29,11 +29,11 @@ def switched(
     *,
     weights: bool = False,
 ) -> tuple[Runnable, list[str]]:
-    """Return the original with values rounded as they are in `result`, and for each group of nodes an input that prevents it.
+    """Return the original with values rounded like in `result`, and an input for each group of nodes that prevents rounding.
 
-    The nodes of groups are named by their bodies and first outputs. What a node of a group computes is not rounded while the
-    group's input, a boolean, is true. Weights are rounded whatever these inputs are; with `weights` the inputs prevent the
-    rounding of the weights that nodes read instead.
+    The nodes of groups are named by their bodies and first outputs. While the group's input, a boolean, is true, outputs of its
+    nodes are not rounded. Weights are rounded whatever these inputs are; with `weights` the inputs prevent the rounding of
+    weights that the nodes read instead.
     """
     model = original.proto()
     frames, names = frames_of(model, TypeTable(model)), Names(model)
@@ -62,10 +62,10 @@ def _widens(value: Value, kind: int) -> bool:
 
 
 class _Rounding:
-    """Writes what rounds the values of one body.
+    """Writes the nodes that round the values of one body.
 
-    Nodes of one group that stand together are in an If with two branches, one of which rounds: to load and run an If for each
-    value takes longer than what it rounds.
+    Nodes of one group that stand together are in one If with two branches, and only one branch rounds. An If for each value would
+    take longer to load and run than the nodes that it rounds.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class _Rounding:
                 step.node.input[place] = self._rounded(value, self._read, self._nodes)
 
     def _choose(self, switch: str, steps: list[Step]) -> None:
-        """Write nodes of one group, none of which reads what a node between them makes."""
+        """Write nodes of one group; none of them reads the output of a node that stands between them."""
         inside = {*steps}
         given = {
             value.name: self._names.fresh(f"{value.name}_inside")
@@ -147,7 +147,7 @@ class _Rounding:
         return nodes
 
     def _rounded(self, value: Value, read: dict[Value, str], nodes: list[onnx.NodeProto]) -> str:
-        """Return the name of a value, rounded; what rounds it is added to `nodes` if `read` does not have it."""
+        """Return the name of a rounded value; if `read` does not have it, add the nodes that round it to `nodes`."""
         if value not in read:
             read[value] = self._names.fresh(f"{value.name}_read")
             nodes += self._round(value.name, read[value])

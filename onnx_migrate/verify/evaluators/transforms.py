@@ -1,8 +1,8 @@
-"""Fourier transforms of which ONNX Runtime's kernels lose digits, written as the products that they stand for.
+"""Fourier transforms as the products that they stand for, because ONNX Runtime's kernels lose digits of some.
 
-Over a length that is no power of two, as the 400 of Whisper, DFT and STFT go through a chirp of the signal's type (dft.cc in
-onnxruntime/core/providers/cpu/signal): of 400 elements the result is off by 3e-5 of the largest number, the product with a
-matrix of cosines and sines by 6e-7.
+Some lengths are no power of two, for example the 400 of Whisper. DFT and STFT then go through a chirp of the signal's type
+(dft.cc in onnxruntime/core/providers/cpu/signal). With 400 elements, the error of the result is 3e-5 of the largest number. The
+product with a matrix of cosines and sines has an error of 6e-7.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRANSFORM_NOTE = (
 )
 
 _LONGEST = 4096
-"""Elements of a transform above which its matrix would take more than 128 MB."""
+"""Largest number of elements of a transform; its matrix would take more than 128 MB above it."""
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ class Transforms:
 
     @cached_property
     def types(self) -> TypeTable:
-        """The types of the model's values."""
+        """Return the types of the model's values."""
         return TypeTable(self.model)
 
     def products(self, located: LocatedBody) -> dict[int, Written]:
@@ -109,7 +109,7 @@ def _loses_digits(length: int) -> bool:
 
 
 def _waves(rows: int, columns: int, length: int) -> Array:
-    """Return the exponential of minus i times the angles, complex, of which rows from `length` on are zero."""
+    """Return the complex exponential of minus i times the angles; rows from `length` on are zero."""
     places = np.arange(rows)
     angles = np.outer(places, np.arange(columns)) % length * (2 * np.pi / length)
     return np.asarray(np.exp(-1j * angles) * (places < length)[:, None])

@@ -13,16 +13,16 @@ from onnx_migrate.verify.precision.reference import FEWEST, Reference, bytes_of,
 __all__ = ["causes_of", "inner_errors", "originals"]
 
 _EPSILON = 2.0**-11
-"""What a node's rounding adds, below which errors are not compared."""
+"""Rounding of one node; smaller errors are not compared."""
 
 _AMPLIFIES = 4.0
-"""How many times as large as its inputs' a node makes an error that it is said to be the cause of."""
+"""A node causes an error if it makes the error of its inputs so many times as large."""
 
 _MOST = 2000
 """How many inner values are recorded in one run at most."""
 
 _BYTES = 1 << 28
-"""What those of a later run may take, and what is kept of the original's."""
+"""Bytes that the values of a later run may take, and those that are kept of the original's."""
 
 
 def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, way: str) -> tuple[str, ...]:
@@ -62,8 +62,9 @@ def inner_errors(
 def originals(
     reference: Reference, feed: int, names: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], Mapping[str, Any]]]:
-    """Yield inner values of the original on the feed at a place: those that are kept of an earlier call, then a few others, then
-    as many at once as should not take too much memory.
+    """Yield inner values of the original on the feed at a place.
+
+    First come the values kept from an earlier call, then a few others, then as many at once as should not take too much memory.
     """
     kept = reference.inner_on(feed)
     start, held = 0, bytes_of(kept)

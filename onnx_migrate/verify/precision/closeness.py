@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 MATRIX = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
-"""Operators for whose time a narrow type is asked for."""
+"""Operators that take most time; users want a narrow type to speed them up."""
 
 _HALF_OF_OUTPUT = 0.5
 """The share of an output's elements that are finite on some input: with fewer, too little is compared."""
@@ -84,7 +84,7 @@ class Closeness:
     way: str = STRICT
     """The configuration in which the result ran last: the one in which it is off, if it is."""
     domain: str = ""
-    """Of which floats the inputs are, where the original computes few numbers on any; "" for all floats."""
+    """The domain of the input floats, if the original computes few numbers on random ones; "" for all floats."""
 
     @property
     def agrees(self) -> bool:
@@ -93,12 +93,12 @@ class Closeness:
 
     @property
     def worst(self) -> str:
-        """What is worst, as a sentence."""
+        """The worst finding, as a sentence."""
         return self.refusal or str(max(self.outputs, key=lambda output: output.excess))
 
     @property
     def problem(self) -> str:
-        """What is worst, and where the result leaves the original."""
+        """The worst finding, and the first value that differs from the original."""
         where = f"; the first value that leaves the original is {self.causes[-1]!r}" if self.causes else ""
         return f"{self.worst}{where}"
 
@@ -109,7 +109,7 @@ class Closeness:
 
 
 CLOSENESS = "onnx_migrate.verify.precision.closeness:closeness"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 
 def closeness(
@@ -122,13 +122,13 @@ def closeness(
     strictly: bool = False,
     most: float | None = None,
 ) -> Closeness:
-    """Run both on the same inputs, in whatever process this is, and compare.
+    """Run both on the same inputs, in the current process, and compare.
 
-    Inputs are drawn `draws` times, unless the user gave some. `migrated` says that the original has the type itself, so that no
-    values of it are rounded that were not before. A result in float16 also runs as ONNX Runtime runs it, with and without
-    optimisation, unless `strictly`. `most` asks for a quick rejection: it runs only the feed and the configuration that failed
-    last, stops at the first output above `most` times its limit, and names no causes. Jumps are looked for
-    where all outputs are within their limits, or an error is too large for rounding.
+    Inputs are drawn `draws` times, unless the user gave some. `migrated` says that the original already has the type, so that the
+    result rounds no further values. A result in float16 also runs in ONNX Runtime's own way, with and without optimisation,
+    unless `strictly`. `most` asks for a quick rejection: only the feed and the configuration that failed last run. It stops at
+    the first output above `most` times its limit, and names no causes. The function looks for jumps if all outputs are within
+    their limits, or an error is too large for rounding.
     """
     original, result = map(with_own_names, without_draws(original, result))
     try:
@@ -188,7 +188,7 @@ def closeness(
 
 
 def _uncompared(reference: Reference, found: Closeness) -> str:
-    """Return why the comparison says too little: an output of which less than half is numbers on all inputs; "" else."""
+    """Return why the comparison says too little: on all inputs, less than half of an output is numbers; "" otherwise."""
     for name in reference.outputs[0]:
         share = max(share_of_numbers({name: run[name]}) for run in reference.outputs)
         if share < _HALF_OF_OUTPUT or (found.beyond and name in found.beyond):
@@ -249,7 +249,7 @@ def _form(step: Step) -> tuple[object, ...]:
 
 
 RUNS = "onnx_migrate.verify.precision.closeness:run_optimised"
-"""What runs in the child process where a comparison has ended one."""
+"""The function that the child process runs after a comparison has ended one."""
 
 
 def run_optimised(original: Runnable, model: Runnable, settings: Settings) -> None:
@@ -262,7 +262,7 @@ def run_optimised(original: Runnable, model: Runnable, settings: Settings) -> No
 
 
 RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
-"""What runs in the child process, before the first comparison."""
+"""The function that the child process runs before the first comparison."""
 
 
 def number_ranges(

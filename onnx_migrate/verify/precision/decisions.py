@@ -17,7 +17,7 @@ from onnx_migrate.standard.retyping import FLOATS
 __all__ = ["CHANCE", "decided_outputs", "decides", "share_beyond"]
 
 CHANCE = 0.125
-"""Share of an output's elements that rounded weights and inputs alone change, above which the output is left to chance."""
+"""Share of an output's elements. If rounded weights and inputs alone change more, chance decides the output."""
 
 _CHOOSING = frozenset(
     {
@@ -56,7 +56,7 @@ def decided_outputs(graph: Frame) -> frozenset[str]:
 
 
 def share_beyond(expected: Any, given: Any, off: float) -> float:
-    """Return the share of the elements of an output that are off by more than `off`."""
+    """Return the share of the elements of an output that differ by more than `off`."""
     return float(np.mean(np.abs(given - expected) > off)) if expected.size else 0.0
 
 
@@ -75,7 +75,7 @@ def _reads_floats(step: Step, operators: frozenset[str]) -> bool:
 
 
 def _read(step: Step) -> list[Value]:
-    """Return what a node reads, and what nodes inside of it do."""
+    """Return the values that a node and the nodes inside it read."""
     return [
         *step.read,
         *(value for _, frame in step.inner for other in frame.steps for value in _read(other)),

@@ -38,7 +38,7 @@ FROM_DOUBLE = 1e-4
 """The same for a model of float64 in float32."""
 
 CEILING: dict[int, float] = {TensorProto.FLOAT16: 0.05, TensorProto.BFLOAT16: 0.1, TensorProto.FLOAT: 0.05}
-"""The largest limit, as a share of the output's largest value: beyond it rounding cannot be told from a fault."""
+"""The largest limit, as a share of the output's largest value: beyond it a fault looks like rounding."""
 
 FROM_DOUBLE_CEILING = 1e-2
 """The same for a model of float64 in float32."""

@@ -1,4 +1,4 @@
-"""Inputs on which a change of precision is judged beside the random ones: masks that hide whole rows, and the model's domain."""
+"""Inputs for judging a change of precision, beside the random ones: masks that hide whole rows, and the model's domain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SMOOTH = "smooth"
 """Inputs of waves between 0 and 1, as neighbouring pixels and samples are alike in what models are for."""
 
 _LEAST_WAVES = 64
-"""Numbers of an input below which waves are no other numbers than random ones."""
+"""In inputs with fewer numbers, waves are no different from random numbers."""
 
 _SHORTEST_WAVE = 8
 """Neighbouring numbers of the shortest wave; the longest has all of an axis."""
@@ -76,7 +76,7 @@ _MOVING = (
     "Transpose",
     "Unsqueeze",
 )
-"""Operators behind which a mask is still one."""
+"""Operators that turn a mask into a mask."""
 
 _MASKING = (
     "And",
@@ -96,10 +96,11 @@ _MASKING = (
 
 
 def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
-    """Replace feeds on which few of the outputs are numbers by feeds of the model's domain, and return which domain that is.
+    """Replace feeds on which few of the outputs are numbers by feeds of the model's domain, and return that domain.
 
-    Feeds from the place `first` on are looked at. One that stays without numbers goes, if any other has some. In a model of a
-    limited domain numbers around 0 may be as far outside of what it is for as negative ones, so that small inputs go too.
+    The function checks feeds from the place `first` on. It drops a feed that stays without numbers if any other has some. A model
+    with a limited domain may not accept numbers around 0, just as it does not accept negative ones. So small inputs are dropped
+    too.
     """
     domains = [domain] if domain else [*DOMAINS]
     for place in range(first, len(search.feeds)):
@@ -190,7 +191,7 @@ def narrowed_to_domain(
 ) -> tuple[str, Inputs, Outputs]:
     """Return the first domain of floats in which the model computes numbers, with its inputs and outputs there.
 
-    The domain is "" where the outputs are numbers as they are, or in none of the `domains`.
+    The domain is "" if the outputs are numbers on the unchanged inputs, or in none of the `domains`.
     """
     if share_of_numbers(outputs) >= _ENOUGH_NUMBERS:
         return "", inputs, outputs
@@ -223,7 +224,7 @@ def _may_be_mask(value: Any) -> bool:
 
 
 def _fill_of(graph: Frame, name: str) -> tuple[float, float] | None:
-    """Return what stands in a mask for what is hidden and what is not; None for an input that is no mask."""
+    """Return the two numbers that mark hidden and visible positions in a mask; None for an input that is no mask."""
     value = graph.values.get(name)
     if value is None or value.tensor is not None:
         return None

@@ -1,7 +1,7 @@
-"""Which groups of an original's nodes can compute in the narrow type, tried in one session.
+"""Chooses the groups of an original's nodes that can compute in the narrow type; it tries them in one session.
 
-Each group is narrow alone once, which gives its effect on the error. Then the groups are taken in the order of effect for each
-unit of what they gain, as many of them as keep the outputs within their limits together.
+First, each group alone is narrow once, which gives its effect on the error. Then the groups are sorted by effect for each unit of
+gain. The choice takes as many of them, in this order, as keep the outputs within their limits together.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MOST_GROUPS = 32
 """Groups that one session switches."""
 
 BEYOND = 0.8
-"""Error / limit of rounded weights alone above which the rounding of no group is tried beside it."""
+"""Ratio of error to limit for rounded weights alone. Above it, no rounding of a group is tried beside them."""
 
 _FEWEST_GROUPS = 8
 """Groups that even a slow model is divided into."""
 
 _PRODUCT_GAIN = 100.0
-"""Gain of a product, where that of another node is 1: products are why a narrow type is asked for."""
+"""Gain of a product; another node has gain 1. Users want a narrow type to speed up products."""
 
 _MOST_FEEDS = 6
 """Feeds on which groups are measured: errors of one feed vary by a factor of two."""
@@ -50,10 +50,10 @@ _WORK = 10.0
 """Estimated seconds that the runs of one session may take: a slow model runs on fewer feeds, and is divided into fewer groups."""
 
 _SECONDS_BY_OPERATION, _SECONDS_BY_BYTE, _SECONDS_BY_NODE = 1e-10, 3e-9, 2e-5
-"""What a multiplication, a byte that a node writes and is rounded, and a node take at least on one core."""
+"""Least seconds on one core for a multiplication, for a byte that a node writes and that is rounded, and for a node."""
 
 _CLOCK = 60.0
-"""Seconds after which a session tries no further group, whatever the estimate was; the result then depends on the machine."""
+"""Seconds after which a session tries no further group, even if the estimate was lower. Such a result depends on the machine."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """The places of the groups that can be narrow together, and what was measured on the way.
+    """The places of the groups that can be narrow together, and the errors that led to this choice.
 
-    `base` is error / limit of the outputs if no group is narrow, `every` if all are, `excess` if all of `narrow` are, and
-    `alone` if one group is, beside the products where these can be.
+    The errors are error / limit of the outputs. In `base` no group is narrow, in `every` all are, and in `excess` all of `narrow`
+    are. In `alone` one group is narrow, beside the products if these can be.
     """
 
     narrow: frozenset[int] = frozenset()
@@ -88,7 +88,7 @@ class Narrowed:
 
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 
 def narrowed(

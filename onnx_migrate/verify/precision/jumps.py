@@ -1,8 +1,8 @@
-"""Outputs that jump: a comparison, a choice or a rounding to integers behind narrow numbers comes out another way near a tie.
+"""Finds outputs that jump: near a tie, narrow numbers change a comparison, a choice or a rounding to integers.
 
 Few inputs are so near a tie that a rounding shows it, and rounded weights and inputs may make the original jump, too. So the
-result runs again with what rounding adds made 8 times as large: what is continuous is then off about 8 times as far, and what
-jumps is off by its jump, on 8 times as many inputs.
+result runs again with rounding errors made 8 times as large. The error of a continuous output then grows about 8 times. A jump
+has the size of its step, and happens on 8 times as many inputs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SMALLEST = 2 * ROUNDING[TensorProto.FLOAT16]
 """The error up to which an output does not jump, as a share of its largest value."""
 
 CERTAIN = 2 * _SMALLEST
-"""The error from which on an output jumps without coarse rounding, as a share of its largest value."""
+"""An output with at least this error, as a share of its largest value, jumps even without coarse rounding."""
 
 
 def jump(
@@ -41,10 +41,10 @@ def jump(
     errors: Mapping[str, float],
     floor_shares: Callable[[int], Mapping[str, float]],
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return which output jumps, and all nodes of the main graph up to where it begins; None where none does.
+    """Return the output that jumps, and all nodes of the main graph up to the start of the jump; None if none does.
 
-    An output behind a choice jumps if more of its elements do than coarse rounding explains: `floor_shares` are, on the feed at a
-    place, the shares of the elements that rounded weights and inputs alone move.
+    An output behind a choice jumps if more of its elements do than coarse rounding explains. `floor_shares` gives, for the feed
+    at a place, the shares of elements that rounding of weights and inputs alone moves.
     """
     try:
         model = open_model(result, COARSE)
@@ -88,7 +88,7 @@ def _jump_many(
 
 
 def _is_jump(coarse: float, fine: float) -> bool:
-    """Return whether an output jumps; one that is infinite or NaN as it is, and was not, overflows."""
+    """Return whether an output jumps; if it is infinite or NaN with fine rounding, it overflows instead."""
     return fine < math.inf and coarse > _SMALLEST and (coarse > _LARGER * fine or fine > CERTAIN)
 
 

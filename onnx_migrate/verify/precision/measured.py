@@ -48,7 +48,7 @@ TYPES: dict[int, str] = {
     TensorProto.BFLOAT16: "bfloat16",
     TensorProto.FLOAT: "float32",
 }
-"""What reports call the types that a run simulates."""
+"""Names of the types that a run simulates, for reports."""
 
 _FLOORS = 2.0
 """Limit / floor: a result rounds inner values too, which about doubles the error that rounded weights and inputs make."""
@@ -58,15 +58,20 @@ _DECIDING_CEILING = 4.0
 decision."""
 
 _NEAR = 0.25
-"""Error / limit from which on more inputs are drawn. In 158 comparisons of 101 models, further draws were off at most 4 times as
-far as the first ones where these were off by less than 0.4 of the limit."""
+"""Ratio of error to limit. Above it, more inputs are drawn.
+
+We compared 101 models in 158 runs. If the first draws had errors below 0.4 of the limit, further draws had at most 4 times as
+large ones.
+"""
 
 _FEWER = 2
 """Generated inputs on which a result runs as ONNX Runtime runs it, which rounds less often; masks that hide all come on top."""
 
 _SMALLEST_NORMAL = 2.0**-14
-"""The smallest normal number of float16: an output whose largest value is smaller is compared with that, as all of it is rounded
-to multiples of 6e-8."""
+"""The smallest normal number of float16.
+
+An output with a smaller largest value is compared with this number, because float16 rounds all of it to multiples of 6e-8.
+"""
 
 
 class Measured:
@@ -109,13 +114,13 @@ class Measured:
         self.way = STRICT
         """The configuration in which the result ran last."""
         self.runs: dict[int, dict[str, Any]] = {}
-        """What it gave there, by the places of feeds."""
+        """The outputs of the result, by the places of feeds."""
         self.on_others = False
         """Whether it was off, every value rounded, on another feed than the one on which results are tried."""
 
     @property
     def compared(self) -> tuple[RoundedOutput, ...]:
-        """The outputs but those at which the original overflows, or that are left to chance."""
+        """The outputs without those that overflow in the original, and without those that chance decides."""
         left = {*self.beyond, *self.by_chance}
         return tuple(output for name, output in self.outputs.items() if name not in left)
 
@@ -238,9 +243,10 @@ class Measured:
     def _output(
         self, place: int, name: str, error: float, floor: float | None, run: Mapping[str, Any]
     ) -> RoundedOutput | None:
-        """Return how far an output is off; None of one behind a choice that is left to chance, which `by_chance` then has.
+        """Return the error of an output; None if a choice that depends on chance decides it, which `by_chance` then records.
 
-        Of an output behind a choice the elements that another choice changes count, where one is off by more than the limit.
+        For an output behind a choice, if an element exceeds the limit, the error is the share of elements that another choice
+        changes.
         """
         expected = self._reference.outputs[place][name]
         limit = self._limit(floor or 0.0)
@@ -262,7 +268,7 @@ class Measured:
         return self._rounding * max(largest_of(reference.outputs[place][name]), reference.scale(name))
 
     def _limit(self, floor: float) -> float:
-        """Return how far an output may be off that is off by `floor` if weights and inputs alone are rounded."""
+        """Return the limit for an output's error, if rounding of weights and inputs alone causes the error `floor`."""
         if self._tolerance is not None:
             return self._tolerance
         return min(max(self._rounding, _FLOORS * floor), self._ceiling)

@@ -1,4 +1,4 @@
-"""What an original computes, every value rounded, on the inputs of the search, and how far off rounding alone is."""
+"""Runs an original with every value rounded, on the inputs of the search, and measures the error of rounding alone."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _DISTRIBUTIONS = ("normal", "uniform", SMALL, ZEROS)
 """Input distributions: different magnitudes and signs overflow or vanish at different nodes."""
 
 _FEW = 100
-"""Elements below which an output's largest value is that of all inputs tried, as one draw of few numbers says little of it."""
+"""Outputs with fewer elements share one largest value for all inputs tried, because one draw of few numbers says little of it."""
 
 _BATCHES = (1, 2, 3)
 """One sample first: rounding is that of each, and a run of two takes twice as long."""
 
 _LARGE = 1 << 20
-"""Numbers of an input, as of an image, of which one draw is as telling as several of a smaller one."""
+"""Numbers of an input, for example an image; one draw of so many says as much as several draws of a smaller one."""
 
 _MORE_DRAWS = 4
 """How many times as many draws are made for a light model with few inputs: each says little, and takes a millisecond."""
@@ -57,7 +57,10 @@ _WAVES = 4
 """How many feeds of waves there are after further draws."""
 
 _FEW_NUMBERS, _LIGHT, _HEAVY = 1 << 12, 1 << 22, 1 << 26
-"""Numbers of all inputs and of all weights up to which more draws are made; and weights from which on fewer inputs are run."""
+"""Limits on counts of numbers.
+
+Up to the first two, of inputs and of weights, more draws are made. From the third, of weights, fewer inputs are run.
+"""
 
 _WITH_OTHERS = 1 << 22
 """If inner values take fewer bytes, they are computed on all inputs: that takes less time than to load the model again."""
@@ -68,7 +71,7 @@ FEWEST = 200
 
 @dataclass
 class Reference:
-    """What an original computes on some inputs."""
+    """The outputs of an original on some inputs, with the error of rounding alone."""
 
     runnable: Runnable
     feeds: list[Feed] = field(default_factory=list)
@@ -86,15 +89,15 @@ class Reference:
     way: str = STRICT
     """The configuration in which a result was off last."""
     tried: dict[object, Any] = field(default_factory=dict)
-    """What was last tried of it in one session (groups.py), as it is tried again where a result is off on other inputs."""
+    """The last tries in one session (groups.py); they are repeated if a result has too large an error on other inputs."""
     search: FeedSearch | None = None
-    """What draws inputs again, with the model loaded, while that is left to do."""
+    """The search that draws inputs again, with the model loaded; None once that is done."""
     draws: int = 1
     """How many times inputs are drawn in all."""
     at_once: int = FEWEST
     """How many inner values should not take too much memory."""
     domain: str = ""
-    """Of which floats the inputs are, where the model computes few numbers on random ones: a key of feeds.DOMAINS."""
+    """The domain of the input floats, a key of feeds.DOMAINS, if the model computes few numbers on random ones."""
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
 
     def is_off_on(self, place: int, way: str) -> None:
@@ -139,7 +142,7 @@ class Reference:
 
     @cached_property
     def graph(self) -> Frame:
-        """The main graph, with the types of its values."""
+        """Return the main graph, with the types of its values."""
         return frames_of(self.runnable.model, TypeTable(self.runnable.model))[0]
 
     @cached_property
@@ -257,8 +260,10 @@ def error_on(
 
 
 def floors_of_narrow(reference: Reference, settings: Settings, *ways: str) -> dict[str, float]:
-    """Return how far off each output of a narrow original is as the runtime runs it in these ways, and where weights and inputs
-    are rounded to a neighbour; infinite where the original overflows in one of them alone. They are the worst of all feeds.
+    """Return the error of each output of a narrow original that these ways of running, and rounding to a neighbour, cause.
+
+    The function rounds weights and inputs to a neighbour. An error is infinite if the original overflows in one of these runs
+    only. Each error is the worst of all feeds.
     """
     exact, seed = exact_inputs(reference.runnable.model), settings.seed
     given: list[Mapping[str, Any]] = [feed.inputs for feed in reference.feeds]

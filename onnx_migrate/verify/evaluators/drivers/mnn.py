@@ -20,8 +20,10 @@ from MNN import nn
 __all__ = ["load", "version"]
 
 _WINOGRAD_MEMORY_LEVEL = 3
-"""The hint by which MNN chooses the tiles of its Winograd convolutions (Interpreter::HintMode). By default it takes large ones,
-whose results were off by 0.1 % of the largest value after one convolution; at level 0 they were off by 1e-6 of it.
+"""The hint that chooses the tiles of MNN's Winograd convolutions (Interpreter::HintMode).
+
+By default MNN uses large tiles. After one convolution their results had errors of 0.1 % of the largest value. At level 0 the
+errors were 1e-6 of it.
 """
 
 _NARROWED = {"int64": "int32", "float64": "float32", "bool": "int32", "float16": "float32", "int16": "int32",

@@ -1,7 +1,7 @@
-"""ncnn on the CPU, by its Python package: pnnx brings the model into ncnn's format first, for the shapes of the inputs.
+"""Runs ncnn on the CPU, by its Python package: pnnx first converts the model to ncnn's format, for the shapes of the inputs.
 
-ncnn has no axis for the batch; pnnx says for each input and output which axis it takes for one, and whether it is given
-to ncnn. Everything is float32 there, and 16-bit arithmetic and storage are turned off.
+ncnn has no axis for the batch. For each input and output, pnnx reports which axis it treats as the batch, and whether ncnn gets
+this axis. Everything is float32 there, and 16-bit arithmetic and storage are turned off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INPUT = re.compile(
 _OUTPUT = re.compile(
     r"torch\.from_numpy\((?:np\.array\()?(out\d+)(?:\.numpy\((?:batch_index=(-?\d+))?\))?\)+(?:\.unsqueeze\((-?\d+)\))?"
 )
-"""What pnnx 20261020 writes, and releases before, which take the batch off by squeeze and write np.array(out0)."""
+"""Code that pnnx 20261020 writes for an output; earlier releases remove the batch by squeeze and write np.array(out0)."""
 
 
 def version() -> str:

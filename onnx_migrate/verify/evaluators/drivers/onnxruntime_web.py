@@ -1,7 +1,7 @@
 """onnxruntime-web, with WebAssembly, under node: `onnxruntime_web.mjs` is the program that node runs.
 
-It looks for node_modules in the folders of sys.path, the first of which is the FOLDER that a user names, and where the
-command was called.
+The driver looks for node_modules in the folders of sys.path. The first of them is the FOLDER that a user names, and another the
+folder in which the command was called.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The simulator of rknn-toolkit2, which computes on this machine what an RK3588 computes in float16, without quantisation.
+"""The simulator of rknn-toolkit2, which computes on this machine the float16 numbers of an RK3588, without quantisation.
 
-It takes the shapes of the inputs when it builds, and tensors of four axes in the order of ONNX, as it is told.
+It needs the shapes of the inputs when it builds. This driver makes it read tensors of four axes in the order of ONNX.
 """
 
 from __future__ import annotations

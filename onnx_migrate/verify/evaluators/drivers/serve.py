@@ -1,8 +1,8 @@
-"""The program in which a foreign runtime runs: `serve.py DRIVER`, the path of a file beside it, and then sys.path.
+"""The program that runs a foreign runtime: `serve.py DRIVER`, the path of a file beside it, and then sys.path.
 
-Says what the runtime is, then takes requests as lines of JSON on stdin and answers each with a line on stdout:
-{"load": MODEL, "inputs": NPZ, "outputs": NAMES} → {"loaded": true}; {"run": NPZ, "write": NPZ} → {"ran": true}; or
-{"error": words}. Runs in any Python from 3.7 on, with NumPy and nothing of this package.
+It reports the runtime. Then it reads requests as lines of JSON on stdin, and answers each with a line on stdout. The request
+{"load": MODEL, "inputs": NPZ, "outputs": NAMES} gives {"loaded": true}. The request {"run": NPZ, "write": NPZ} gives {"ran":
+true}. An error gives {"error": words}. The program runs in any Python from 3.7 on, with NumPy and nothing of this package.
 """
 
 from __future__ import annotations
