@@ -28,10 +28,10 @@ class Element:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many elements differ by how much.
+    """Counts of elements by the size of their difference.
 
-    `counts[i]` elements differ by at least `edges[i]` and less than `edges[i + 1]`; `equal` ones are no part of them, nor
-    are those `not_finite`, where one of the two values is infinite or NaN and the other is another.
+    `counts[i]` elements differ by at least `edges[i]` and less than `edges[i + 1]`. They do not contain the `equal` elements. Nor
+    do they contain `not_finite` elements: one of the two values is infinite or NaN, and the other is another value.
     """
 
     edges: tuple[float, ...]
@@ -64,16 +64,17 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One output, compared over all feeds and optimisation levels: the feed and level that differ most.
+    """One output, compared over all feeds and optimisation levels; it has the numbers of the feed and level that differ most.
 
-    `largest_relative` is `largest_absolute` divided by the largest finite magnitude that the output has in the original
-    on any feed (in the result, where that is zero). `allowed` is the largest absolute difference that is allowed.
-    `differing` of `elements` are not bit-identical, and are counted where most are. `problem` is "" where the output
-    agrees, else how it differs. `histogram` is how many elements differ by how much, and `largest_at` the element that
-    differs most, or the first that is finite in one of the two only; None where every element is equal or none was compared,
-    and for over a million elements that differ by no more than is allowed. `left_out` elements are not compared: the standard
-    leaves them undefined, or runs of the original disagree. `doubt` says why a difference cannot be told from rounding, ""
-    if it can.
+    `largest_relative` is `largest_absolute` divided by the largest finite magnitude of the output in the original, over all
+    feeds. If that is zero, the result's magnitude replaces it. `allowed` is the largest allowed absolute difference. `differing`
+    of `elements` are not bit-identical, at the feed and level with most of them. `problem` is "" if the output agrees, else how
+    it differs. `histogram` counts elements by the size of their difference. `largest_at` is the element that differs most, or the
+    first that is finite in only one model.
+
+    Both are None if every element is equal or none was compared. They are also None for more than a million elements with allowed
+    differences. `left_out` elements are not compared: the standard leaves them undefined, or runs of the original disagree.
+    `doubt` says why a difference may be rounding, "" if that is clear.
     """
 
     output: str

@@ -1,4 +1,4 @@
-"""What a verdict says of numbers that the user asked to be others: how far the outputs are from the original's."""
+"""Texts of a verdict on numbers that the user asked to change: how far the outputs are from the original's."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Deviation:
 def within_limits(
     subject: str, outputs: Sequence[RoundedOutput], distance: Distance | None, floats: Collection[str]
 ) -> Statement:
-    """Return the statement on a result of which each output has a limit.
+    """Return the statement on a result whose outputs each have a limit.
 
-    `outputs` were measured with every value rounded, and `distance` on the verifier's inputs: the larger counts. `floats` are the
-    outputs with floating-point numbers.
+    Two measurements count, and the larger one decides: `outputs` with every value rounded, and `distance` on the verifier's
+    inputs. `floats` are the outputs with floating-point numbers.
     """
     deviations = [
         Deviation(output.name, output.error, output.limit, output.name not in floats) for output in outputs

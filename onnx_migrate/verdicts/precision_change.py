@@ -1,4 +1,4 @@
-"""What a change of precision did to a model: bytes and nodes, those that keep their type with their reasons, and the error."""
+"""The effect of a change of precision on a model: bytes and nodes, those that keep their type with reasons, and the error."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class KeptOperator:
 
 @dataclass(frozen=True)
 class KeptReason:
-    """A reason for which nodes, or weights, keep their type; how many these are; and the `first`, which has most bytes.
+    """A reason for which nodes, or weights, keep their type, with their number and the `first`, which has most bytes.
 
-    `noun` is "node" or "weight", and `range` the range of the first node's numbers, as the end of a sentence.
+    `noun` is "node" or "weight". `range` is the range of the first node's numbers, as the end of a sentence.
     """
 
     reason: str
@@ -87,13 +87,13 @@ class KeptReason:
 
 @dataclass(frozen=True)
 class PrecisionChange:
-    """What a change of precision did.
+    """The effect of a change of precision.
 
     `type` is the new type, `old_type` that of the nodes and weights that keep theirs. With `weights_alone` no node computes in
     the new type. `before` and `after` are the bytes of all weights. `computing` counts the nodes that compute in the new type,
-    `casts` the Casts that were added. `stored_narrow` are the bytes of weights that are stored in the new type, and read in the
-    old one. `kept` are the nodes that do not compute in the new type, `weights` the weights that keep their type. `tolerance` is
-    the limit that the user gave for the error, `outputs` has the errors.
+    `casts` the added Casts. `stored_narrow` counts the bytes of weights that are stored in the new type, and read in the old one.
+    `kept` are the nodes that do not compute in the new type, `weights` the weights that keep their type. `tolerance` is the limit
+    that the user gave for the error, `outputs` has the errors.
     """
 
     type: str
@@ -192,7 +192,7 @@ class PrecisionChange:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines of the report: bytes, what keeps its type, the main reasons, and the error."""
+        """The lines of the report: bytes, nodes and weights that keep their type, the main reasons, and the error."""
         return tuple(filter(None, (self.size_line, self.kept_line, self.reason_line, self.error_line)))
 
     @property

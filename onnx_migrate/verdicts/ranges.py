@@ -20,9 +20,10 @@ class NodeRange:
 
 @dataclass(frozen=True)
 class NumberRanges:
-    """What the nodes of a model's main graph give out on the verifier's inputs, or the user's, where that are floats.
+    """The ranges of the float values of a model's main graph on the verifier's inputs, or the user's.
 
-    `type` is the type that it was brought to, `highest` the largest number of that, `lowest` its smallest but 0.
+    `type` is the type that the precision pass converted the model to, `highest` its largest number, `lowest` its smallest nonzero
+    one.
     """
 
     type: str

@@ -1,4 +1,4 @@
-"""What came of a result in another runtime, and of the original there: what is a success, and what a failure."""
+"""The outcomes of a result and of its original in another runtime, with those that count as success and as failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASSING = {
     "mended": "the result is right, and the original is not",
     "alike": "the result differs as much as the original does, because this runtime computes other numbers",
 }
-"""What each outcome means with which a result may be written."""
+"""Meanings of the outcomes that allow onnx-migrate to write a result."""
 
 _FAILING = {
     "worse": "the result is wrong, and the original is right",
@@ -53,7 +53,7 @@ class Side:
 
     @property
     def text(self) -> str:
-        """What is to be said of it, as in "differs by up to 1e-07 of the largest value in 'y' (limit 9e-07)"."""
+        """The outcome in words, for example "differs by up to 1e-07 of the largest value in 'y' (limit 9e-07)"."""
         if self.failed:
             return f"does not {self.failed}: {self.reason}"
         worst = self.worst

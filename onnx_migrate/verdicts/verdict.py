@@ -38,10 +38,11 @@ class Kind(str, Enum):
 class Distance:
     """How far another model's outputs are from the original's, over all feeds, without optimisation.
 
-    `output` is the one that differs most for its size: by `largest`, where the other model has magnitudes up to `scale`.
+    `output` is the one that differs most for its size: by `largest`, while the other model has magnitudes up to `scale`.
     `reshaped` is whether it has another shape, so that no difference could be computed. `largest` is infinite for integers,
-    booleans and texts that are not equal. `original_scale` is the largest magnitude in the original, `problem` says how NaN and
-    infinities differ, "" if they do not. `differing` is the share of the elements that differ, 0 where nobody counted them.
+    booleans and texts that are not equal. `original_scale` is the largest value in the original without its sign. `problem` says
+    how NaN and infinities differ, "" if they do not. `differing` is the share of the elements that differ, 0 if nobody counted
+    them.
     """
 
     output: str
@@ -117,21 +118,23 @@ class Statement:
 class Verdict:
     """Whether original and result compute the same, in which runtime (`evaluator`) and on which inputs.
 
-    `reason` is "" where they do. `exact` is whether the model for which bit-identity is claimed is bit for bit the
-    original; None where nothing is claimed or it could not be checked. `own_rounding` is whether it is not, and the
-    runtime's own rounding was shown to be the cause. `notes` are weaknesses of the proof and facts
-    about the run. `node` is the node that a runtime's error names, "" if none. `seconds` is the wall-clock time. `load`
-    says how the result fails to load where the original loads, None if it loads. `comparable` is False where no result
-    could be compared: the original did not run, or the time was over. `timed_out` is whether the time limit ended the comparison,
-    or would have ended it. `distance` is how far the model that the verifier
-    was given as `other` is from the original, None without one and where it did not run. `compared_with` says which model
-    stands for the original, where a pass changed numbers on purpose; "" for the original itself. `proved_in` is
-    what came of the models in other runtimes. `given_tolerance` is whether the caller said what is allowed.
-    `first_difference` is the first value that differs of two models that were compared, None where none is found. `values` are
-    the distances of all values that both compute, empty unless they were asked for. `rounded` is
-    how far outputs are off with every value rounded, where the models compute in float16 or bfloat16. `statements` are the
-    claims on a result with other numbers that the user asked for: that on the conversion, and one for each such change; none
-    on other results. `stand_ins` are sentences that say which thing was run instead of the original.
+    `reason` is "" if they do. `exact` is whether the model that must be bit-identical is bit for bit the original. It is None if
+    no pass claims bit-identity, or if nobody could check it. `own_rounding` is whether bits differ and the check showed the
+    runtime's own rounding to be the cause. `notes` are weaknesses of the proof and facts about the run. `node` is the node that a
+    runtime's error names, "" if none. `seconds` is the wall-clock time. `load` says how the result fails to load if the original
+    loads, None if it loads.
+
+    `comparable` is False if no result could be compared: the original did not run, or the time was over. `timed_out` is whether
+    the time limit ended the comparison, or would have ended it. `distance` is how far the model `other`, which the verifier also
+    received, is from the original. It is None without such a model, and if that did not run. `compared_with` describes the model
+    that replaces the original if a pass changed numbers on purpose; "" for the original itself. `proved_in` has the outcomes in
+    other runtimes. `given_tolerance` is whether the caller set the tolerance.
+
+    `first_difference` is the first value that differs in two models that were compared, None if none is found. `values` are the
+    distances of all values that both compute, empty unless the caller asked for them. `rounded` has the errors of outputs with
+    every value rounded, if the models compute in float16 or bfloat16. `statements` are claims on a result with other numbers that
+    the user asked for. They contain one on the conversion and one for each such change; other results have none. `stand_ins` are
+    sentences about models that ran instead of the original.
     """
 
     kind: Kind
@@ -202,7 +205,7 @@ class Verdict:
 
     @property
     def short(self) -> str:
-        """The verdict in a few words; where it has statements, each of them up to its figures."""
+        """The verdict in a few words; if it has statements, each of them without its figures."""
         if self.kind is not Kind.VERIFIED or not self.statements:
             return self.summary
         claims = [f"{item.subject} {item.text.partition(':')[0]}" for item in self.statements]
@@ -210,7 +213,8 @@ class Verdict:
 
     @property
     def summary(self) -> str:
-        """The verdict on one line, with the reason or with how alike the models are and what stood in for the original."""
+        """Return the verdict on one line, with its reason, or with the agreement of the models and the replacements of the original.
+        """
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
         claims = [*map(str, self.statements)] or [self.agreement]
@@ -218,7 +222,7 @@ class Verdict:
 
     @property
     def setting(self) -> str:
-        """What ran the models, on which inputs, and with which model the result was compared, if not with the original."""
+        """The runtime, the inputs, and the model that the result was compared with, if that was not the original."""
         feeds = ", ".join(dict.fromkeys("corners" if feed.corner else feed.name for feed in self.feeds))
         run = f"run with {self.evaluator}" if self.evaluator else ""
         inputs = f"inputs: {feeds}" if feeds else ""
@@ -238,8 +242,8 @@ class Trial:
 class Blocker:
     """The node that keeps a dim at its frozen size or mixes the items of a batch.
 
-    `output` is its first output, `constant` the constant input that fixes the size, and `holds` the elements of that
-    constant, or its type and shape; each "" where unknown.
+    `output` is its first output, and `constant` the constant input that fixes the size. `holds` has the elements of that
+    constant, or its type and shape. Each is "" if it is unknown.
     """
 
     node: str
@@ -300,12 +304,14 @@ class ValueDistance:
 class FirstDifference:
     """The pass after which the model first computes other numbers, and the node at which it does.
 
-    `passes` are several where a model between them could not be compared. `node` and `operator` are "" where the values
-    of the model before and after could not be compared one by one; `value` is the one that differs, and `problem` by how
-    much, both models computing it from the same values of the nodes before. Of two models that were compared, without `passes`,
-    the node is that of the second, and `original_node`, `original_operator` and `original_value` are those of the first, ""
-    where it has none that corresponds. `agreed` are the last values that agree. `original_nodes` and `nodes` are all nodes
-    between these and the first value that does not: a fused node has several for one. `reasons` say what differs at these.
+    `passes` are several if a model between them could not be compared. `node` and `operator` are "" if the values of the model
+    before and after could not be compared one by one. `value` is the value that differs, and `problem` its difference: both
+    models compute it from the same values of the nodes before.
+
+    If two models were compared, without `passes`, the node is that of the second. `original_node`, `original_operator` and
+    `original_value` are those of the first, "" if it has no counterpart. `agreed` are the last values that agree.
+    `original_nodes` and `nodes` are all nodes between these and the first value that differs: a fused node has several
+    counterparts. `reasons` say how these nodes differ.
     """
 
     passes: tuple[str, ...]

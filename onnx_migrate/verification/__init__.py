@@ -1,4 +1,4 @@
-"""What a migration does with verdicts: which model is the result, and when there is none."""
+"""Decides, by the verdicts of a migration, which model is the result, and whether there is none."""
 
 from __future__ import annotations
 

@@ -45,10 +45,10 @@ _SAME_GRAPH_LOADED = replace(
 
 @dataclass(frozen=True)
 class Verifying:
-    """Proves the result of a pipeline, and decides which model it is that may be written.
+    """Proves the result of a pipeline, and decides which model may be written.
 
-    With `required` an unverified result is an error. `simplified` says that the caller requires the optional passes, so
-    that a result without them is an error too. What it decides is in the log.
+    With `required` an unverified result is an error. `simplified` says that the caller requires the optional passes, so that a
+    result without them is an error too. The log records its decisions.
     """
 
     pipeline: Pipeline
@@ -60,9 +60,9 @@ class Verifying:
     def __call__(self, original: Model, result: PipelineResult) -> tuple[PipelineResult, Proof]:
         """Prove each segment of `result` and then the obligation of each link; return the result, and its proof.
 
-        Where the last segment fails because of an optional pass, or could not be compared, that pass is left out and
-        the proof is of the model before it. Raises VerificationFailed where numbers differ, where the result does not
-        load, and for an unverified result if `required`; CannotMigrate where a dim that was made dynamic is not.
+        An optional pass may make the last segment fail, or nothing could be compared. Then the method drops that pass and proves
+        the model before it. Raises VerificationFailed if numbers differ, if the result does not load, and for an unverified
+        result if `required`. Raises CannotMigrate if a dim that a pass made dynamic is not.
         """
         given = self._given
         settings = [replace(given, input_data=feeds) for feeds in Chain(result.links).feeds_at(given.feeds)]
@@ -85,9 +85,9 @@ class Verifying:
         return result, proof
 
     def again(self, original: Model, result: PipelineResult, known: Proof) -> tuple[PipelineResult, Proof]:
-        """Verify a result once more, from which the optional pass was left out after `known`: its last segment is another.
+        """Verify a result once more after an optional pass was dropped; `known` is the proof before, and the last segment is new.
 
-        With other numbers, all is proved again, as the statements are on the whole chain.
+        With other numbers, the method proves everything again, because the statements are on the whole chain.
         """
         result = result.with_last(replace(result.segments[-1], other=None))
         if known.verdict.statements:
@@ -129,7 +129,7 @@ class Verifying:
         return self.log.fact(DimPlan, "", "")
 
     def _with_aside(self, result: PipelineResult) -> PipelineResult:
-        """Return the result, of which the only segment has the model beside it that a pass recorded."""
+        """Return the result with the model that a pass recorded beside its only segment."""
         aside = self.log.fact(Aside, "", "")
         if aside is None or len(result.segments) > 1:
             return result
@@ -192,7 +192,7 @@ class Verifying:
     def _prove(
         self, result: PipelineResult, unproved: DynamicProof | None = None
     ) -> tuple[PipelineResult, Proof]:
-        """Prove the last segment; if a pass may cure the error, with the model that this pass makes of the result."""
+        """Prove the last segment; if a pass may cure the error, prove it with the model that this pass returns for the result."""
         last = result.segments[-1]
         if last.original.as_given is None and differ_in_header_alone(last.original, last.result):
             if last.result.proto.ir_version <= last.original.proto.ir_version:
@@ -211,7 +211,7 @@ class Verifying:
         return result.with_last(last), proof
 
     def _cured(self, model: Model, error: VerificationFailed) -> Model:
-        """Return what the passes that may cure an error make of a model; the model itself if these change nothing."""
+        """Return a model after the passes that may cure an error; the model itself if these change nothing."""
         if error.verification is None or error.verification.load is None:
             return model  # of all passes, only those for results that do not load cure anything
         cured = model
@@ -250,7 +250,7 @@ class Verifying:
 
 
 def _with_other_numbers(result: PipelineResult) -> PipelineResult:
-    """Return the result, of which the last segment says whether the user asked for other numbers before it."""
+    """Return the result; its last segment records whether the user asked for other numbers before it."""
     other = any(link.obligation.other_numbers for link in result.links)
     return result.with_last(replace(result.segments[-1], other_numbers=True)) if other else result
 

@@ -1,4 +1,4 @@
-"""What a migration does with the runs of original and result in other runtimes: whether the result may be written."""
+"""Runs original and result in other runtimes, and decides whether onnx-migrate may write the result."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class ProvingInRuntimes:
     ) -> tuple[PipelineResult, Proof | None, tuple[RuntimeProof, ...]]:
         """Return the result, its proof, and the outcome in each runtime.
 
-        Where it fails in one, an optional pass is left out, unless those are required. Raises VerificationFailed where it
-        fails without that too.
+        If it fails in one, the method drops an optional pass, unless the caller requires those. Raises VerificationFailed if the
+        result still fails.
         """
         outcomes, failing = self._proofs(original, result)
         if failing and result.can_leave_out and not self.verifying.simplified:

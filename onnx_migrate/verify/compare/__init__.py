@@ -1,1 +1,1 @@
-"""How two arrays are compared: what differs, how much of that is rounding, and whether an output can show a difference at all."""
+"""Compares two arrays: finds differences, measures rounding, and checks that an output can show a difference at all."""

@@ -13,7 +13,7 @@ from onnx_migrate.verify.kernel import Observation, Tolerance, judge
 __all__ = ["OTHER_ELEMENTS", "bit_difference", "tells_zeros_apart"]
 
 OTHER_ELEMENTS = "another number of elements, or other keys"
-"""What differs in a sequence or map whose tensors cannot be compared one by one."""
+"""The difference of two sequences or maps whose tensors cannot be compared one by one."""
 
 _SIGNED_ZEROS = frozenset(
     {"Div", "Reciprocal", "Pow", "Cast", "CastLike", "BitCast", "Mod", "Atan", "Inverse"}

@@ -14,7 +14,7 @@ __all__ = ["beyond_one_node", "worse_than"]
 def beyond_one_node(original: object, recomputed: object, ulps: float) -> str:
     """Describe the first tensor of a value that differs by more than one node may round; "" if none does.
 
-    `ulps` are units in the last place at the tensor's largest magnitude.
+    `ulps` are units in the last place at the tensor's largest value.
     """
     parts = paired("", original, recomputed)
     if parts is None:

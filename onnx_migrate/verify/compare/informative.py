@@ -20,14 +20,14 @@ from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, widene
 __all__ = ["VARYING_INPUTS", "bounded_outputs", "is_informative", "masked_outputs", "uninformative_outputs"]
 
 VARYING_INPUTS = untried("give inputs on which outputs vary with --input-data")
-"""What a user can do about outputs that are not informative, for messages."""
+"""Advice for users about outputs that are not informative, for messages."""
 
 
 def is_informative(values: Sequence[Any]) -> bool:
     """Whether the values of one output, one for each run, vary within a run or between two runs that follow.
 
-    A tensor varies if its finite elements are neither all the same within rounding nor all at one of two ends, as those
-    of a saturated Sigmoid are.
+    A tensor does not vary if its finite elements are all the same within rounding. Nor does it if they are all at one of two
+    ends, like those of a saturated Sigmoid.
     """
     arrays = [[array for _, array in flatten("", value)] for value in values]
     return any(_varies(array) for parts in arrays for array in parts) or any(

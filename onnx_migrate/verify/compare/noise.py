@@ -86,7 +86,7 @@ class Noise:
     def __init__(self, runs: Sequence[Mapping[str, Any]]) -> None:
         self._runs = runs
         self._measured: dict[tuple[str, int], Measurement] = {}
-        """What rounding changes in each tensor, by the position of the feed."""
+        """The measured effect of rounding on each tensor, by the position of the feed."""
         self._scales: dict[str, float] = {}
         self._changed: dict[tuple[str, int], float] = {}
         """The largest share of discrete elements that one run changed, by tensor and feed."""
@@ -164,9 +164,9 @@ class Noise:
         return one, np.where(undefined, one, other)
 
     def assume(self, run: Mapping[str, Any]) -> None:
-        """Take another feed's run into account that was made once: what rounding changes in it is in proportion.
+        """Add another feed that was run once, and assume that rounding changes it in proportion to its scale.
 
-        It is as large, relative to the scale, as on the feed before.
+        Relative to the scale, the change is as large as on the feed before.
         """
         index = len(self._runs)
         for name, value in run.items():
@@ -197,7 +197,7 @@ class Noise:
         return shares
 
     def outputs_beyond(self, share: float, index: int, again: Mapping[str, Any]) -> set[str]:
-        """Return the outputs of which another run on feed `index` differs by more than a share of the output's scale."""
+        """Return the outputs that another run on feed `index` changes by more than a share of the output's scale."""
         return {
             name
             for name, value in self._runs[index].items()

@@ -13,7 +13,7 @@ from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, widene
 __all__ = ["with_spread"]
 
 _DECADES = 8
-"""Number of powers of ten that are told apart, down from the largest difference."""
+"""Number of powers of ten that the histogram distinguishes, down from the largest difference."""
 
 _LEAST = -300
 """The least power of ten of a bin of its own."""
@@ -63,7 +63,7 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
 
 
 def _histogram(decades: Counter[int], equal: int, not_finite: int) -> Histogram:
-    """Return the histogram of powers of ten; what is smaller than the last of them is in a bin from 0."""
+    """Return the histogram of powers of ten; smaller differences than the last power are in a bin from 0."""
     if not decades:
         return Histogram((), (), equal, not_finite)
     top = max(decades)

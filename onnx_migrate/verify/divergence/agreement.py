@@ -1,4 +1,4 @@
-"""Which values of two models are the same numbers, whatever they are called and whatever stands between them."""
+"""Finds the values that are the same numbers in two models. Their names and the nodes between them may differ."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Agreement:
 
     @cached_property
     def partners(self) -> dict[str, str]:
-        """For each value of the other model that agrees with one of the original, the latter."""
+        """For each value of the other model that agrees with one of the original, the original's value."""
         theirs = {other: value for value, other in self.named.items()}
         found: dict[str, str] = {}
         for name, sample in self.other.samples.items():

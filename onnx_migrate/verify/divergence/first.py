@@ -28,10 +28,10 @@ from .samples import sample_of
 __all__ = ["FIRST_DIVERGENCE", "VALUE_DISTANCES", "agreement_of", "first_divergence", "value_distances"]
 
 VALUE_DISTANCES = "onnx_migrate.verify.divergence.first:value_distances"
-"""What runs in the child process for the errors of all values."""
+"""The function that the child process runs for the errors of all values."""
 
 FIRST_DIVERGENCE = "onnx_migrate.verify.divergence.first:first_divergence"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 
 def first_divergence(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference | None:
@@ -112,7 +112,10 @@ def _name(node: onnx.NodeProto) -> str:
 
 
 _TELLING = 0.1
-"""Share of the largest error on any feed from which on a feed shows the fault. The first feeds have ordinary numbers."""
+"""A feed shows the fault if its error is at least this share of the largest error on any feed.
+
+The first feeds have ordinary numbers.
+"""
 
 _SHOWS = 1e-5
 """Error of the outputs up to which ordinary inputs do not show the fault."""
@@ -145,7 +148,7 @@ def _transposes(runnable: Runnable) -> bool:
 
 
 def _named(original: Runnable, other: Runnable, counterparts: Counterparts) -> dict[str, str]:
-    """Return the values of the other model that have the name or the structure of one of the original, by the latter."""
+    """Return, by the original's values, the values of the other model that have the same name or structure."""
     made = {name for node in original.model.graph.node for name in node.output if name}
     renamed = {
         name: counterparts.own.get(name, name)

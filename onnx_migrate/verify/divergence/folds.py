@@ -31,7 +31,7 @@ class Linear:
 
 
 def linear_of(nodes: Sequence[onnx.NodeProto], side: Recorded) -> Linear | None:
-    """Return the first product of some nodes with a constant weight, and what follows it folded in; None if there is none."""
+    """Return the first product of some nodes with a constant weight, with the nodes after it folded in; None if there is none."""
     for place, node in enumerate(nodes):
         first = _product(node, settings_of(node, side))
         if first is None:

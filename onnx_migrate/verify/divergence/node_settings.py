@@ -1,4 +1,4 @@
-"""What a node computes with, beside the values that depend on the input: its attributes, with defaults, and its constants."""
+"""The settings of a node, beside the values that depend on the input: its attributes, with defaults, and its constants."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def kinds_of(node: onnx.NodeProto) -> list[str]:
 
 
 def settings_of(node: onnx.NodeProto, side: Recorded) -> NodeSettings:
-    """Return what a node of a model computes with. Attributes that are graphs are left out."""
+    """Return the settings of a node of a model, without attributes that are graphs."""
     schema = _schema(node, side.model)
     attributes: dict[str, Any] = {}
     if schema is not None:

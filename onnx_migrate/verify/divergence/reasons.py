@@ -73,7 +73,7 @@ def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
 def _pairs(
     ours: Sequence[onnx.NodeProto], theirs: Sequence[onnx.NodeProto]
 ) -> Iterator[tuple[onnx.NodeProto, onnx.NodeProto]]:
-    """Yield nodes of the same kind, of which there are as many in both models, in their order."""
+    """Yield pairs of nodes of the same kind, in their order, if both models have the same number of them."""
     for kind in dict.fromkeys(map(kind_of, ours)):
         one = [node for node in ours if kind_of(node) == kind]
         two = [node for node in theirs if kind_of(node) == kind]
@@ -140,7 +140,7 @@ def _settings(one: onnx.NodeProto, two: onnx.NodeProto, sides: tuple[Recorded, R
 def _of_makers(
     one: onnx.NodeProto | None, two: onnx.NodeProto | None, sides: tuple[Recorded, Recorded]
 ) -> list[Reason]:
-    """Return what differs of the nodes that compute two constants from others; none where one is stored as it is."""
+    """Return the differences of the nodes that compute two constants from others; none if one constant is stored directly."""
     if one is None or two is None or kind_of(one) != kind_of(two) or one.op_type == "Constant":
         return []
     return list(_settings(one, two, sides))
@@ -180,7 +180,7 @@ def _folded_weights(one: Linear, two: Linear) -> Iterator[Reason]:
 
 
 def _whole_channels(one: Array, two: Array) -> tuple[list[int], float] | None:
-    """Return the channels that differ, and by which factor the first does; None unless each is scaled as a whole."""
+    """Return the channels that differ, and the factor of the first one; None unless each is scaled as a whole."""
     found: list[int] = []
     factor = 1.0
     for channel, (ours, theirs) in enumerate(zip(one, two, strict=True)):

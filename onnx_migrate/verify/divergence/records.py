@@ -42,7 +42,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A model and what it computes on one input: samples of the values that depend on the input, and its constants."""
+    """A model and the values that it computes on one input: samples of those that depend on the input, and its constants."""
 
     runnable: Runnable
     feed: Mapping[str, Any]
@@ -53,12 +53,12 @@ class Recorded:
     """Values in another layout, as NHWC in NCHW. Their names are in `samples` too."""
 
     def value_of(self, name: str) -> str:
-        """Return the value of the model that a sample is of, whatever its layout."""
+        """Return the name of the value in the model that a sample belongs to, in any layout."""
         return self.layouts[name].value if name in self.layouts else name
 
     @property
     def model(self) -> onnx.ModelProto:
-        """The structure of the model."""
+        """Return the structure of the model."""
         return self.runnable.model
 
     @cached_property
@@ -96,8 +96,8 @@ class Recorded:
 def record(runnable: Runnable, feed: Mapping[str, Any], which: str, *, in_layouts: bool = False) -> Recorded:
     """Run a model on one input and return samples of all its values, with `in_layouts` in other layouts too.
 
-    `which` is "original" or "result", for the step that is reported. A value that ONNX Runtime does not give out is left out.
-    Raises EvaluationError.
+    `which` is "original" or "result", for the step that is reported. Values that ONNX Runtime cannot return are missing. Raises
+    EvaluationError.
     """
     model = runnable.model
     types = ValueTypes(model, shapes_of(feed))
@@ -132,7 +132,7 @@ def record(runnable: Runnable, feed: Mapping[str, Any], which: str, *, in_layout
 
 
 def _run(runnable: Runnable, feed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of one part; where ONNX Runtime does not give one out, those of each half."""
+    """Return the values of one part; if ONNX Runtime cannot return one of them, run each half separately."""
     try:
         run = open_model(runnable, UNOPTIMIZED, names).run(feed)
         return {name: run[name] for name in names if name in run}

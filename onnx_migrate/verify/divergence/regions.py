@@ -1,4 +1,4 @@
-"""The nodes of two models between the last values that agree and the first ones behind which both compute the same again.
+"""Finds the nodes between the last values that agree in two models and the next values that agree again.
 
 A value without an equal one need not be a fault: a fused or split node has inner values that the other model lacks. So a run
 decides. It puts the original's value in place of the other model's. If that model then computes the original's outputs, all nodes
@@ -32,19 +32,19 @@ _PARTNERS = 4
 """Values of the original that are tried for each of these, beside the one of the same name or structure."""
 
 _ELEMENTS = 1 << 25
-"""Elements of the original's values that are held to be put in place."""
+"""Most elements of the original's values that the search keeps, to put them into the other model."""
 
 _NEXT = 16
-"""Values behind the replaced one that are looked at, beside the outputs."""
+"""Most values behind the replaced one that the search compares, beside the outputs."""
 
 _ENOUGH = 0.5
-"""Share of these values that agree from which on the region ends there: the others are inside fused or split nodes."""
+"""The region ends if at least this share of these values agrees: the others are inside fused or split nodes."""
 
 _IDLE = 1e-6
 """Error up to which a node has changed no number."""
 
 _REPAIRED = 0.02
-"""Share of an output's error that may be left with the original's value in place."""
+"""Share of an output's error that may remain with the original's value in place."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _is_same(side: Recorded, value: str, other: str) -> bool:
 def _suspects(
     side: Recorded, agreeing: Collection[str], differing: Iterable[str]
 ) -> dict[str, onnx.NodeProto]:
-    """Return the values from which a differing output is reached past no value that agrees, in the order of the nodes."""
+    """Return the values that lead to a differing output without passing a value that agrees, in the order of the nodes."""
     varying = set(side.varying)
     pending = [name for name in differing if name in side.producers]
     seen = set(pending)
@@ -127,7 +127,7 @@ class _Search:
     theirs: list[str]
 
     def same_as(self, other: str) -> tuple[str, float]:
-        """Return the original's value with which in place of `other` most values behind it agree, and their share; -1 for none.
+        """Return the original's value that makes most values behind `other` agree in its stead, and their share; -1 for none.
 
         The share matters, as outputs may be saturated.
         """
@@ -160,7 +160,7 @@ class _Search:
         return [part for name in self.ours for part in (name, *turned.get(name, ()))]
 
     def _share_behind(self, value: str, other: str) -> float:
-        """Return which share of the values behind `other` agrees with `value` in its place; -1 if the outputs do not."""
+        """Return the share of values behind `other` that agree if `value` replaces it; -1 if the outputs do not agree."""
         array = self._whole.get(value)
         sample = self.agreement.other.samples.get(other)
         if array is None or sample is None or array.size != sample.size:

@@ -1,4 +1,4 @@
-"""What is kept of a recorded value, so that any two values of two models can be compared without holding all of them."""
+"""Samples of recorded values, so that any two values of two models can be compared without keeping all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ELEMENTS = 1 << 16
 _KINDS = {"f": "f", "V": "f", "i": "i", "u": "i", "b": "b", "O": "s", "S": "s", "U": "s"}
 
 _SPREAD = 3.0
-"""Standard deviations by which the projections of two values may be apart that differ by rounding alone."""
+"""Standard deviations between the projections of two values that differ by rounding alone, at most."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Sample:
 
     @property
     def size(self) -> int:
-        """The number of elements of the whole value."""
+        """Return the number of elements of the whole value."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def error(self, other: Sample) -> float:

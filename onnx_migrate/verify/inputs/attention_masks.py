@@ -20,7 +20,7 @@ _PLACES = {
 """Of an operator the inputs with the mask and with the keys of the past, and the axis along which these lie."""
 
 _PASSING = ("Cast", "Identity", "Unsqueeze")
-"""Operators behind which a mask has the last two axes that it had before."""
+"""Operators that keep the last two axes of a mask."""
 
 
 def attention_masks(model: onnx.ModelProto) -> Iterator[tuple[str, str, int]]:

@@ -26,7 +26,7 @@ _DOMAINS: Mapping[str, Callable[[Array], Array]] = {
     "sorted": _sorted,
     "negative": lambda values: -np.abs(values),
 }
-"""What makes numbers of a domain of normal ones, by the domain's name."""
+"""Functions that turn normal numbers into numbers of a domain, by the domain's name."""
 
 
 def feeds_of_domains(source: RandomInputs) -> Iterator[Feed]:

@@ -26,13 +26,13 @@ from onnx_migrate.verify.kernel.arrays import Array
 __all__ = ["WIDE", "RandomInputs"]
 
 _LARGEST = 1 << 28
-"""Bytes, at eight for each element, above which no input is generated."""
+"""Most bytes of a generated input, at eight for each element."""
 
 _LARGEST_SUM = 1 << 30
 """The same for all inputs together."""
 
 _LARGEST_DECK = 1 << 20
-"""How many integers may be accepted for each to be dealt once."""
+"""Largest number of accepted integers for which a feed uses each integer once before it repeats any."""
 
 WIDE = "wide"
 """The distribution of numbers ten times as large as usual: few models are made for them."""
@@ -59,7 +59,7 @@ class RandomInputs:
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every input. Raises UsageError for a type without a generator."""
+        """Return the shape of every input. Raises UsageError for a type without a generator."""
         return input_shapes(self.model, self.other, self.choice, self.sizes)
 
     @cached_property
@@ -82,11 +82,11 @@ class RandomInputs:
     def feed(self, distribution: str, *, padding: bool = False, draw: int = 0) -> dict[str, Any] | None:
         """Return a value for every input, None if they would be too large. Raises UsageError for a type without a generator.
 
-        `distribution` is that of floats: "normal" (standard normal), "wide" (ten times that, with zeros), "uniform" (0 to
-        1), "pixels" (0 to 255), "small" (a hundredth of "normal") or "zeros". "wide" reaches out of the domain of Log and
-        Sqrt, so that what becomes of NaN and infinity is seen too. A single integer that the model looks for
-        (`chosen_numbers`) is given in all others. With `padding`, rows of integers end with the one
-        that the model looks for in them (`padding_ids`). Another `draw` gives other values.
+        `distribution` is that of floats. "normal" is standard normal, "wide" is ten times that, with zeros, and "small" is a
+        hundredth of it. "uniform" has numbers from 0 to 1, "pixels" from 0 to 255, and "zeros" only 0. "wide" leaves the domain
+        of Log and Sqrt, so that NaN and infinity occur too. If the model looks for a single integer (`chosen_numbers`), all
+        distributions except "wide" give it. With `padding`, rows of integers end with the number that the model looks for in them
+        (`padding_ids`). Another `draw` gives other values.
         """
         seed = self.seed + draw
         rng = np.random.default_rng([seed, *distribution.encode()])

@@ -1,4 +1,4 @@
-"""Reads the user's files of inputs: what their headers claim is checked before memory is taken for it.
+"""Reads the user's files of inputs, and checks the sizes in their headers before it allocates memory.
 
 Source of the format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 """

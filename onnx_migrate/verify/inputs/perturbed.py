@@ -1,6 +1,6 @@
-"""Inputs and weights moved by one unit in the last place: by how much a model's outputs then change is rounding.
+"""Moves inputs and weights by one unit in the last place: the change of a model's outputs is then rounding.
 
-Where inputs are integers, moved weights show what moved inputs cannot.
+If inputs are integers, moved weights show the rounding that moved inputs cannot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def perturbed_by_ulp(
 ) -> dict[str, Any]:
     """Return the feed with every nonzero float replaced by the next larger or smaller one, at random.
 
-    The inputs `exact` stay as they are, and so do NaN, infinities and the elements that `fixed` marks.
+    The inputs `exact` stay unchanged. NaN, infinities and the elements that `fixed` marks stay unchanged too.
     """
     rng = np.random.default_rng([seed, 1])
     moved = dict(feed)

@@ -57,10 +57,10 @@ durations."""
 def corrected(
     inputs: RandomInputs, run: Callable[[Mapping[str, Any]], Mapping[str, Any]], refusal: EvaluationError
 ) -> RandomInputs | None:
-    """Return inputs on which the model runs, None if none were found; `refusal` is that of the inputs as they are.
+    """Return inputs on which the model runs, None if none were found; `refusal` is the error on the unchanged inputs.
 
-    A correction that leads to another refusal is kept, once for each, if none leads to a run. Corrections with which
-    every output is empty are the last resort. At most 96 runs, within eight seconds.
+    If no correction leads to a run, the function keeps one that leads to another refusal, once for each refusal. It uses a
+    correction that makes every output empty only if no other one runs. It makes at most 96 runs, within eight seconds.
     """
     start = time.perf_counter()
     seen, tries = {_kind(refusal)}, 0
@@ -140,7 +140,7 @@ def _other_sizes(inputs: RandomInputs) -> Iterator[RandomInputs]:
 def _values(inputs: RandomInputs, refusal: EvaluationError) -> Iterator[RandomInputs]:
     """Give the integers, short vectors of floats and strings upstream of the failing node other values.
 
-    Integers of which no node restricts the values get the same first, then each input by itself.
+    Integers that no node restricts first all get the same value, then each input alone gets another one.
     """
     shapes, upstream = inputs.shapes, _upstream(inputs.model, refusal)
     restricted = input_ranges(inputs.model, shapes)

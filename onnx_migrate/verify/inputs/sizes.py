@@ -29,7 +29,7 @@ __all__ = [
 
 
 BATCHES = (2, 1, 3)
-"""Two first, so that what mixes the samples of a batch is seen."""
+"""Batch sizes to try. Two comes first, so that a model that mixes the samples of a batch shows it."""
 
 _IMAGES = (
     (64, 96),
@@ -44,7 +44,7 @@ _IMAGES = (
     (8, 12),
 )
 ODD_LENGTH = 7
-"""Where it is the length, each further symbol is one longer, so that no two lengths are equal by chance."""
+"""With this length, each further symbol is one longer, so that no two lengths are equal by chance."""
 
 _LENGTHS = (ODD_LENGTH, 16, 1, 64, 128, 256, 512, 1600, 16000)
 """Of sequences; the last are windows of audio samples."""
@@ -95,9 +95,9 @@ def size_choices(model: onnx.ModelProto, batches: Sequence[int] = BATCHES) -> li
 
 
 def choice_after_crash(choices: list[SizeChoice], failed: int) -> int:
-    """Return the index of the next choice whose lengths are not those of one up to `failed`, or the number of choices.
+    """Return the index of the next choice with other lengths than all choices up to `failed`, or the number of choices.
 
-    A model that crashed at some lengths crashes at them with another batch too.
+    A crash at some lengths is likely to happen again at the same lengths, whatever the batch is.
     """
     seen = {(choice.image, choice.length) for choice in choices[: failed + 1]}
     following = range(failed + 1, len(choices))
@@ -135,8 +135,9 @@ def input_shapes(
 ) -> dict[str, tuple[int, ...]]:
     """Return a shape for every fed input, with the sizes of `choice` for open dims.
 
-    An open dim that is a number in the same input of `other` has that number, one with a key in `corrected` the size
-    there (`open_dims`), and one whose symbol is an expression of other symbols, as in "past + current", its value.
+    Three kinds of open dims have other sizes. A dim that is a number in the same input of `other` has that number. A dim with a
+    key in `corrected` has the size there (`open_dims`). A dim whose symbol is an expression of other symbols, like "past +
+    current", has its value.
     """
     inputs = fed_inputs(model.graph)
     counterparts = {value.name: value for value in other.graph.input} if other is not None else {}
@@ -166,7 +167,7 @@ def _count_keys(
     axis: int,
     corrected: Mapping[str, int],
 ) -> None:
-    """Let the last axis of a mask, with all axes of its symbol, count the keys of the past and those of the query, in place."""
+    """Set the last axis of a mask to the number of past keys plus query keys, in place, and all axes of its symbol too."""
     dims = {value.name: tensor_in(value)[0].tensor_type.shape.dim for value in inputs}
     if len(dims[mask]) < 3 or len(dims[past]) <= axis or not _is_open(dims[mask][-1]):
         return

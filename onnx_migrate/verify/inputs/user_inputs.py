@@ -22,9 +22,12 @@ from onnx_migrate.verify.kernel.arrays import Array
 __all__ = ["Feed", "Feeds", "InputData", "check_feed", "data_files"]
 
 InputData = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Sequence[Any]
-"""An .npz by input name, a folder of input_*.pb; or arrays by input name, and several such sets; or arrays in the order of the
-inputs, as torch.onnx.export takes them. What NumPy reads as an array is one: a list, a number, a TensorProto, a tensor of
-PyTorch."""
+"""The forms in which users give inputs.
+
+These are an .npz by input name, a folder of input_*.pb, arrays by input name, or several such sets. Arrays in the order of the
+inputs, like the arguments of torch.onnx.export, work too. An array is anything that NumPy reads as one: a list, a number, a
+TensorProto, a tensor of PyTorch.
+"""
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,9 @@ class Feeds:
     def of_part(
         self, whole: onnx.ModelProto, part: onnx.ModelProto, fixed: Mapping[str, Any] | None = None
     ) -> Feeds:
-        """Return the inputs of a part of a model: those that it reads of the whole's; if these are others, all as they are.
+        """Return the inputs of a part of a model: those of the whole's inputs that the part reads; all inputs if it reads others.
 
-        Raises UsageError where they have another value for an input that the part has as a constant, one of `fixed`.
+        Raises UsageError if they have another value for an input that the part has as a constant, one of `fixed`.
         """
         names, read = ([value.name for value in fed_inputs(model.graph)] for model in (whole, part))
         if not self.cover(whole) or not set(read) <= set(names):
@@ -158,7 +161,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _array(where: str, value: Any, dtype: Any = None) -> Any:
-    """Return a value as an array: of `dtype`, or a list as it is without one. Raises UsageError."""
+    """Return a value as an array of `dtype`; without a `dtype`, return a list unchanged. Raises UsageError."""
     if isinstance(value, np.ndarray) or (dtype is None and isinstance(value, (list, tuple, int, float, str))):
         return value
     try:

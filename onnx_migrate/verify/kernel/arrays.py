@@ -23,14 +23,14 @@ def sum_of_squares(values: Array) -> float:
 
 
 def in_blocks(one: Array, other: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the elements of two arrays of one shape in blocks, so that what is computed from them takes little memory."""
+    """Yield the elements of two arrays of one shape in blocks, so that a computation on them takes little memory."""
     flat, same = one.reshape(-1), other.reshape(-1)
     for start in range(0, flat.size, _BLOCK):
         yield flat[start : start + _BLOCK], same[start : start + _BLOCK]
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Whether two arrays of one shape and dtype are the same byte for byte, which takes no memory to find out."""
+    """Whether two arrays of one shape and dtype are the same byte for byte; the comparison needs hardly any memory."""
     if one.dtype.hasobject or not (one.flags.c_contiguous and other.flags.c_contiguous):
         return False
     mine, theirs = one.reshape(-1).view(np.uint8), other.reshape(-1).view(np.uint8)

@@ -27,7 +27,7 @@ class Coverage:
 
 
 def coverage(observation: Observation, comparison: Comparison) -> Coverage:
-    """Return how much of a tensor was compared: neither elements that are left out nor NaN, which equals any other NaN."""
+    """Return how much of a tensor was compared. Ignored elements do not count, nor does NaN, which equals any other NaN."""
     original = observation.original
     if original is None or not original.size:
         return Coverage()
@@ -39,8 +39,8 @@ def coverage(observation: Observation, comparison: Comparison) -> Coverage:
 def decide(comparisons: Iterable[Comparison], covered: Mapping[str, Coverage]) -> tuple[Kind, str]:
     """Return the verdict and its reason: the first output that differs decides, then the first that is not determined.
 
-    `covered` has every output of the original that a proof needs. One that was compared with nothing is not determined
-    (rule 1), nor is one of which most elements are undefined or unstable (rule 6).
+    `covered` has every output of the original that a proof needs. An output that was compared with nothing is not determined
+    (rule 1), nor is an output with mostly undefined or unstable elements (rule 6).
     """
     doubts = []
     for comparison in comparisons:

@@ -12,11 +12,11 @@ from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, same_b
 
 @dataclass
 class Difference:
-    """What is measured of two arrays, of floats over the elements that are finite in both.
+    """The measured difference of two arrays. Floats are measured over the elements that are finite in both.
 
-    `scale` and `scale_after` are the largest magnitudes, `largest` and `typical` the largest and the root mean square
-    difference, `problem` says whether those that are not finite differ. Of discrete values `largest` alone is measured: 0
-    where they are equal, else infinity, as for arrays of another shape or dtype. All is 0 for floats of the same bits.
+    `scale` and `scale_after` are the largest magnitudes. `largest` and `typical` are the largest and the root mean square
+    difference. `problem` says whether elements that are not finite differ. Discrete values have `largest` alone: 0 if they are
+    equal, else infinity. Arrays of another shape or dtype have infinity too. All is 0 for floats of the same bits.
     """
 
     scale: float = 0.0

@@ -1,4 +1,4 @@
-"""What the kernel judges: the values that two models computed, and how far rounding alone moves those of the original."""
+"""The evidence that the kernel judges: values of two models, and how far rounding alone moves the original's."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from onnx_migrate.verify.kernel.arrays import Array
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What may differ. With `rtol` or `atol`, which the user gives: `|after - before| <= atol + rtol * |before|`, per element.
+    """The differences that are allowed.
 
-    Otherwise the kernel's own limits hold. `floor` (units in the last place) and `factor` (times the measured noise) replace
-    those of limits.py, and `eps` is the least eps: for comparisons in another runtime or at another size. With `quantum` a few
+    A user's `rtol` or `atol` allow `|after - before| <= atol + rtol * |before|`, per element.
+
+    Otherwise the kernel's own limits hold. In another runtime or at another size, three fields replace those of limits.py. These
+    are `floor` (units in the last place), `factor` (times the measured noise), and `eps`, the least eps. With `quantum` a few
     int8 and uint8 elements may differ by one step, as in a model that quantises.
     """
 
@@ -46,11 +48,11 @@ class Explanation:
 class Measurement:
     """How far rounding alone moves one output of the original on one feed: measured on the original, never on the result.
 
-    `largest` is the largest absolute difference between runs of the original (inputs moved by one unit in the last place,
-    optimisation on and off), infinite if its discrete elements change. `typical` is the root mean square of that difference,
-    infinite if it is not measured. `scale` is the largest finite magnitude over all feeds. `unstable` marks the elements
-    that no run decides: discrete ones that change, and floats that are finite in one run only. `undefined` marks the
-    elements that the standard leaves undefined.
+    `largest` is the largest absolute difference between runs of the original, infinite if its discrete elements change. Those
+    runs move inputs by one unit in the last place, or switch optimisation. `typical` is the root mean square of that difference,
+    infinite if it is not measured. `scale` is the largest finite magnitude over all feeds. `unstable` marks the elements that no
+    run decides: discrete ones that change, and floats that are finite in one run only. `undefined` marks elements that the
+    standard leaves undefined.
     """
 
     largest: float = 0.0

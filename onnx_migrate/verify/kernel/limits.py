@@ -1,4 +1,4 @@
-"""Every number by which the kernel decides, with its unit and its reason. No limit is written anywhere else.
+"""All limits of the kernel's decisions, each with its unit and its reason. Limits stand only in this file.
 
 `python -m tests.campaigns.proof.constants` multiplies and divides each by ten: a test fails each time.
 """
@@ -13,11 +13,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Precision:
-    """How coarse one floating-point type is, and how far rounding may move an output of it.
+    """The precision of one floating-point type, and limits for rounding of an output of that type.
 
-    `eps` is the distance from 1 to the next larger number. `least_normal` is the smallest normal number: smaller ones are
-    evenly spaced. `floor` is in units in the last place at the output's largest magnitude: any two kernels may differ by so
-    much. `ceiling` is a share of that magnitude: what rounding moves farther cannot be told from a fault.
+    `eps` is the distance from 1 to the next larger number. `least_normal` is the smallest normal number: smaller ones are evenly
+    spaced. `floor` is in units in the last place at the output's largest value: any two kernels may differ by so much. `ceiling`
+    is a share of that value: if rounding moves an output farther, it looks like a fault.
     """
 
     eps: float
@@ -53,7 +53,7 @@ DECISIONS = 0.01
 """The share of an output's discrete elements that rounding may decide, one element at least: more is not determined."""
 
 QUANTISED_STEP = 1
-"""Steps by which an int8 or uint8 element of a quantised model may differ, in at most `DECISIONS` of the elements."""
+"""An int8 or uint8 element of a quantised model may differ by so many steps, in at most `DECISIONS` of the elements."""
 
 QUANTISED_CEILING = 0.05
 """The share of those elements that may differ by a step if the original itself changes half as many between its own runs."""
@@ -62,7 +62,7 @@ COMPARED = 0.5
 """The share of an output's elements that one feed at least must compare: a verdict on less is none."""
 
 KERNEL_ULPS = 8.0
-"""Units in the last place, at a value's largest magnitude, by which one node may differ from the same inputs."""
+"""One node may differ from the same inputs by so many units in the last place at a value's largest element."""
 
 UNCLAIMED_ULPS = 64.0
 """The same if no pass claims equal bits: another tool may write one node as several."""
@@ -71,10 +71,10 @@ NEIGHBOURS = 0.01
 """The share of float16 elements that one node may round to the neighbouring number: it computes in float32, rounds once."""
 
 SIMPLIFIED_ULPS = 4.0
-"""Units in the last place of an output's type by which simplification may move it, at its largest magnitude."""
+"""Simplification may move an output by so many units in the last place of its type, at its largest value."""
 
 SIMPLIFIED_SHARE = 1e-5
-"""The share of a float32 output's largest magnitude by which simplification may move it."""
+"""Simplification may move a float32 output by this share of its largest value."""
 
 SATURATED = 1e-3
 """An output that never exceeds 1 and is smaller than this share of it on one feed is rounded relative to the other feeds."""

@@ -67,7 +67,7 @@ def _floor(tolerance: Tolerance, scale: float, dtype: np.dtype[np.generic]) -> f
 
 
 def _floats(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
-    """Compare floats of which some bits differ (rule 2)."""
+    """Compare floats that differ in some bits (rule 2)."""
     tolerance, measurement = observation.tolerance, observation.measurement
     gap = Difference.between(original, result)
     whole = max(gap.scale, measurement.scale) or gap.scale_after
@@ -204,10 +204,10 @@ def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
 
 
 def worse_than(original: Array, unsimplified: Array, simplified: Array, eps: float = 0.0) -> str:
-    """Describe how simplification moves an output (rule 8) beyond what it moves without; "" if it does not.
+    """Describe how simplification makes an output worse (rule 8) than it is without simplification; "" if it does not.
 
-    A float may move by a few units in the last place of its own type, at the output's largest magnitude; a float16 as one
-    node may round it. `eps` is the least eps, if the user asked for a coarser type. `judge` decides on discrete elements.
+    A float may move by a few units in the last place of its own type, at the output's largest value. A float16 may move as far as
+    one node rounds. `eps` is the least eps, if the user asked for a coarser type. `judge` decides on discrete elements.
     """
     if not is_float(original) or not original.shape == unsimplified.shape == simplified.shape:
         return ""

@@ -1,9 +1,9 @@
-"""Runs original and result in other runtimes, and judges by what the original computes in ONNX Runtime.
+"""Runs original and result in other runtimes, and compares both with the original in ONNX Runtime.
 
-How far each runtime's own rounding takes it from ONNX Runtime is measured by `python -m tests.verify.other_runtimes.measure`
-over the fixtures and the node tests of onnx's releases: the largest difference among the models that a runtime computes as
-ONNX Runtime does, in units of the eps of float32 times the largest magnitude of the output, beyond ten times the noise that
-ONNX Runtime shows itself (docs/proving.md has the figures).
+`python -m tests.verify.other_runtimes.measure` measures how far each runtime's own rounding takes it from ONNX Runtime. It runs
+the fixtures and the node tests of onnx's releases. It takes the largest difference among the models that a runtime computes like
+ONNX Runtime. The unit is the eps of float32 times the output's largest value. Only the part beyond ten times the noise of ONNX
+Runtime itself counts (docs/proving.md has the figures).
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ FLOORS = {
     "ncnn": 64.0,
     "rknn": 2.0**17,
 }
-"""What each may be off, in units of eps of the largest magnitude, whatever the model."""
+"""The error that each runtime may have on any model, in units of eps of the largest value."""
 
 _EPS = 2.0**-23
 
 EXPECTED_VALUES = "onnx_migrate.verify.other_runtimes.proof:expected_values"
-"""What runs in the child process."""
+"""The function that the child process runs."""
 
 _LOSES_AXES = {"opencv", "ncnn", "rknn"}
 """Runtimes that drop or add axes of length 1: OpenCV has no scalars and vectors, ncnn and RKNN have a batch of their own."""
@@ -120,9 +120,9 @@ def _as_type(value: Any, wanted: Any) -> Any:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the original computes in ONNX Runtime, without optimisation, on each feed that it runs on.
+    """The original's outputs in ONNX Runtime, without optimisation, on each feed that it runs on.
 
-    With how far rounding moves it, and what may differ by the types of the model.
+    `noise` is how far rounding moves them, and `tolerance` the allowed difference for the types of the model.
     """
 
     feeds: tuple[Mapping[str, Any], ...]
@@ -249,7 +249,7 @@ class _Runtime:
         return RuntimeProof(self._asked.text, self._asked.runtime, outcome, ours, theirs, tuple(notes))
 
     def _side(self, model: Runnable) -> tuple[Side, list[dict[str, Any]], list[str]]:
-        """Return how a model compares, what it computed, and in which forms of the runtime's own."""
+        """Return how a model compares, its outputs, and the forms of the runtime's own that they had."""
         runs: list[dict[str, Any]] = []
         notes: dict[str, None] = {}
         place, expected = self._asked.place, self._expected

@@ -1,4 +1,4 @@
-"""What a user can do about a result that another runtime does not run right."""
+"""Advice for users if another runtime does not run a result right."""
 
 from __future__ import annotations
 

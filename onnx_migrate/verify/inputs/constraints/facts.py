@@ -1,4 +1,4 @@
-"""What is known of a model's values before it runs: types, shapes at the chosen input shapes, and small constants."""
+"""Facts about a model's values before it runs: types, shapes at the chosen input shapes, and small constants."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Shape = tuple[int | None, ...]
 
 
 _CUTOFF = 1 << 24
-"""Elements above which an output that a model declares is not asked for."""
+"""Most elements of a declared output whose shape counts; shapes of larger outputs are ignored."""
 
 
 class Facts:
     """Facts about the values of a model's main graph and its sub-graphs, whose names are unique among them.
 
-    `shapes` are those that the graph inputs will have; without them the declared ones hold. Shape inference runs when
-    a computed value is asked for first. Where it fails, less is known.
+    `shapes` are those that the graph inputs will have; without them the declared ones hold. Shape inference runs once a caller
+    needs a computed value. If it fails, fewer facts are known.
     """
 
     def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
@@ -165,7 +165,7 @@ def with_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]
 
 @dataclass(frozen=True)
 class Argument:
-    """An input of a node, at a position, and what is known of the node's other inputs."""
+    """An input of a node, at a position, with the known facts about the node's other inputs."""
 
     node: NodeProto
     index: int
@@ -196,6 +196,6 @@ class Argument:
 
     @property
     def declared(self) -> tuple[int, ...] | None:
-        """The shape of the node's first output, which says what its arguments are meant to be."""
+        """The shape of the node's first output, which shows the intended arguments of the node."""
         shape = self.facts.static_shape(self.node.output[0]) if self.node.output else None
         return shape if shape is not None and prod(shape) <= _CUTOFF else None

@@ -31,7 +31,7 @@ def _below(length: int | None) -> Range:
 
 
 def _into(position: int, axis: int) -> Rule:
-    """An index into an axis of the input at `position`."""
+    """Return the rule for an index into an axis of the input at `position`."""
     return lambda argument: _below(argument.length(position, axis))
 
 
@@ -81,7 +81,7 @@ def _write_index(argument: Argument) -> Range:
 
 
 def _past_in_buffer(argument: Argument) -> Range:
-    """The rows of a buffer behind which those of the query have room."""
+    """Return the range of the number of past rows in a buffer, so that the rows of the query fit behind them."""
     room = argument.length(6, 2)
     return _below(None if room is None else room - (argument.length(0, 1) or 1) + 1)
 

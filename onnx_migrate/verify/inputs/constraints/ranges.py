@@ -58,7 +58,7 @@ _SAME = frozenset({"ReduceMax", "ReduceMin", "Max", "Min", "Clip", "Relu", "Ceil
 """Operators whose output lies in a range with 0 or above in it if their input does."""
 
 INVERTED = _SAME | {"CumSum", "ReduceSum", "Neg", "Add", "Sub", "Mul", "Div"}
-"""Operators of which `range_before` may know the range before."""
+"""Operators for which `range_before` may know the range of an input."""
 
 
 def range_before(argument: Argument, behind: Range) -> Range | None:

@@ -162,7 +162,7 @@ def _scales(argument: Argument) -> Range:
 
 
 def _sizes(argument: Argument) -> Range:
-    """Sizes of Resize: declared ones, or batch and channels as they are and the rest half as long again."""
+    """Return sizes of Resize: declared ones, or batch and channels unchanged and the rest half as long again."""
     data, wanted = argument.shape(), argument.declared
     if not data:
         return Range(1, 1, (1.0, 3.0, 24.0, 40.0))

@@ -37,10 +37,10 @@ _DECIDING = frozenset(
 def input_ranges(
     model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, Range]:
-    """Return the range of each graph input's values; inputs of which nothing is known are left out.
+    """Return the range of each graph input's values; it lacks inputs without a known range.
 
-    An input is followed through nodes that pass its elements through or do integer arithmetic, into sub-graphs and
-    into local functions. `shapes` are those that the inputs will have.
+    The function follows an input through nodes that pass its elements through or do integer arithmetic, into sub-graphs and into
+    local functions. `shapes` are those that the inputs will have.
     """
     flat = without_functions(model)
     readers, facts = _readers(nested_nodes(flat.graph.node)), Facts(flat, shapes)
@@ -56,7 +56,7 @@ def input_ranges(
 
 
 def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with its local functions inlined; as it is where onnx does not do that."""
+    """Return the model with its local functions inlined; the given model if onnx cannot inline them."""
     if not model.functions:
         return model
     import onnx.inliner  # part of onnx from 1.15 on
@@ -117,10 +117,10 @@ def _readers_of_elements(name: str, readers: _Readers) -> Iterator[tuple[NodePro
 
 
 def exact_inputs(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the graph inputs of floats that an operator takes unchanged as scales, a depth or limits, or writes as text.
+    """Return the float graph inputs that an operator takes unchanged as scales, a depth or limits, or writes as text.
 
-    To measure how far outputs move by rounding these stay as they are: a scale of 1 that is a little smaller makes the
-    output one element shorter.
+    When the verifier measures how far rounding moves outputs, these inputs stay unchanged. For example, a scale slightly below 1
+    makes the output one element shorter.
     """
     readers, inputs = _readers(nested_nodes(model.graph.node)), fed_inputs(model.graph)
     elements = {value.name: value.type.tensor_type.elem_type for value in inputs}

@@ -10,7 +10,7 @@ from onnx_migrate.verify.kernel.arrays import Array
 __all__ = ["boxes"]
 
 _SHIFTS = (0.0, 0.05, 0.2, 0.5, 0.3, 0.6, 0.8, 0.1)
-"""By which share of its width a box is moved beside another: they overlap by (1 - share) / (1 + share)."""
+"""Distances between a box and the next one, as shares of its width: two boxes overlap by (1 - share) / (1 + share)."""
 
 _REGIONS = ("RoiAlign", "MaxRoiPool", "CropAndResize")
 _LENGTH = 8

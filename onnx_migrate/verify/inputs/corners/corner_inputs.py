@@ -1,4 +1,4 @@
-"""The inputs of a model as corners are put into them: random values, what nodes treat differently, and what is too large."""
+"""The inputs of a model for corner feeds: random values, the numbers that nodes treat specially, and size limits."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class CornerInputs:
 
     @cached_property
     def flow(self) -> Flow:
-        """What the nodes of the model read."""
+        """Return the readers of each value of the model."""
         return Flow(self.source.model, dict(self.source.shapes))
 
     @cached_property
     def other_flow(self) -> Flow | None:
-        """What the nodes of the result read; None where it has many, or the original's nodes and initializers."""
+        """Return the readers of each value of the result; None if it has many nodes, or has those of the original."""
         other = self.source.other
         if (
             other is None

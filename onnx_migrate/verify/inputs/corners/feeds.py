@@ -42,7 +42,7 @@ _MOST_FEEDS = 6
 """Feeds among which the thresholds of an input of few elements are shared out."""
 
 _FEW = 6
-"""Elements of an input below which NaN and both infinities do not fit into one feed."""
+"""An input with fewer elements has no room for NaN and both infinities in one feed."""
 
 _MAGNITUDES = (1e30, 1e4)
 """Of huge elements: the second where the original does not stay finite on the first."""
@@ -83,7 +83,7 @@ class Corners(WholeInputs):
         return CornerFeed(feed, (instead,) if instead is not None else (), finite=True)
 
     def _some(self, value: InputValue, first: Array, rng: np.random.Generator) -> CornerValue | None:
-        """Return values of which a part are corners: for a model of which one feed is run beside `first`."""
+        """Return values that are corners in part, for a model that runs only one feed beside `first`."""
         if self._is_index(value) and not value.interest.numbers:
             return None if self._scatters(value) else integers.with_minus_one(value, first)
         corner = self._mask(value, "padded masks", 0) or self._at(value, rng, 0)

@@ -26,7 +26,7 @@ _SCALES = (64.0, 65536.0, np.inf)
 """Numbers above one of these ends go into another feed: beside large numbers a difference of small ones is rounding."""
 
 _FEW = 64
-"""Elements from which on a part of them stays random where thresholds are put in."""
+"""In an array with at least so many elements, a part stays random when thresholds are put in."""
 
 
 def threshold_groups(value: InputValue) -> list[Array]:
@@ -50,7 +50,7 @@ def at_thresholds(value: InputValue, group: Array, rng: np.random.Generator, sta
 
 
 def at_columns(value: InputValue, rng: np.random.Generator) -> CornerValue:
-    """Return values of which each column has the numbers that the model compares it with."""
+    """Return values whose columns have the numbers that the model compares them with."""
     values, fixed = value.base.copy(), np.zeros(value.base.shape, bool)
     for column, numbers in value.interest.columns.items():
         if numbers and column < (values.shape[-1] if values.ndim else 0):
@@ -67,9 +67,10 @@ def large(value: InputValue, rng: np.random.Generator) -> CornerValue:
 
 
 def small(value: InputValue, rng: np.random.Generator) -> CornerValue:
-    """Return numbers from a hundredth down to a hundred-millionth, of float16 to a ten-thousandth.
+    """Return numbers from a hundredth down to a hundred-millionth, for float16 down to a ten-thousandth.
 
-    Of several samples the first half stays as it is: so the outputs keep their scale, beside which rounding is small.
+    If there are several samples, the first half stays unchanged. So the outputs keep their scale, and rounding is small beside
+    it.
     """
     tiny = _of_magnitude(value, rng, -4.0 if value.dtype.itemsize < 4 else -8.0, -2.0).values
     kept = len(tiny) // 2 if tiny.ndim else 0

@@ -40,7 +40,7 @@ class Flow:
         self.nodes = list(nested_nodes(self.model.graph.node))
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
         self._copies: dict[str, list[str]] = {}
-        """Where the elements of a value appear again: in a body, behind one, or in the next turn of a loop."""
+        """The values that have the elements of a value again: in a body, behind one, or in the next turn of a loop."""
         for node in self.nodes:
             for index, name in enumerate(node.input):
                 if name:
@@ -59,7 +59,7 @@ class Flow:
         return frozenset(initializer_names(self.model.graph))
 
     def meetings(self, name: str) -> Iterator[Meeting]:
-        """Yield every node that elements of a value reach, as they are or through steps that can be inverted."""
+        """Yield every node that elements of a value reach, unchanged or through steps that can be inverted."""
         paths: dict[str, int] = {name: 1}
         waiting = [(name, Path(), 0)]
         while waiting:

@@ -32,8 +32,10 @@ _INDICES = (
     ("SequenceAt", 1),
     ("ArrayFeatureExtractor", 1),
 )
-"""Operators and the positions of their inputs that choose rows. A negative index counts from the end; an operator that
-does not take it refuses to run, and then the feed is left out."""
+"""Operators and the positions of their inputs that choose rows.
+
+A negative index counts from the end. If an operator does not support that, it refuses to run, and the feed is skipped.
+"""
 
 _SIZES = (("ConstantOfShape", 0), ("Expand", 1), ("Tile", 1), ("Range", 1), ("Range", 2))
 """Operators and the positions of their inputs that say how large the output becomes."""
@@ -50,7 +52,7 @@ LARGEST_COUNT = 4096
 """The largest of any model that does more with integers than arithmetic: it may be a number of turns."""
 
 _ENDS = (31, 24, 53, 8, 7, 15, 16)
-"""Powers of two at which narrower types end, and from which on floats skip whole numbers."""
+"""Powers of two at the ends of narrower types. Above three of them, floats skip whole numbers."""
 
 
 def is_index(value: InputValue) -> bool:
@@ -68,10 +70,10 @@ def gives_sizes(value: InputValue) -> bool:
 
 
 def as_indices(value: InputValue, rng: np.random.Generator, *, repeated: bool) -> CornerValue | None:
-    """Return indices of which some are -1, some the last row and some repeated; None where the standard leaves that open.
+    """Return indices with some -1, some of the last row and some repeated; None if the standard leaves the outcome open.
 
-    Repeated indices of a Scatter without a reduction write to one place in any order, so they are made only if `repeated`:
-    then the result reduces.
+    Repeated indices of a Scatter without a reduction write to one place in any order. So indices repeat only with `repeated`, for
+    which the result reduces.
     """
     reader, accepted = _reader(value), value.accepted
     if reader is None or accepted is None or accepted.weak or value.dtype.kind != "i" or not value.base.size:

@@ -25,10 +25,10 @@ _BESIDE = 1e-3
 
 @dataclass(frozen=True)
 class Interest:
-    """What a model treats differently in one input.
+    """Numbers and texts of one input that a model treats specially.
 
-    `numbers` are in the input's type, the likeliest first; `even` are those that all elements of an input must have
-    together; `columns` has them by the index on the last axis. `ties` says that equal elements matter.
+    `numbers` are in the input's type, the likeliest first. `even` are numbers that all elements of an input must have together.
+    `columns` has numbers by the index on the last axis. `ties` says that equal elements matter.
     """
 
     numbers: tuple[Any, ...] = ()
@@ -82,7 +82,7 @@ def interest(flow: Flow, name: str, dtype: np.dtype[Any]) -> Interest:
 
 
 def _turns(flow: Flow, name: str, dtype: np.dtype[Any]) -> Iterator[Any]:
-    """Yield numbers of turns with which the counter of a loop reaches the numbers that it is compared with, and passes them."""
+    """Yield trip counts at which a loop's counter reaches the numbers that it is compared with, and passes them."""
     for counter in flow.turns(name):
         for meeting in flow.meetings(counter):
             for number in numbers_at(meeting.argument):
@@ -100,7 +100,7 @@ def _all_around(path: Path, numbers: Iterable[float], dtype: np.dtype[Any]) -> l
 def _around(path: Path, number: float, dtype: np.dtype[Any]) -> Iterator[Any]:
     """Yield the input's number that becomes this one, its neighbours, and numbers clearly below and above.
 
-    One that only becomes it by rounding is left out: a right result may round it to the other side.
+    It skips a number that becomes this one only by rounding: a correct result may round it to the other side.
     """
     source = path.to_input(number)
     if source is None:

@@ -62,7 +62,10 @@ def _is_free(source: RandomInputs, key: str, size: int) -> bool:
 
 
 def sizes_for(source: RandomInputs, name: str, shape: tuple[int, ...]) -> dict[str, int]:
-    """Return by key the open dims of an input that make it as long as a shape on each of the last axes longer than 1."""
+    """Return sizes of open dims, by key, that make an input as long as a shape.
+
+    Only the last axes count, and of those only the ones longer than 1.
+    """
     found: dict[str, int] = {}
     usual = source.shapes[name]
     axes = {len(usual) - len(shape) + at: size for at, size in enumerate(shape) if size > 1}
@@ -106,7 +109,7 @@ def _ends(argument: Argument) -> Iterator[int]:
 
 
 def _rows(argument: Argument) -> Iterator[int]:
-    """The lengths of a table of which a dim chooses rows."""
+    """Yield the lengths of a table if a dim chooses rows of it."""
     node, index = argument.node, argument.index
     if node.op_type in ("Slice", "Gather", "GatherND", "GatherElements") and index:
         yield from (size for size in (argument.shape(0) or ()) if size > 1)

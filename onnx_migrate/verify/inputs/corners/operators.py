@@ -59,7 +59,7 @@ _SHAPED = frozenset(
 """Operators whose second input must be a constant, since it would be a size, an index or a divisor."""
 
 _COSTLY = frozenset({"RoiAlign", "MaxRoiPool", "CropAndResize", "Range", "MelWeightMatrix"})
-"""Operators of which large numbers take much time or memory, or mean nothing."""
+"""Operators for which large numbers take much time or memory, or have no meaning."""
 
 _TO_INTEGERS = operators(
     """
@@ -86,9 +86,9 @@ _NEEDING_SIZES = frozenset(
 
 
 def keeps_nan(flow: Flow) -> bool:
-    """Whether all operators of a model make NaN of NaN, or treat it as the standard says.
+    """Return whether all operators of a model make NaN of NaN, or treat it according to the standard.
 
-    Kernels of Max, Min, Relu, Clip, MaxPool and TopK do so in some positions only.
+    The kernels of Max, Min, Relu, Clip, MaxPool and TopK keep NaN in some positions only, so these operators do not count.
     """
     return flow.operators <= _MOVING | _BODIES | _ELEMENTWISE | _SUMMING and not casts_to_integers(flow)
 

@@ -67,7 +67,7 @@ _KEEPING: dict[str, tuple[int, ...] | None] = {
     "SequenceInsert": (0, 1),
     **dict.fromkeys(("Concat", "Max", "Min", "SequenceConstruct", "FeatureVectorizer", "Range"), None),
 }
-"""The positions of the inputs of which some elements come out as they are; None is all of them."""
+"""Operators that pass some elements through unchanged, with the positions of these inputs; None stands for all inputs."""
 
 _IN_PLACE = operators(
     """
@@ -78,7 +78,7 @@ _IN_PLACE = operators(
 """Operators that leave each element at its position."""
 
 _MEANS = frozenset({"ReduceMean", "AveragePool", "GlobalAveragePool", "ReduceSum"})
-"""Operators of which an element comes out as it was if all elements are the same."""
+"""Operators that pass an element through unchanged if all elements are the same."""
 
 _ORDER_ALONE = frozenset({"Softmax", "LogSoftmax"})
 """Operators that keep equal elements equal, and no number."""

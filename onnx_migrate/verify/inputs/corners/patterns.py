@@ -33,7 +33,7 @@ def samples(pattern: str) -> list[str]:
 
 
 class _Reader:
-    """Reads a pattern from left to right; `variant` decides which alternative is taken, and how often a part is repeated."""
+    """Reads a pattern from left to right; `variant` decides on the alternative, and on the number of repeats of a part."""
 
     def __init__(self, pattern: str, variant: int) -> None:
         self._rest = list(reversed(pattern))
@@ -46,7 +46,7 @@ class _Reader:
         return self._rest.pop() if self._rest else ""
 
     def _until(self, end: str) -> str:
-        """Return what stands before a character, which is taken too."""
+        """Return the text before a character, and consume both."""
         text = ""
         while self._rest and self._next() != end:
             text += self._take()

@@ -23,7 +23,7 @@ def words(value: InputValue, rng: np.random.Generator, start: int) -> CornerValu
 
 
 def _pool(words: tuple[str, ...]) -> list[str]:
-    """Return the words as they are, each beside another one, then in other cases."""
+    """Return the given words, each beside another one, then the words in other cases."""
     pool: list[str] = []
     for number, word in enumerate(words):
         pool += [word, _OTHERS[number % len(_OTHERS)]]

@@ -15,7 +15,7 @@ from onnx_migrate.verify.inputs.corners.patterns import samples
 __all__ = ["chooses_among_equals", "columns_at", "compares_elements", "numbers_at", "words_at"]
 
 _MOST_NUMBERS = 32
-"""Numbers of one node, of which a large constant has more."""
+"""Most numbers of one node that corner feeds use. A large constant has more, and then some of them are skipped."""
 
 _COMPARISONS = frozenset(
     {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Clip", "Where", "Mod"}

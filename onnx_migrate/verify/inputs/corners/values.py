@@ -28,7 +28,7 @@ class InputValue:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the elements."""
+        """Return the type of the elements."""
         dtype: np.dtype[Any] = self.base.dtype
         return dtype
 
@@ -65,7 +65,7 @@ class CornerValue:
 
 
 def scattered(base: Array, pool: Array, rng: np.random.Generator, start: int, share: float) -> CornerValue:
-    """Return values of which a share, at random positions, are those of `pool` in turn, from the position `start` on."""
+    """Return values in which a share of the elements, at random positions, comes from `pool` in turn, from `start` on."""
     size = prod(base.shape)
     count = max(1, round(size * share)) if size else 0
     positions = rng.permutation(size)[:count]

@@ -23,7 +23,7 @@ class WholeInputs(CornerInputs):
     """The inputs of a model, for feeds without a random element in those inputs that the nodes treat differently."""
 
     def beside_constants(self, first: int, end: int) -> Iterator[CornerFeed]:
-        """Each element of an input beside the constant's element that it meets: three feeds for each of these constants."""
+        """Yield feeds that put each element of an input beside the constant's element that it meets, three for each constant."""
         base = self._base("normal", 10)
         if base is None:
             return
@@ -77,7 +77,7 @@ class WholeInputs(CornerInputs):
         return value.dtype.kind in "iuf" and not self._is_index(value) and not value.is_restricted
 
     def tied(self) -> Iterator[CornerFeed]:
-        """Inputs of which a node chooses among equal elements: one number throughout, and two numbers."""
+        """Yield feeds for inputs in which a node chooses among equal elements: one number throughout, and two numbers."""
         base = self._base("normal", 11)
         if base is None:
             return
