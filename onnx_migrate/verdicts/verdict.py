@@ -213,8 +213,7 @@ class Verdict:
 
     @property
     def summary(self) -> str:
-        """Return the verdict on one line, with its reason, or with the agreement of the models and the replacements of the original.
-        """
+        """Return the verdict on one line: its reason, or the agreement of the models and the replacements of the original."""
         if self.kind is not Kind.VERIFIED:
             return f"{self.kind.value}: {self.reason}"
         claims = [*map(str, self.statements)] or [self.agreement]

@@ -154,8 +154,8 @@ class SizedRunner:
                 text = printed()
             warned = shape_warnings(text)
             if not self.trials:
-                # What is wrong at the frozen sizes already, where the result was compared with the original: inner values
-                # whose shape ONNX Runtime infers wrongly, and outputs that its optimiser computes wrongly.
+                # The first run is at the frozen sizes, at which the result was compared with the original. Faults of ONNX Runtime
+                # that show there are no faults of other sizes: wrongly inferred shapes, and outputs that its optimiser changes.
                 self._wrongly_inferred.update(warned.keys() - values.keys())
                 wrong = (
                     name for name in values if self._difference(name, values[name], optimised[name], feed)

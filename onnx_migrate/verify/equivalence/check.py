@@ -162,7 +162,7 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
         tuple(_recorded(task)),
         thorough,
         once_more,
-        # Limits that the user chose, with a tolerance or a coarser type, are meant for numbers as they occur.
+        # A user who sets a tolerance or a coarser type has ordinary numbers in mind, not very large or small ones.
         corners=settings.feeds is None and not task.segment.other_numbers,
         magnitudes=not settings.tolerance.is_given and task.segment.full_range,
         ended=task.ended,

@@ -222,7 +222,7 @@ class FeedSearch:
         begin_run(f"input {len(self.outputs) + 1}" + (f" of {count}" if count else ""))
         start, processor = time.perf_counter(), time.process_time()
         outputs = self._model.run(inputs)
-        # On a busy machine a run waits: its processor time says what it takes by itself.
+        # On a busy machine a run waits, so its processor time may be nearer to the time of the run alone.
         elapsed = min(time.perf_counter() - start, time.process_time() - processor)
         self.fastest = min(self.fastest, elapsed)
         if not self.outputs:

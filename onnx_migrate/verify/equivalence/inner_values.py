@@ -124,7 +124,7 @@ def computed_by_both(
     cut = frozenset(cuts)
     reads = Reads(original.model, cut), Reads(result.model, cut)
     boundaries = [{name for side in reads for name in side.by(part)}.difference(part) for part in parts]
-    known: list[dict[str, Array]] = [{} for _ in feeds]  # of each feed, what later parts are computed from
+    known: list[dict[str, Array]] = [{} for _ in feeds]  # for each feed, the values that later parts read
     for position, (part, boundary) in enumerate(zip(parts, boundaries, strict=True)):
         given = {name: value for name, value in known[0].items() if name in boundary}
         exposed = CutModel(original, given, part)

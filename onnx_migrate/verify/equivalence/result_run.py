@@ -133,7 +133,7 @@ class ResultRun:
                 runs = list(runs)
                 paired = {name: runs[0][name] for _, name in self._pairs or () if name in runs[0]}
                 compare_bits(runs)
-                runs[0].update(paired)  # what was recorded is forgotten
+                runs[0].update(paired)  # `compare_bits` dropped the recorded values
             index = 0  # without enumerate, which would keep the values of one run until after the next
             for values in runs:
                 self._findings.compare(configuration, index, values, self._pairs or ())

@@ -147,7 +147,7 @@ def _dft(
     put, constant = write.put, write.constant
     waves = _waves(given, count, length)
     waves = waves.conj() / length if settings.get("inverse") else waves
-    # Real and imaginary parts side by side, of what is read in rows, and of what is computed in columns.
+    # Real and imaginary parts stand side by side: those of the signal in rows, those of the result in columns.
     table = np.stack([np.stack([waves.real, waves.imag], -1), np.stack([-waves.imag, waves.real], -1)], 1)[
         :, :parts
     ]

@@ -75,7 +75,7 @@ def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = read(file)
-    except Exception as error:  # of what is in the place of a header
+    except Exception as error:  # NumPy raises many kinds of errors on a wrong header
         raise ValueError(f"{name!r} has no header of an array as NumPy writes it") from error
     if dtype.hasobject:
         raise ValueError(f"{name!r} holds Python objects, which only pickle reads, and that may run code")

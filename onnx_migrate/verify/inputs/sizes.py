@@ -97,7 +97,7 @@ def size_choices(model: onnx.ModelProto, batches: Sequence[int] = BATCHES) -> li
 def choice_after_crash(choices: list[SizeChoice], failed: int) -> int:
     """Return the index of the next choice with other lengths than all choices up to `failed`, or the number of choices.
 
-    A crash at some lengths is likely to happen again at the same lengths, whatever the batch is.
+    A model that crashes at some lengths is likely to crash at them with another batch too.
     """
     seen = {(choice.image, choice.length) for choice in choices[: failed + 1]}
     following = range(failed + 1, len(choices))

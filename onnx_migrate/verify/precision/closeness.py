@@ -221,7 +221,7 @@ def _runs(reference: Reference, way: str) -> bool:
 def _refused(reference: Reference, error: EvaluationError) -> Closeness:
     """Return that the result does not load or run where the original does, and at which node."""
     said = str(error)
-    # Where it loads a model, ONNX Runtime names a fused node after one of its own.
+    # When ONNX Runtime loads a model, it names a fused node after one of the nodes in it.
     named = [
         step
         for step in reference.graph.steps

@@ -24,7 +24,7 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         options["providers"] = ["CPUExecutionProvider"]
     try:
         session = onnxruntime.InferenceSession(path, **options)
-    except TypeError:  # before 1.3 it takes no providers
+    except TypeError:  # ONNX Runtime before 1.3 does not know providers
         session = onnxruntime.InferenceSession(path)
     taken = {value.name for value in session.get_inputs()}
 

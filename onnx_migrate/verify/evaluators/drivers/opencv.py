@@ -28,7 +28,7 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
 
     def run(feed: dict[str, Any]) -> list[Any]:
         for name, value in feed.items():
-            # Before 5.0 the last axis of an array of three is taken for the channels of an image, but not that of a Mat.
+            # Before 5.0 OpenCV treats the last axis of a 3-D array as the channels of an image, but not that of a Mat.
             net.setInput(_MAT(value) if _MAT and value.ndim == 3 else value, name)
         return [value.copy() for value in net.forward(outputs)]
 

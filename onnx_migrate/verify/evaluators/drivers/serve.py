@@ -20,7 +20,7 @@ def main() -> None:
     """Serve until stdin ends."""
     sys.path[:0] = sys.argv[2:]
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what native code prints must not come between
+    os.dup2(2, 1)  # output of native code must not mix with the answers
 
     def answer(message: dict[str, Any]) -> None:
         out.write(json.dumps(message) + "\n")
@@ -69,8 +69,8 @@ def _plain(value: Any) -> Any:
 def _words(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
     if isinstance(error, MemoryError):
-        return "MemoryError: " + text  # the words alone may not say that it is a lack of memory
-    # RKNN's errors are whole tracebacks, of which the last line says what is wrong.
+        return "MemoryError: " + text  # the text alone may not show that memory ran out
+    # RKNN's errors are whole tracebacks, and only the last line describes the error.
     return text.splitlines()[-1].strip() if text.startswith("Traceback (most recent call last)") else text
 
 
