@@ -100,7 +100,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether the output is the same within what is allowed."""
+        """Whether the output is the same within the limit."""
         return not self.problem
 
 
@@ -113,7 +113,7 @@ class RoundedOutput:
     """The error of one output with every value rounded to its type after each node, and the limit of it.
 
     Both are shares of the output's largest value; of an output that holds no floats, shares of its elements that differ, and
-    `counts_elements` is set. `floor` is the error of the original with its weights and inputs rounded, None where nobody
+    `counts_elements` is set. `floor` is the error of the original with its weights and inputs rounded, None if nobody
     measured it. `type` is the type that the run simulates.
     """
 

@@ -1,4 +1,4 @@
-"""How large the numbers of a model's nodes are, beside what a floating-point type holds."""
+"""The sizes of the numbers of a model's nodes, compared with the range of a floating-point type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["NodeRange", "NumberRanges"]
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Of a node's first output the largest and the smallest magnitude but 0; `kept` if it keeps the type that it had."""
+    """The largest and the smallest nonzero magnitude of a node's first output; `kept` is whether it keeps its type."""
 
     node: str
     operator: str

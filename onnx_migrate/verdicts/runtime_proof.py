@@ -48,7 +48,7 @@ class Side:
 
     @property
     def worst(self) -> Comparison | None:
-        """The output that differs most, by what is allowed."""
+        """The output that differs most, relative to its limit."""
         return max(self.comparisons, key=_badness, default=None)
 
     @property
@@ -74,7 +74,7 @@ class Side:
 class RuntimeProof:
     """The proof in one runtime: `asked` is the request, `runtime` the name and version that was there.
 
-    `outcome` is a key of the table of docs/proving.md. `original` is None where it was not run.
+    `outcome` is a key of the table of docs/proving.md. `original` is None if it was not run.
     """
 
     asked: str
@@ -114,5 +114,5 @@ def _badness(item: Comparison) -> tuple[bool, float, float]:
 
 
 def proofs_text(proofs: Iterable[RuntimeProof]) -> str:
-    """Return what came of each proof, in one line."""
+    """Return the outcome of each proof, in one line."""
     return "; ".join(f"in {proof.runtime}, {proof.text}" for proof in proofs)

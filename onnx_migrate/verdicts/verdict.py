@@ -85,11 +85,11 @@ class FeedNote:
 
 @dataclass(frozen=True)
 class LoadFailure:
-    """A result that ONNX Runtime does not load, where it loads the original.
+    """A result that ONNX Runtime does not load, although it loads the original.
 
-    `reason` is the runtime's message, `node` and `operator` are those that it names, "" if none. `unoptimised` is
-    whether the result loads when ONNX Runtime optimises nothing. `limit` says that the result may be valid and that this
-    release lacks the opset or a kernel.
+    `reason` is the runtime's message. `node` and `operator` are those that it names, "" if none. `unoptimised` is whether the
+    result loads when ONNX Runtime optimises nothing. `limit` says that the result may be valid and that this release lacks the
+    opset or a kernel.
     """
 
     reason: str
@@ -167,12 +167,12 @@ class Verdict:
 
     @property
     def grade(self) -> str:
-        """How alike the models are: "bit-identical", "within-rounding", "within-tolerance", "other-numbers" or "differs".
+        """The agreement of the models: "bit-identical", "within-rounding", "within-tolerance", "other-numbers" or "differs".
 
-        "" if not determined. Other numbers are those that the user asked for; then `statements` say how far they are.
+        It is "" if not determined. Other numbers are those that the user asked for; then `statements` give their distance.
 
-        Within rounding is what differs by no more than ONNX Runtime's own rounding, as measured; within tolerance, by no more
-        than the caller allowed.
+        Models agree within rounding if they differ by no more than the measured rounding of ONNX Runtime itself. They agree
+        within tolerance if they differ by no more than the caller allowed.
         """
         if self.kind is Kind.UNVERIFIED:
             return ""
@@ -199,7 +199,7 @@ class Verdict:
 
     @property
     def _limit(self) -> str:
-        """The limit of what differs: the caller's, or for models of different precision that of the narrow type."""
+        """The limit in words: the caller's, or for models of different precision that of the narrow type."""
         types = dict.fromkeys(output.type for output in self.rounded if output.type)
         return f"the error of {' and '.join(types)} rounding" if types else "the limit that you gave"
 
@@ -271,7 +271,7 @@ class DynamicProof:
 
     `conditions` hold where not every size of a symbol runs.
 
-    `determined` is False where the model could not be run to the end, as for lack of time; then `holds` is False too.
+    `determined` is False if the model could not be run to the end, as for lack of time; then `holds` is False too.
     """
 
     holds: bool
@@ -286,9 +286,9 @@ class DynamicProof:
 
 @dataclass(frozen=True)
 class ValueDistance:
-    """How far a value of one model is from its counterpart in another, on one input.
+    """The distance between a value of one model and its counterpart in another, on one input.
 
-    `error` is the largest difference as a share of the largest value; infinite where NaN or infinity is in one alone.
+    `error` is the largest difference as a share of the largest value; infinite if only one model has NaN or infinity.
     """
 
     value: str

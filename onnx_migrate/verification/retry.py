@@ -23,7 +23,7 @@ _PATIENCE = 60.0
 
 @dataclass
 class Retrying:
-    """Runs the passes but optional ones again, as `engine.pass_infra.Retry` says."""
+    """Runs the passes again without optional ones, for `engine.pass_infra.Retry`."""
 
     pipeline: Pipeline
     prover: Prover

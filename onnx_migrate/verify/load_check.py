@@ -60,12 +60,10 @@ def _loading_memory(*models: Runnable | None) -> int:
 def check_loads(
     original: Runnable | None, result: Runnable, settings: Settings
 ) -> tuple[LoadFailure | None, str]:
-    """Load both models in a child process; return how the result fails, and why that is not known ("" if it is).
+    """Load both models in a child process; return how the result fails, and why that is unknown ("" if it is known).
 
-    Raises LoadError where a file with weights is not what it was.
-
-    A result that crashes the process fails. Without an original, the result must load in any case. The process may take
-    what loading takes as a rule, and no more than the limits allow.
+    A result that crashes the process fails. Without an original, the result must load in any case. The process may use the memory
+    that loading usually needs, and no more than the limits allow. Raises LoadError if a file with weights has changed.
     """
     limits = settings.limits
     if limits.memory is not None and settings.isolated:

@@ -155,9 +155,9 @@ def _may_be_true(tensor: TensorProto) -> bool:
 
 
 def miscomputed_in_reference(model: onnx.ModelProto) -> str:
-    """Return the first operator of the model that onnx.reference computes otherwise than its version says; "" if none.
+    """Return the first operator of the model that onnx.reference computes differently from its version's text; "" if none.
 
-    Measured with onnx 1.16 to 1.23: one class stands for all versions of each of these.
+    Measured with onnx 1.16 to 1.23, in which one class stands for all versions of each of these operators.
     """
     for located in bodies(model):
         opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version) or 0
@@ -281,9 +281,10 @@ def _drawn(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProt
 
 
 def _like(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
-    """RandomNormalLike and RandomUniformLike: the cosine of the input, or its magnitude, moved as the distribution says.
+    """RandomNormalLike and RandomUniformLike become the cosine of the input, or its magnitude.
 
-    It is finite and nowhere the same. The numbers of another mean, scale or range are others.
+    Offset and factor come from the distribution. The result is finite and nowhere the same. Another mean, scale or range gives
+    other numbers.
     """
     source, output = node.input[0], node.output[0]
     normal = node.op_type == "RandomNormalLike"

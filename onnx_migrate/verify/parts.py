@@ -1,4 +1,4 @@
-"""Proves in a child process that parts of a model, one after the other, compute bit for bit what the whole does."""
+"""Proves in a child process that parts of a model, one after the other, compute the same bits as the whole."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def prove_parts(
     result: Model | None = None,
     fed: Mapping[str, Any] | None = None,
 ) -> Verdict:
-    """Return whether parts of a model, in the order of computing, compute what the whole does, bit for bit.
+    """Return whether parts of a model, in the order of computing, compute the same bits as the whole.
 
-    With a `result` of the first part, also whether that with the parts behind it does, but for rounding. `settings` have the
-    inputs of the whole, but for those that are `fed`: then the result only says which inputs are likely. Raises
-    VerificationFailed where one does not.
+    With a `result` of the first part, the function also checks that the result with the parts behind it agrees up to rounding.
+    `settings` have the inputs of the whole except for those that are `fed`. With `fed`, the result only shows which inputs are
+    likely. Raises VerificationFailed if the numbers differ.
     """
     models = (whole, *parts, *([] if result is None else [result]))
     with requires_unchanged(*models):

@@ -154,7 +154,7 @@ class Prover:
     def runnable(self, model: Model) -> Runnable:
         """Return a model in a form that runtimes load; weights in memory are written to a temporary file first.
 
-        Raises UsageError where ONNX Runtime is not installed.
+        Raises UsageError if ONNX Runtime is not installed.
         """
         require_onnxruntime("a run of the model", "nothing else runs the original")
         if self._original is not None and self._original[0] is model:
@@ -179,9 +179,9 @@ class Prover:
 
 @contextmanager
 def requires_unchanged(*models: Model) -> Iterator[None]:
-    """Raise LoadError if a file of the models was changed before the block ends: then its finding says nothing.
+    """Raise LoadError if a file of the models changed before the block ended, because the block's finding is then worthless.
 
-    Native code that reads a file which is cut ends by a signal, for example.
+    For example, native code crashes with a signal if it reads a file that another process truncates.
     """
     try:
         yield
@@ -210,7 +210,7 @@ def _does_not_load(verdict: Verdict, failure: LoadFailure) -> VerificationFailed
 
 
 def differing(verdict: Verdict) -> VerificationFailed:
-    """Return the error for a verdict that says that numbers differ."""
+    """Return the error for a verdict on numbers that differ."""
     where = Where(node=verdict.node) if verdict.node else None
     spread = next((entry.histogram for entry in verdict.comparisons if not entry.agrees), None)
     reason = f"{verdict.reason}; elements: {spread}" if spread else verdict.reason
@@ -220,7 +220,7 @@ def differing(verdict: Verdict) -> VerificationFailed:
 
 
 def _hint(verdict: Verdict) -> Hint:
-    """Return what a user can do about a result that differs."""
+    """Return advice for users about a result that differs."""
     if verdict.exact is False and not verdict.own_rounding:
         return Advice(
             "a change that claims to keep every bit does not: please report this as a bug of onnx-migrate, or of your pass",
@@ -234,11 +234,11 @@ def _hint(verdict: Verdict) -> Hint:
 def first_difference(
     prover: Prover, start: Model, stages: Sequence[tuple[str, Model]], *, claimed: bool
 ) -> FirstDifference | None:
-    """Return which of `stages` is the first whose model does not compute what `start` does; None if there are none.
+    """Return the first of `stages` whose model computes other numbers than `start`; None if there are none.
 
-    `stages` are the names of passes that changed the model, in order, with the model after each; the last one differs.
-    `claimed` says that bit-identity is required. A model that cannot be compared, as one that does not load between two
-    passes, is passed over; then several passes may be to blame.
+    `stages` are the names of passes that changed the model, in order, with the model after each; the last one differs. `claimed`
+    says that bit-identity is required. The search skips a model that cannot be compared, for example one between two passes that
+    does not load. Then several passes may be to blame.
     """
     if not stages:
         return None

@@ -1,6 +1,6 @@
-"""Counts the runs of a verification and says which one begins, as in "input 2 of 3, run 5 of 8", to whoever listens.
+"""Counts the runs of a verification and reports each new one to a listener, for example "input 2 of 3, run 5 of 8".
 
-The count is that of the call which this thread makes, as the stage of `process.mark` is.
+Each call of a thread has its own count, like the stage of `process.mark`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ def start_count(per_input: int = 0) -> None:
 
 
 def expect_runs(runs: int, inputs: int = 0, corners: int = 0) -> None:
-    """State how many runs follow as far as is known: `runs`, and those that the results take with so many inputs.
+    """Announce further runs: `runs` of them, and those of the results on so many inputs.
 
-    On each of the `corners` the results run once less, as they run it without optimisation alone.
+    On each of the `corners` the results run once less, because they run it without optimisation only.
     """
     per_input = getattr(_count, "per_input", 0)
     _count.total = getattr(_count, "done", 0) + runs + inputs * per_input + corners * max(0, per_input - 1)
 
 
 def begin_run(place: str) -> None:
-    """Say that a run begins, and on what: the number is that of the runs so far, out of those that are expected."""
+    """Report that a run begins, with its input, its number, and the number of expected runs."""
     _count.done = getattr(_count, "done", 0) + 1
     total = getattr(_count, "total", 0)
     say(f"{place}, run {_count.done}" + (f" of {total}" if total >= _count.done else ""))

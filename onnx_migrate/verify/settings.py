@@ -50,7 +50,7 @@ class Settings:
 
     @property
     def for_child(self) -> Settings:
-        """The settings with the inputs read, and without what stays in this process."""
+        """The settings with the inputs read, and without the listener and worker of this process."""
         return replace(self, input_data=self.feeds, listen=None, worker=None)
 
     @property

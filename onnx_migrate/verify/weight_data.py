@@ -209,7 +209,7 @@ def _unscaled_in_group(unsimplified: Array, simplified: Array) -> int:
 
 
 def _factors(energy: Array, product: Array) -> Iterator[Array]:
-    """Yield what each kernel may be multiplied by: factors of rows, of columns, and the products of both."""
+    """Yield possible factors of each kernel: factors of rows, of columns, and the products of both."""
     rows, columns = energy.shape
     row = product.sum(1) / energy.sum(1)
     yield np.repeat(row[:, None], columns, 1)

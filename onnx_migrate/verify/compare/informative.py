@@ -1,6 +1,6 @@
-"""Whether an output can show a difference: one that is the same whatever the inputs are proves nothing.
+"""Checks whether an output can show a difference: an output that is the same for all inputs proves nothing.
 
-An output may also hide a small difference in what its last operators read, or be bounded by them.
+An output may also hide a small difference in the values that its last operators read, or be bounded by them.
 """
 
 from __future__ import annotations

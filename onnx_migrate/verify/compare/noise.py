@@ -97,10 +97,9 @@ class Noise:
         self.unstable_shapes: set[str] = set()
 
     def observe(self, index: int, again: Mapping[str, Any]) -> None:
-        """Record how far another run of the original is from the first on feed `index`.
+        """Record the difference between another run of the original and the first on feed `index`.
 
-        The run is one that may differ by rounding only: on inputs perturbed by an ulp, at another optimisation level,
-        or in another runtime.
+        That run may differ by rounding only: on inputs perturbed by an ulp, at another optimisation level, or in another runtime.
         """
         for name, value in self._runs[index].items():
             if name not in again:
@@ -133,7 +132,7 @@ class Noise:
             self._measured[part, index] = replace(known, explanation=explanation)
 
     def leave_out(self, index: int, output: str, undefined: Mapping[str, Array]) -> None:
-        """Record the elements of an output's tensors that depend on what the standard leaves undefined."""
+        """Record the elements of an output's tensors that depend on results that the standard leaves undefined."""
         for part, _ in flatten(output, self._runs[index][output]):
             if part in undefined:
                 known = self._measured.get((part, index), Measurement())
@@ -226,7 +225,7 @@ class Noise:
     def judged(
         self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
     ) -> list[tuple[Comparison, Coverage]]:
-        """Return what `compare` does, each entry with how much of the tensor was compared."""
+        """Return the result of `compare`, each entry with the compared part of the tensor."""
         if output in self.unstable_shapes:
             return []
         parts = paired(output, original, result)
@@ -257,7 +256,7 @@ class Noise:
         return entry.agrees or _elements_beyond(entry.allowed, one, other) <= _few(one)
 
     def _measurement(self, part: str, index: int) -> Measurement:
-        """Return what rounding changes in a tensor on a feed, with the scale of all feeds."""
+        """Return the effect of rounding on a tensor for a feed, with the scale of all feeds."""
         return replace(self._measured.get((part, index), Measurement()), scale=self._scales[part])
 
 

@@ -26,7 +26,7 @@ def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
 
 
 def paired(name: str, one: object, other: object) -> list[tuple[str, Array | None, Array | None]] | None:
-    """Return the arrays of two values side by side, each pair with its name; None where they have other elements or keys."""
+    """Return the arrays of two values side by side, each pair with its name; None if they have other elements or keys."""
     here, there = flatten(name, one), flatten(name, other)
     if [part for part, _ in here] != [part for part, _ in there]:
         return None

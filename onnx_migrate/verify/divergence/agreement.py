@@ -58,7 +58,7 @@ class Agreement:
         return [name for name, error in self.outputs.items() if error > self.limit]
 
     def error(self, value: str, other: str) -> float:
-        """Return how far two values are apart; infinite where one was not recorded."""
+        """Return the error between two values; infinite if one was not recorded."""
         one, two = self.original.samples.get(value), self.other.samples.get(other)
         return one.error(two) if one is not None and two is not None else float("inf")
 

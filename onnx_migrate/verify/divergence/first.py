@@ -37,7 +37,7 @@ FIRST_DIVERGENCE = "onnx_migrate.verify.divergence.first:first_divergence"
 def first_divergence(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference | None:
     """Return where two models first compute other numbers, and why; None if their outputs agree on one input.
 
-    Runs the models in this process. Raises EvaluationError where one does not run.
+    Runs the models in this process. Raises EvaluationError if one does not run.
     """
     agreement = agreement_of(original, other, settings)
     region = region_of(agreement)
@@ -71,7 +71,7 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
 def value_distances(original: Runnable, other: Runnable, settings: Settings) -> tuple[ValueDistance, ...]:
     """Return the error of every value that both models compute, in the order of the original's nodes.
 
-    Runs the models in this process. Raises EvaluationError where one does not run.
+    Runs the models in this process. Raises EvaluationError if one does not run.
     """
     agreement = agreement_of(original, other, settings)
     return tuple(
@@ -192,7 +192,7 @@ def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Ma
 
 
 def _error(model: Evaluator, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> float:
-    """Return how far the outputs of a model are from others, as a share of their largest value; 0 if it does not run."""
+    """Return the difference between a model's outputs and others, as a share of their largest value; 0 if it does not run."""
     try:
         theirs = model.run(inputs)
     except EvaluationError:

@@ -17,7 +17,7 @@ from .records import Recorded
 __all__ = ["NodeSettings", "kind_of", "kinds_of", "settings_of"]
 
 _FUSED = {"FusedConv": "Conv", "FusedGemm": "Gemm", "FusedMatMul": "MatMul", "Upsample": "Resize"}
-"""Operators that do what another one does, and more."""
+"""Operators that do the work of another one, and more."""
 
 _UPSAMPLE = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 """How Upsample and Resize-10 map coordinates, by their specification; later versions of Resize have attributes for it."""

@@ -30,7 +30,7 @@ _SCALES = frozenset({"Add", "BatchNormalization", "Div", "Mul", "Sub"})
 _HANDED_ON = frozenset(
     {"Cast", "Constant", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
 )
-"""Operators that simplifiers add and remove, as they only hand on numbers."""
+"""Operators that simplifiers add and remove, because they only pass on numbers."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def nodes_of(side: Recorded, values: Sequence[str]) -> list[onnx.NodeProto]:
 
 
 def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
-    """Return what differs between the nodes of a region, the most certain first; none if nothing is found."""
+    """Return the differences between the nodes of a region, the most certain first; none if nothing is found."""
     sides = agreement.original, agreement.other
     ours = nodes_of(agreement.original, region.original)
     theirs = nodes_of(agreement.other, region.other)
@@ -155,7 +155,7 @@ def _text(value: Any) -> str:
 
 
 def _folded_weights(one: Linear, two: Linear) -> Iterator[Reason]:
-    """Yield how a weight and a bias differ once what follows them is folded in."""
+    """Yield the differences of a weight and a bias after the nodes behind them are folded in."""
     names = listed(
         [f"{node.op_type} {node_label(node)!r}" for node in (one if len(one.nodes) > 1 else two).nodes[1:]]
     )
@@ -214,7 +214,7 @@ def _inputs(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> I
 
 
 def _bodies(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> Iterator[Reason]:
-    """Yield what differs inside two nodes that have graphs or call functions."""
+    """Yield the differences inside two nodes that have graphs or call functions."""
     theirs = {other: value for value, other in agreement.named.items()}
     renamed = producers(agreement.renamed.model.graph).get(theirs.get(two.output[0], two.output[0]), two)
     if text := Unlike(agreement.original.runnable, agreement.renamed).inside(one, renamed):

@@ -22,7 +22,7 @@ from .samples import Sample, sample_of
 __all__ = ["Layout", "Recorded", "record"]
 
 _MEMORY = 1 << 27
-"""Bytes of values that one run gives out, by the sizes that inference finds."""
+"""Bytes of values that one run returns, by the sizes that inference finds."""
 
 _WHOLE = 1 << 22
 """Elements up to which a constant is kept whole, so that two of them can be compared element by element."""

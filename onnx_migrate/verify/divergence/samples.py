@@ -14,7 +14,7 @@ from onnx_migrate.verify.kernel.arrays import Array
 __all__ = ["Sample", "sample_of"]
 
 _ELEMENTS = 1 << 16
-"""Elements that are kept of a value. Of a larger one these are spread over it, and two projections stand for the rest."""
+"""Elements that a sample keeps of a value. A larger value is sampled all over, and two projections stand for the rest."""
 
 _KINDS = {"f": "f", "V": "f", "i": "i", "u": "i", "b": "b", "O": "s", "S": "s", "U": "s"}
 

@@ -82,7 +82,7 @@ def copies_of(
 
 
 def shape_warnings(printed: str) -> dict[str, list[str]]:
-    """Return from what ONNX Runtime printed the values it warned of, each with its declared and its actual shape."""
+    """Return the values that ONNX Runtime's output warns of, each with its declared and its actual shape."""
     return {name: shapes for *shapes, name in _MISMATCH.findall(printed)}
 
 
@@ -91,7 +91,7 @@ def undeclared_shape(
 ) -> tuple[str, str] | None:
     """Return the first output whose shape is not the one declared, where symbols have these sizes, and how it differs.
 
-    An expression of symbols must have their value, and a symbol that no input has one size in all outputs. None where all are as
+    An expression of symbols must have their value, and a symbol that no input has one size in all outputs. None if all are as
     declared.
     """
     bound = dict(sizes)

@@ -41,7 +41,7 @@ def named_blocker(model: onnx.ModelProto, name: str) -> Blocker | None:
 def find_blocker(runner: SizedRunner, violation: RequirementViolated) -> Blocker | None:
     """Return the first node, upstream of the output at fault, whose outputs show the violation and inputs do not.
 
-    None where no such node is found. Runs the model with all values upstream of the output as further outputs.
+    None if no such node is found. Runs the model with all values upstream of the output as further outputs.
     """
     if violation.node or not violation.output:
         return named_blocker(runner.model, violation.node)

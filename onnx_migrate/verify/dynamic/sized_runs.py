@@ -138,7 +138,7 @@ class SizedRunner:
         """Run at the frozen sizes but for these, with and without optimisation; return the inputs, and the outputs without.
 
         `padding` is that of `RandomInputs.feed`.
-        Raises RequirementViolated where outputs have other shapes than declared or change by optimisation, and
+        Raises RequirementViolated if outputs have other shapes than declared or change by optimisation, and
         EvaluationError where the model does not run.
         """
         sizes = self.symbols | dict(changed)
@@ -154,8 +154,8 @@ class SizedRunner:
                 text = printed()
             warned = shape_warnings(text)
             if not self.trials:
-                # The first run is at the frozen sizes, at which the result was compared with the original. Faults of ONNX Runtime
-                # that show there are no faults of other sizes: wrongly inferred shapes, and outputs that its optimiser changes.
+                # The first run is at the frozen sizes, at which the result was compared with the original. ONNX Runtime may
+                # already infer shapes wrongly there, or optimise outputs wrongly. Such values do not count at other sizes.
                 self._wrongly_inferred.update(warned.keys() - values.keys())
                 wrong = (
                     name for name in values if self._difference(name, values[name], optimised[name], feed)
@@ -183,7 +183,7 @@ class SizedRunner:
         return feed, values
 
     def require_run(self, changed: Mapping[str, int], what: str) -> tuple[Values, Values]:
-        """Run as `run` does. Raises RequirementViolated, with `what` the model does not run with, also where it does not."""
+        """Run like `run`. Raises RequirementViolated, also if the model does not run; `what` describes the sizes."""
         try:
             return self.run(changed)
         except EvaluationError as error:
@@ -191,7 +191,7 @@ class SizedRunner:
             raise RequirementViolated(reason, node=error.node) from error
 
     def feed(self, changed: Mapping[str, int], *, padding: bool = False) -> Values:
-        """Return random inputs of the frozen sizes but for these. Raises RequirementViolated where they would be too large."""
+        """Return random inputs of the frozen sizes but for these. Raises RequirementViolated if they would be too large."""
         declared = inputs_with_sizes(self.model, self.symbols | dict(changed))
         source = replace(self._choices[0], other=declared)
         feed = source.feed("normal", padding=padding)
@@ -235,7 +235,7 @@ class SizedRunner:
         return entry.problem
 
     def _measurement(self, name: str, value: Any = None, *runs: Any) -> Measurement:
-        """Return how far other runs are from a value; runtimes round a bounded value relative to 1."""
+        """Return the distance of other runs from a value; runtimes round a bounded value relative to 1."""
         scale = Measurement(scale=1.0 if name in self._bounded else 0.0)
         return reduce(lambda known, run: with_run(known, value, run), runs, scale)
 

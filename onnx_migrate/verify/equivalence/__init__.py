@@ -1,1 +1,1 @@
-"""Whether a result computes what the original computes, at the sizes of the original."""
+"""Checks that a result computes the same as the original, at the sizes of the original."""

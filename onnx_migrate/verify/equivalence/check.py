@@ -91,7 +91,7 @@ def check(task: Task) -> Verdict:
 
 
 def _about_random_outputs(verdict: Verdict, random: Mapping[str, str], also: Mapping[str, str]) -> Verdict:
-    """Return a verdict on fixed numbers with what it does not cover: outputs of the original and of the result are random."""
+    """Return a verdict on fixed numbers, with a note on its gap: outputs of original and result that are random."""
     lost = next((name for name in random if name not in also), "")
     if lost and verdict.kind is Kind.VERIFIED:
         reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
@@ -151,7 +151,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
 def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, str]:
     """Run the original, without static shapes if it does not load with them.
 
-    Returns the model that ran, its run, and why the original did not load ("" if it did). Raises EvaluationError where
+    Returns the model that ran, its run, and why the original did not load ("" if it did). Raises EvaluationError if
     neither runs, with the message of the original.
     """
     original, result, settings = task.segment.original, task.segment.result, task.settings
@@ -187,7 +187,7 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
 def _recorded(task: Task) -> list[str]:
     """Return the inner values to record while the outputs are computed, by the sizes that inputs likely have.
 
-    None where the model that is compared bit for bit with these outputs is not the one whose inner values are. None of a model
+    None if the model that is compared bit for bit with these outputs is not the one whose inner values are. None of a model
     that computes in float16: ONNX Runtime rounds a value to it for an output, and not between two nodes.
     """
     segment, feeds = task.segment, task.settings.feeds

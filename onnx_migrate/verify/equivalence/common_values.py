@@ -1,4 +1,4 @@
-"""The values that original and result both have by the same name: which of them are compared, in which order and parts."""
+"""The values that original and result both have under the same name; the module chooses those to compare, and their order."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def values_to_record(original: onnx.ModelProto, result: onnx.ModelProto, shapes:
 
 
 def _inner_names(original: onnx.ModelProto, result: onnx.ModelProto) -> set[str]:
-    """Return what `result` computes, without the outputs, which are compared anyway."""
+    """Return the values that `result` computes, without the outputs, which are compared anyway."""
     computed = {name for node in result.graph.node for name in node.output}
     return computed - {output.name for output in original.graph.output}
 

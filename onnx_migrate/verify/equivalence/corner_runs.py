@@ -124,7 +124,7 @@ def _is_light(model: onnx.ModelProto) -> bool:
 
 
 def _outputs(search: FeedSearch, inputs: Mapping[str, Any]) -> Values | None:
-    """Return the original's outputs, None where it does not run on these inputs, which are a guess."""
+    """Return the original's outputs, None if it does not run on these inputs, which are a guess."""
     try:
         return search.run(inputs)
     except (EvaluationError, MemoryError):

@@ -78,7 +78,7 @@ def rename_values(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
 
 
 def _constants(proto: onnx.ModelProto) -> dict[str, bytes]:
-    """Return the constants of the main graph by name, each with a digest of what the structure holds of it."""
+    """Return the constants of the main graph by name, each with a digest of its data in the structure."""
     graph = proto.graph
     fed = {value.name for value in graph.input}
     found = {tensor.name: _digest(tensor) for tensor in graph.initializer if tensor.name not in fed}
@@ -92,7 +92,7 @@ def _constants(proto: onnx.ModelProto) -> dict[str, bytes]:
 
 
 def _digest(tensor: TensorProto) -> bytes:
-    """Return what tells a tensor from others of the same model; b"" for one whose data are elsewhere."""
+    """Return a digest that distinguishes a tensor from others of the same model; b"" if its data are elsewhere."""
     if tensor.data_location == TensorProto.EXTERNAL:
         return b""
     copy = TensorProto()

@@ -55,9 +55,9 @@ _Flags = list[tuple[str, _Body]]
 def not_executed(
     original: Runnable, inputs: Sequence[Mapping[str, Any]], configuration: str, ended: str = ""
 ) -> Iterator[str]:
-    """Yield notes that name the branches and bodies that no input runs, with nodes in them; not those inside of such.
+    """Yield notes that name the branches and bodies that no input runs, with nodes in them, but not the bodies inside of those.
 
-    `ended` says how an earlier try ended its process; then there is no other.
+    `ended` says how an earlier try ended its process; then the function does not try again.
     """
     if not any(map(_has_bodies, all_nodes(original.model))):
         return

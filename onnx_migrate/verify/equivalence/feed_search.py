@@ -108,7 +108,7 @@ class FeedSearch:
         return uninformative_outputs(self.outputs)
 
     def use(self, feeds: Feeds) -> None:
-        """Run on the user's feeds. Raises UsageError where one does not fit the model, and EvaluationError."""
+        """Run on the user's feeds. Raises UsageError if one does not fit the model, and EvaluationError."""
         self.feeds = [check_feed(self._original, feed) for feed in feeds.sets]
         for feed in self.feeds:
             self.outputs.append(self._first_run(feed.inputs, len(self.feeds)))

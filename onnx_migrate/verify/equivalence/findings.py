@@ -154,7 +154,7 @@ class Findings:
             self._enter([replace(entry, output=f"{output} (recorded)")])
 
     def add_bits(self, difference: str) -> None:
-        """Record how values of the model that must have the original's bits differ from these, "" where they do not.
+        """Record how values of the model that must have the original's bits differ from these, "" if they do not.
 
         The first difference counts.
         """
@@ -162,13 +162,13 @@ class Findings:
         self.exact = not self._bit_difference
 
     def explain_bits(self, difference: str, note: str) -> None:
-        """Record that a difference in bits is no fault, as the note says."""
+        """Record that a difference in bits is no fault, with a note on the reason."""
         self.own_rounding = True
         self.notes.append(f"without optimisation {difference}; {note}")
         self._bit_difference = ""
 
     def add_cause(self, cause: str) -> None:
-        """Add to the difference in bits what causes it."""
+        """Add its cause to the difference in bits."""
         self._bit_difference += f"; {cause}"
 
     def add_fault(self, cause: str) -> None:
@@ -206,7 +206,7 @@ class Findings:
         return self._verdict(Kind.DIFFERS, reason, "", error.node)
 
     def unverified(self, reason: str, evaluator: str = "", node: str = "") -> Verdict:
-        """Return a verdict that says why it could not be determined whether the models compute the same."""
+        """Return a verdict that the comparison did not determine whether the models compute the same, with the reason."""
         return self._verdict(Kind.UNVERIFIED, reason, evaluator, node)
 
     def verdict(self, evaluator: str) -> Verdict:

@@ -31,7 +31,7 @@ _GIVE = f"; {untried('give inputs that it runs on with --input-data')}"
 
 
 def input_advice(model: onnx.ModelProto, name: str, message: str) -> str:
-    """Return what helps, as the end of a sentence, where the node `name` of a model fails with a message."""
+    """Return advice, as the end of a sentence, for a model whose node `name` fails with a message."""
     node = _failing(model.graph, name, message)
     if node is None:
         return _GIVE
@@ -54,7 +54,7 @@ def _failing(graph: onnx.GraphProto, name: str, message: str) -> onnx.NodeProto 
 
 
 def _reads_inputs(graph: onnx.GraphProto, node: onnx.NodeProto) -> bool:
-    """Return whether what a node reads follows from inputs of the model, by shapes or by values."""
+    """Return whether the inputs of a node depend on inputs of the model, by shapes or by values."""
     fed, makers = {value.name for value in fed_inputs(graph)}, producers(graph)
     waiting, seen = names_read(node), set[str]()
     while waiting:

@@ -137,7 +137,7 @@ def run_original(
 ) -> OriginalRun:
     """Run the original in every configuration in which it runs; of the result only the inputs matter.
 
-    Raises EvaluationError where the original runs in none, UsageError for the user's inputs that do not fit it.
+    Raises EvaluationError if the original runs in none, UsageError for the user's inputs that do not fit it.
     """
     extent = extent or Extent()
     mark("original: loading")

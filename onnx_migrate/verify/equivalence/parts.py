@@ -1,4 +1,4 @@
-"""Proves that the parts of a model compute what the whole does, each from what the one before it computes."""
+"""Proves that the parts of a model compute the same as the whole, each from the values of the parts before it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _joined(chain: Chain, result: Runnable, run: OriginalRun, settings: Settings
 
 
 def _run(models: Sequence[Evaluator], parts: Sequence[Runnable], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outputs of all parts, each run on what those before it computed, and on what is given."""
+    """Return the outputs of all parts, each run on the values of the parts before it, and on the given values."""
     computed: dict[str, Any] = {}
     for model, part in zip(models, parts, strict=True):
         known = {**given, **computed}

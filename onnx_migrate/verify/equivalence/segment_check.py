@@ -1,4 +1,4 @@
-"""Compares a segment with what its original computed: outputs, bits where they are claimed, inner values."""
+"""Compares a segment with the values of its original: outputs, bits if a pass claims them, inner values."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class SegmentCheck:
 
     @property
     def _claimed(self) -> Runnable | None:
-        """The model that is compared bit for bit: for a claim, or to learn what of a difference is the runtime's rounding."""
+        """The model that is compared bit for bit: for a claim, or to see how much of a difference is the runtime's rounding."""
         unsimplified, same = self._segment.unsimplified, self._segment.unsimplified == self._segment.result
         affordable = self._exact or same or not self._run.expensive
         return unsimplified if affordable and not self._only_reference else None
@@ -268,16 +268,16 @@ class SegmentCheck:
 
 
 def _levels(run: OriginalRun) -> str:
-    """Return what to add to the name of ONNX Runtime: the device and the optimisation levels that were run."""
+    """Return a suffix for the name of ONNX Runtime: the device and the optimisation levels that were run."""
     levels = [configuration.partition(":")[2] for configuration in run.runs]
     return f" CPU, optimisation {' and '.join(levels)}" if all(levels) else ""
 
 
 def _in_reference(original: Runnable, result: Runnable, findings: Findings, why: EvaluationError) -> Verdict:
-    """Compare what onnx.reference computes for the result with what ONNX Runtime computed for the original.
+    """Compare the result in onnx.reference with the original in ONNX Runtime.
 
-    With both in onnx.reference, an error of its own would cancel out. The difference between the two evaluators is
-    measured on the original, where onnx.reference runs it, and counts as noise. `why` is ONNX Runtime's error.
+    With both in onnx.reference, an error of its own would cancel out. If onnx.reference runs the original, the difference between
+    the two evaluators on it counts as noise. `why` is ONNX Runtime's error.
     """
     reason = f"this release of ONNX Runtime does not support the result: {why}"
     wrong = miscomputed_in_reference(result.model)
@@ -321,8 +321,7 @@ def _in_reference(original: Runnable, result: Runnable, findings: Findings, why:
 def _observe_original(original: Runnable, findings: Findings, index: int) -> bool:
     """Run the original in onnx.reference, add the difference to the noise, and return whether it is small.
 
-    False where onnx.reference does not run the original or differs by more than backend tests allow; then nothing is
-    added.
+    Returns False, and adds nothing, if onnx.reference does not run the original or differs by more than backend tests allow.
     """
     expected = findings.original.runs[findings.original.first][index]
     inputs = findings.original.feeds[index].inputs

@@ -1,4 +1,4 @@
-"""Whether two nodes of two models, whose values have the same names, are written differently: in what they hold inside, too."""
+"""Checks whether two nodes of two models, whose values have the same names, are written differently, inside as well."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def expose_inner_values(
 def _found(
     upstream: _Upstream, outputs: Sequence[str], runs: Sequence[Mapping[str, Any]], *, last: bool = False
 ) -> Nearest | None:
-    """Return what is found among the values that runs recorded; None where others are needed, unless it is the `last`."""
+    """Return the values chosen among those that runs recorded; None if others are needed, unless this search is the `last`."""
     varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
     found = {output: upstream.nearest(output, varies) for output in outputs}
     if not last and any(None in names for names in found.values()):
@@ -152,8 +152,8 @@ class _Upstream:
     def nearest(self, output: str, varies: Mapping[str, bool]) -> dict[str | None, None]:
         """Return the first varying value on every path upstream, as keys in the order of the traversal.
 
-        `varies` says so of each exposed value. A path that reaches an input before it reaches a varying value is "", one
-        that reaches a value which was not exposed None.
+        `varies` tells which exposed values vary. The key is "" for a path that reaches an input before a varying value. It is
+        None for a path that reaches a value which was not exposed.
         """
         found: dict[str | None, None] = {}
         seen: set[str] = set()

@@ -117,10 +117,10 @@ def _tensors(model: onnx.ModelProto) -> dict[str, TensorProto]:
 
 @dataclass(frozen=True)
 class BitDifference:
-    """Why bits differ: by the runtime's own rounding, then `note` says so; or because of a fault, the `cause`.
+    """The reason for a difference in bits: either the runtime's own rounding, with a `note`, or a fault, with a `cause`.
 
-    `proved` is whether the difference of the outputs is shown to be rounding, so that others may differ by as much. `fault`
-    is whether a node computes another value from the same inputs; without it, the cause is that nothing could be compared.
+    `proved` is whether the difference of the outputs is shown to be rounding, so that others may differ by as much. `fault` is
+    whether a node computes another value from the same inputs. Without a fault, the cause is that nothing could be compared.
     """
 
     note: str = ""
@@ -217,7 +217,7 @@ def first_difference(
 
 
 def _rounded_to_half(values: Any) -> Any:
-    """Return what was cast from float16 as float16: ONNX Runtime leaves out a rounding between two nodes of float32."""
+    """Return values that were cast from float16 as float16: ONNX Runtime omits a rounding between two nodes of float32."""
     if values.dtype.kind != "f":
         return values
     with np.errstate(over="ignore"):

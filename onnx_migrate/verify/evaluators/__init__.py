@@ -55,7 +55,7 @@ __all__ = [
 def open_model(runnable: Runnable, configuration: str, inner: Iterable[str] = ()) -> Evaluator:
     """Load a model with the runtime of this configuration, a key of some file's LOADERS.
 
-    Its runs also return the `inner` values of the main graph. Raises EvaluationError where the runtime does not load it.
+    Its runs also return the `inner` values of the main graph. Raises EvaluationError if the runtime does not load it.
     """
     names = list(inner)
     return _loaders()[configuration](with_extra_outputs(runnable, names) if names else runnable)

@@ -79,7 +79,7 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
 
 
 def can_read_in_place(proto: ModelProto, weights: Weights) -> bool:
-    """Return whether ONNX Runtime can be given what `weights` keeps for a model where it lies, in files without a location."""
+    """Return whether ONNX Runtime can read the data that `weights` keeps for a model in place, in files without a location."""
     kept = {payload.path if isinstance(payload, FilePayload) else None for payload in weights.memory}
     return None not in kept and not _any_in_subgraphs(proto) and _can_hold(len(kept) + 1)
 

@@ -44,7 +44,7 @@ _PLAIN = "biufcSU"
 
 
 class NotInstalled(Exception):
-    """A runtime cannot be imported; the message says why."""
+    """A runtime cannot be imported; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Place:
 class ForeignProcess:
     """A process with a runtime in it, which runs one model after another; a context manager that ends it.
 
-    `runtime` is its name and version. Raises NotInstalled where the runtime is not there.
+    `runtime` is its name and version. Raises NotInstalled if the runtime is not there.
     """
 
     def __init__(self, place: Place, limits: Limits | None = None) -> None:

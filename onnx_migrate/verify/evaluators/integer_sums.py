@@ -114,7 +114,7 @@ def exact_sums(runnable: Runnable) -> tuple[Runnable, bool]:
 def with_exact_sums(model: onnx.ModelProto) -> int:
     """Write the int8 operands of a model that uint8 ones are multiplied by as uint8, in place; return how many nodes read one.
 
-    Raises EvaluationError where it is not known whether an operand is int8.
+    Raises EvaluationError if it is not known whether an operand is int8.
     """
     if not any(_products(node) for node in all_nodes(model)):
         return 0

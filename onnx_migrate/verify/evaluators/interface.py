@@ -56,14 +56,14 @@ class Evaluator:
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run once, with a value for each input by name, and return a value for each graph output by name.
 
-        Tensors are numpy arrays, sequences lists, an absent optional None. Raises EvaluationError, and MemoryError where the
+        Tensors are numpy arrays, sequences lists, an absent optional None. Raises EvaluationError, and MemoryError if the
         runtime lacks memory, which is no fault of the model.
         """
         raise NotImplementedError
 
 
 def raise_if_out_of_memory(error: Exception, text: str = "") -> None:
-    """Raise MemoryError where that is what an error of a runtime says: it tells nothing of the model.
+    """Raise MemoryError if an error of a runtime says that memory ran out: such an error tells nothing of the model.
 
     `text` is the message, in place of the error's own.
     """

@@ -123,7 +123,7 @@ def strict(runnable: Runnable, *, coarse: bool = False) -> Runnable:
 
 
 def is_exact(step: Step) -> bool:
-    """Return whether there is nothing to round in what a node makes if all that it reads is rounded."""
+    """Return whether the outputs of a node need no rounding if all of its inputs are rounded."""
     return step.is_a(*_EXACT) and not (step.is_a("Clip") and step.version < _CLIP_BY_INPUTS)
 
 
@@ -137,7 +137,7 @@ class _Wrapping:
         self._wide: dict[Value, str] = {}
         self._sparse = {sparse.values.name for sparse in frame.body.sparse_initializer}
         self._bounds: tuple[str, ...] = ()
-        """The constants of coarse rounding, once they are written: the bounds, and how often what rounding adds is added."""
+        """The constants of coarse rounding, once they are written: the bounds, and how often the rounding error is added."""
 
     def write(self) -> None:
         for step in self._frame.steps:
@@ -252,9 +252,9 @@ def rounding(source: str, narrow: str, target: str, kind: int) -> list[onnx.Node
 def rounded_weights(original: Runnable, kind: int, *, stored: bool = False) -> Runnable:
     """Return the original with its inputs and its weights rounded to `kind`, and all arithmetic in float32.
 
-    Nodes read the rounded numbers where their operators take the type. So no result of that type is nearer to the original, but
-    by chance. A constant that overflows or becomes 0 stays, as in a result. With `stored` alone the weights are rounded that a
-    result stores in the type whatever computes with them.
+    Nodes read the rounded numbers if their operators support the type. So no result of that type is nearer to the original,
+    except by chance. A constant that overflows or becomes 0 stays, as in a result. With `stored`, only those weights are rounded
+    that a result stores in the type whatever nodes compute with them.
     """
     model = original.proto()
     names = Names(model)
@@ -270,7 +270,7 @@ def rounded_weights(original: Runnable, kind: int, *, stored: bool = False) -> R
 
 
 def _round_constants(frame: Frame, kind: int, names: Names, *, stored: bool) -> list[onnx.NodeProto]:
-    """Let the nodes that read constants of a body, or inputs of the model, read them rounded; return what rounds them."""
+    """Make the nodes that read constants of a body, or inputs of the model, read them rounded; return the nodes that round."""
     nodes: list[onnx.NodeProto] = []
     for value in frame.values.values():
         is_input = value.maker is None and value.tensor is None and not frame.key

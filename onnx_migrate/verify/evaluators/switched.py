@@ -82,7 +82,7 @@ class _Rounding:
         self._nodes: list[onnx.NodeProto] = []
         self._read: dict[Value, str] = {}
         self._wide: dict[tuple[Value, str | None], bool] = {}
-        """Of values and of the groups of nodes that read them whether they may hold numbers that are not rounded."""
+        """For each value and each group of nodes that reads it, whether the value may hold numbers that are not rounded."""
 
     def write(self) -> None:
         waiting: dict[str, list[Step]] = {}
@@ -128,7 +128,7 @@ class _Rounding:
         self._nodes.append(chosen)
 
     def _rounding(self, steps: Sequence[Step], read: dict[Value, str]) -> list[onnx.NodeProto]:
-        """Return nodes with what rounds values beside them; `read` gets the names of those that are rounded to be read."""
+        """Return the given nodes with rounding nodes beside them; `read` gets the names of values rounded for reading."""
         nodes: list[onnx.NodeProto] = []
         for step in steps:
             node = _copy(step.node)
@@ -167,7 +167,7 @@ class _Rounding:
         return value.name not in self._narrow
 
     def _is_rounded(self, value: Value, step: Step) -> bool:
-        """Return whether a node that computes in the narrow type rounds what it reads, not being rounded where it is made."""
+        """Return whether a node of the narrow type must round an input, because the node that computes it does not."""
         if value.dtype != TensorProto.FLOAT:
             return False
         if value.tensor is not None:
@@ -213,7 +213,7 @@ def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
 
 
 def _branch(nodes: list[onnx.NodeProto], given: Mapping[str, str]) -> onnx.GraphProto:
-    """Return a branch of nodes that gives out some of what they make, by its names outside and inside."""
+    """Return a branch of nodes that returns some of their values; `given` has the names outside and inside."""
     for node in nodes:
         node.input[:] = [given.get(name, name) for name in node.input]
         node.output[:] = [given.get(name, name) for name in node.output]

@@ -1,4 +1,4 @@
-"""Nodes that a copy of a model has in the place of one, so that a kernel computes what the operator means."""
+"""Nodes that replace one node in a copy of a model, so that a kernel computes the operator's meaning."""
 
 from __future__ import annotations
 

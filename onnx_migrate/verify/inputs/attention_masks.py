@@ -17,7 +17,7 @@ _PLACES = {
     ("com.microsoft", "GroupQueryAttention"): (10, 3, 2),
     ("com.microsoft", "MultiHeadAttention"): (5, 6, 2),
 }
-"""Of an operator the inputs with the mask and with the keys of the past, and the axis along which these lie."""
+"""For each operator, its inputs with the mask and with the keys of the past, and the axis of these keys."""
 
 _PASSING = ("Cast", "Identity", "Unsqueeze")
 """Operators that keep the last two axes of a mask."""

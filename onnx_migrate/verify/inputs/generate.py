@@ -46,8 +46,8 @@ _WORDS = ("", "a", "Straße", "zebra 7")
 class RandomInputs:
     """The random inputs of a model at one choice of sizes.
 
-    A dim that the model leaves open has the number that `other`, a model of the same inputs, declares for it, if any.
-    `sizes` (by key: sizes.py) and `values` are what a runtime's refusals told of dims and of inputs' values.
+    A dim that the model leaves open has the number that `other`, a model of the same inputs, declares for it, if any. `sizes` (by
+    key: sizes.py) and `values` come from a runtime's error messages about dims and about values of inputs.
     """
 
     model: onnx.ModelProto
@@ -68,7 +68,7 @@ class RandomInputs:
 
     @property
     def ranges(self) -> dict[str, Range]:
-        """The values that nodes accept of each input, or that a runtime's refusals told; others have any."""
+        """The accepted values of each input, from nodes or from a runtime's error messages; others accept any."""
         return {**self._ranges, **self.values}
 
     @cached_property
@@ -117,7 +117,7 @@ class RandomInputs:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Draws the values of one input, of a shape, from what the nodes accept of it."""
+    """Draws the values of one input, of a shape, among the values that the nodes accept."""
 
     rng: np.random.Generator
     distribution: str

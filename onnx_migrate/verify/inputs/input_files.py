@@ -67,7 +67,7 @@ def _check_members(archive: zipfile.ZipFile) -> None:
 
 
 def _check_header(file: IO[bytes], member: zipfile.ZipInfo) -> None:
-    """Raise ValueError where the header of an array does not fit what follows it."""
+    """Raise ValueError if the header of an array does not fit the bytes that follow it."""
     name = member.filename.removesuffix(".npy")
     try:
         version = np.lib.format.read_magic(file)
@@ -126,5 +126,5 @@ def _check_dims(tensor: TensorProto) -> None:
 
 
 def _limit() -> int:
-    """Return how many bytes of inputs are read at most: a quarter of what a child process may use."""
+    """Return the most bytes of inputs that are read: a quarter of the memory that a child process may use."""
     return (Limits().memory or 1 << 34) // 4

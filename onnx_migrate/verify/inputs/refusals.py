@@ -1,4 +1,4 @@
-"""Inputs that a model refuses to run on, corrected by what the runtime says: sizes and values are tried in turn."""
+"""Corrects inputs that a model refuses: the runtime's error message suggests sizes and values, which are tried in turn."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def corrected(
 
 
 def _kind(refusal: EvaluationError) -> str:
-    """Return what distinguishes a refusal from others: node and message without numbers."""
+    """Return the parts of a refusal that distinguish it from others: node and message without numbers."""
     return refusal.node + _NUMBER.sub("", str(refusal))
 
 

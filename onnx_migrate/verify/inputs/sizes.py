@@ -47,7 +47,7 @@ ODD_LENGTH = 7
 """With this length, each further symbol is one longer, so that no two lengths are equal by chance."""
 
 _LENGTHS = (ODD_LENGTH, 16, 1, 64, 128, 256, 512, 1600, 16000)
-"""Of sequences; the last are windows of audio samples."""
+"""Lengths of sequences; the last are windows of audio samples."""
 CHANNELS = (1, 3, 4)
 _CHOICES = 64
 
@@ -61,7 +61,7 @@ Dim = onnx.TensorShapeProto.Dimension
 class SizeChoice:
     """One choice of sizes: of a batch, an image (height and width), a sequence, and of the rank where none is declared.
 
-    `rank` is 0 where every input declares its rank.
+    `rank` is 0 if every input declares its rank.
     """
 
     batch: int
@@ -186,7 +186,7 @@ def _count_keys(
 def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """Return the size in `shapes` of every dim that the model leaves open, by its key.
 
-    The key is the symbol, or "input[axis]" where there is none or it only says that the size is unknown.
+    The key is the symbol, or "input[axis]" if there is no symbol or it only says that the size is unknown.
     """
     found: dict[str, int] = {}
     for value in fed_inputs(model.graph):
@@ -210,7 +210,7 @@ def batch_keys(model: onnx.ModelProto) -> set[str]:
 
 
 def _dim_key(name: str, axis: int, dim: Dim) -> str:
-    """Return what identifies the size of an input's open dim: its symbol, or input and axis where that is no name."""
+    """Return the key of an input's open dim: its symbol, or input and axis if the symbol is no name."""
     return dim.dim_param if dim.dim_param not in _UNKNOWN else f"{name}[{axis}]"
 
 

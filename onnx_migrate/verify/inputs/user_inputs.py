@@ -53,7 +53,7 @@ class Feeds:
 
     @classmethod
     def of(cls, data: InputData) -> Feeds:
-        """Return inputs from wherever they are. Raises UsageError for a path that cannot be read, and for what is no array."""
+        """Return inputs from any source. Raises UsageError for a path that cannot be read, and for data that are no array."""
         if isinstance(data, (str, os.PathLike)):
             return cls.read(Path(data))
         if isinstance(data, Mapping):
@@ -152,7 +152,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _arrays(values: Mapping[str, Any], name: str) -> Feed:
-    """Return one set of inputs; numbers and lists stay until their type is known. Raises UsageError for what is no array."""
+    """Return one set of inputs; numbers and lists stay until their type is known. Raises UsageError for other data."""
     return Feed(name, {str(key): _array(f"{name}: input {key!r}", value) for key, value in values.items()})
 
 
@@ -211,7 +211,7 @@ def _named(values: Mapping[str, Any], names: list[str], what: str) -> dict[str, 
 
 
 def _fitting(where: str, declared: ValueInfoProto, value: Any) -> Any:
-    """Return a value as an array of the declared type and shape. Raises UsageError where it does not fit these."""
+    """Return a value as an array of the declared type and shape. Raises UsageError if it does not fit these."""
     tensor = declared.type.tensor_type
     strings = tensor.elem_type == TensorProto.STRING
     dtype = np.dtype(object) if strings else onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)

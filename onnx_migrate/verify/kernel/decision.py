@@ -1,4 +1,4 @@
-"""Decides on a whole result from what was compared of each output: verified, different, or not determined."""
+"""Decides on a whole result by the comparisons of its outputs: verified, different, or not determined."""
 
 from __future__ import annotations
 

@@ -41,13 +41,13 @@ COARSEST = Precision(2.0**-3, 0.0, 1.0, 0.25)
 """Floats of 8 bits and less: neighbours are up to an eighth apart."""
 
 NOISE_FACTOR = 10.0
-"""How many times the difference between two runs of the original an element may differ: two runs sample rounding."""
+"""An element may differ by so many times the difference between two runs of the original: two runs only sample rounding."""
 
 SUBNORMAL_STEPS = 2.0
 """How many steps below the least normal number are always allowed: flushing and one rounding."""
 
 AGAIN_FACTOR = 2.0
-"""How many times a difference that is shown to be rounding another run may show: its own rounding comes on top."""
+"""Another run may show so many times a difference that is shown to be rounding, because it adds rounding of its own."""
 
 DECISIONS = 0.01
 """The share of an output's discrete elements that rounding may decide, one element at least: more is not determined."""

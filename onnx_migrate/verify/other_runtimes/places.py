@@ -1,4 +1,4 @@
-"""Turns what a user asks for, such as "tract" or "onnxruntime==1.9@FOLDER", into a runtime that is there."""
+"""Turns a user's request for a runtime, such as "tract" or "onnxruntime==1.9@FOLDER", into an installed runtime."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def asked_for(texts: str | Iterable[str]) -> tuple[RuntimeRequest, ...]:
 
 @cache
 def place_of(text: str) -> RuntimeRequest:
-    """Return the runtime that NAME[==VERSION][@FOLDER] asks for, which was started once to see that it is there.
+    """Return the runtime that NAME[==VERSION][@FOLDER] stands for; the function starts it once to see that it is installed.
 
-    FOLDER is a virtual environment, a folder that `pip install --target` wrote, or, for onnxruntime-web, one with
-    node_modules; without it, the runtime is installed beside this package. Raises UsageError where the runtime is
-    not known, not installed, or of another version.
+    FOLDER is a virtual environment, a folder that `pip install --target` wrote, or, for onnxruntime-web, one with node_modules.
+    Without it, the runtime is installed beside this package. Raises UsageError if the runtime is unknown, not installed, or of
+    another version.
     """
     head, _, folder = text.strip().partition("@")
     name, _, version = (part.strip() for part in head.partition("=="))
@@ -103,7 +103,7 @@ _PACKAGES = {"opencv": "opencv-python-headless", "mnn": "MNN", "ncnn": "ncnn pnn
 
 
 def _is(runtime: str, version: str) -> bool:
-    """Return whether a name with a version, as in "ONNX Runtime 1.9.0", is of this version or one of its patches."""
+    """Return whether a name with a version, for example "ONNX Runtime 1.9.0", has this version or one of its patches."""
     found = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
     have = found[0].split(".") if found else []
     wanted = version.split(".")

@@ -68,9 +68,9 @@ _FIXED = "run with fixed numbers in place of random ones"
 
 
 def tolerance_of(name: str, given: Tolerance) -> Tolerance:
-    """Return what may differ in a runtime; `given` has what the user allows, and the eps of the model's coarsest type.
+    """Return the tolerance for a runtime; `given` has the user's limits, and the eps of the model's coarsest type.
 
-    No runtime but ONNX Runtime has doubles throughout: the eps is at least that of float32.
+    No runtime but ONNX Runtime has doubles throughout, so for others the eps is at least that of float32.
     """
     exact = name in ("onnxruntime", "onnxruntime-web")
     return replace(given, floor=FLOORS[name], eps=given.eps if exact else max(given.eps, _EPS))
@@ -108,7 +108,7 @@ def _squeezed(value: Any) -> list[int]:
 
 
 def _as_type(value: Any, wanted: Any) -> Any:
-    """Return the values in another type, None where those are not of the same kind of number."""
+    """Return the values in another type, None if those are not of the same kind of number."""
     if value.dtype.kind == "f" and wanted.kind in "iub":
         whole = np.all(np.isfinite(value)) and np.array_equal(value, np.round(value))
         return value.astype(wanted) if whole else None
@@ -171,11 +171,11 @@ def prove_in(
     settings: Settings,
     intended: Runnable | None = None,
 ) -> tuple[RuntimeProof, ...]:
-    """Run both models in each runtime and return what came of it.
+    """Run both models in each runtime and return the outcomes.
 
-    The models are files, each with its weights. `intended` is the model whose numbers the result shall have, where a
-    pass changed them on purpose; else the original. Each runtime gets processes of its own, with the limits for each load
-    and each run. Raises UsageError for inputs that do not fit the original.
+    The models are files, each with its weights. `intended` is the model with the intended numbers if a pass changed them on
+    purpose; else it is the original. Each runtime has processes of its own, with the limits for each load and each run. Raises
+    UsageError for inputs that do not fit the original.
     """
     say = settings.listen or (lambda _: None)
     say("inputs")
@@ -198,7 +198,7 @@ def prove_in(
 def _proof_in_time(
     item: RuntimeRequest, expected: Expected, settings: Settings, original: Runnable, result: Runnable
 ) -> RuntimeProof:
-    """Return what came of both models in a runtime: nothing is known where memory or the time of the whole call ran out."""
+    """Return the outcome of both models in a runtime; it is unknown if memory or the time of the whole call ran out."""
     try:
         if process.seconds_left():
             proof = _Runtime(item, expected, settings.limits).proof(original, result)
@@ -211,7 +211,7 @@ def _proof_in_time(
 
 
 def expected_values(original: Runnable, result: Runnable, settings: Settings) -> Expected | str:
-    """Run the original without optimisation; return what it computes, or why it does not run.
+    """Run the original without optimisation; return its outputs, or the reason if it does not run.
 
     Raises UsageError for inputs that do not fit it.
     """
@@ -232,14 +232,14 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
 
 
 class _Runtime:
-    """Runs models in one runtime, on every feed, and compares what they compute with what is expected."""
+    """Runs models in one runtime, on every feed, and compares their outputs with the expected ones."""
 
     def __init__(self, asked: RuntimeRequest, expected: Expected, limits: Limits) -> None:
         self._asked, self._expected, self._limits = asked, expected, limits
         self._tolerance = tolerance_of(asked.place.name, expected.tolerance)
 
     def proof(self, original: Runnable, result: Runnable) -> RuntimeProof:
-        """Run both models and return what came of it."""
+        """Run both models and return the outcome."""
         ours, runs, notes = self._side(result)
         theirs, original_runs, _ = self._side(original)
         alike = bool(runs) and bool(original_runs)

@@ -1,1 +1,1 @@
-"""How far a model of a narrow floating-point type is from the model that it stands for."""
+"""Measures the distance between a model of a narrow floating-point type and the model that it stands for."""

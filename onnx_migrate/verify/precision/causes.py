@@ -45,7 +45,7 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
 def inner_errors(
     reference: Reference, result: Runnable, feed: int, ways: Sequence[str]
 ) -> Iterator[list[dict[str, float]]]:
-    """Yield of more and more inner values, in their order, how far they are off in each configuration, on the feed at a place."""
+    """Yield the errors of more and more inner values, in their order, on the feed at a place, for each configuration."""
     errors: list[dict[str, float]] = [{} for _ in ways]
     inputs = fed(reference.feeds[feed].inputs, result.model)
     for some, one in originals(reference, feed, recorded(reference, result)):
@@ -90,7 +90,7 @@ def originals(
 
 
 def _at_once(count: int, size: int) -> int:
-    """Return how many values should not take too much memory, by what some take."""
+    """Return how many values fit into memory, as far as the size of some values shows."""
     return min(max(_BYTES * count // max(size, 1), FEWEST), _MOST)
 
 

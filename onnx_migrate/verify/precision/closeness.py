@@ -1,8 +1,8 @@
-"""How far the outputs of a model in another precision are from the original's, and which nodes they part at.
+"""Compares the outputs of a model in another precision with the original's, and finds the first nodes that differ.
 
-The result runs strictly (strict.py). Its error may be what rounding to its type makes, or twice the floor: the error of the
-original with its weights and inputs rounded. A limit is measured on the original alone, whichever nodes keep their type, and
-never exceeds the ceiling of the type (errors.py).
+The result runs strictly (strict.py). Its error may be as large as the rounding of its type, or twice the floor. The floor is the
+error of the original with its weights and inputs rounded. Only the original determines a limit, whichever nodes keep their type.
+A limit never exceeds the ceiling of the type (errors.py).
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _HALF_OF_OUTPUT = 0.5
 
 @dataclass(frozen=True)
 class Closeness:
-    """What comparing found.
+    """The findings of a comparison.
 
-    `reason` says why nothing could be compared, "" else. `causes` are the outputs of the original's nodes at which the result
-    leaves it; none where it does not.
-    `refusal` is what ONNX Runtime says where it loads the original and not the result, or that an output jumps. `beyond` are
-    outputs at which a narrow original itself overflows, every value rounded, so that there is nothing to compare with.
+    `reason` says why nothing could be compared, "" otherwise. `causes` are the outputs of the original's nodes at which the
+    result starts to differ, none if it does not. `refusal` is ONNX Runtime's message if it loads only the original, or says that
+    an output jumps. `beyond` are outputs at which a narrow original itself overflows with every value rounded, so that nothing
+    can be compared.
     """
 
     outputs: tuple[RoundedOutput, ...] = ()
@@ -80,9 +80,9 @@ class Closeness:
     inputs: tuple[str, ...] = ()
     """The names of the feeds that were compared."""
     largest: tuple[RoundedOutput, ...] = ()
-    """Of each output the largest error; `outputs` are those that are largest beside their limits."""
+    """The largest error of each output; `outputs` have the errors that are largest relative to their limits."""
     way: str = STRICT
-    """The configuration in which the result ran last: the one in which it is off, if it is."""
+    """The configuration in which the result ran last; if the result has too large an error, it is in this one."""
     domain: str = ""
     """The domain of the input floats, if the original computes few numbers on random ones; "" for all floats."""
 
@@ -104,7 +104,7 @@ class Closeness:
 
     @property
     def excess(self) -> float:
-        """By how many times the worst output is off more than allowed; infinite where the result does not load."""
+        """Error of the worst output divided by its limit; infinite if the result does not load."""
         return float("inf") if self.refusal else max((output.excess for output in self.outputs), default=0.0)
 
 
@@ -268,9 +268,9 @@ RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
 def number_ranges(
     original: Runnable, settings: Settings, draws: int, large: float
 ) -> dict[str, tuple[float, float, bool]]:
-    """Return of the values of the main graph the largest and the smallest magnitude but 0, on the first of so many draws.
+    """Return the largest and the smallest nonzero magnitude of each value of the main graph, on the first of so many draws.
 
-    The third is whether the largest is above `large` and may be larger on other inputs, as that of a mask is not.
+    The third number is whether the largest is above `large` and may be larger on other inputs. A mask does not get larger.
     """
     original = with_own_names(*without_draws(original))
     try:

@@ -25,7 +25,7 @@ _CHOOSING = frozenset(
         "NonMaxSuppression", "NonZero", "Round", "Sign", "TopK", "Unique",
     }
 )  # fmt: skip
-"""Operators that choose: they give another number, not one nearby, where what they read passes a tie; and Casts to integers."""
+"""Operators that choose, and Casts to integers. If their input passes a tie, they return another number, not one nearby."""
 
 _DECIDING = _CHOOSING | {"GridSample", "Mod"}
 """These, and operators that jump at many numbers."""

@@ -1,4 +1,4 @@
-"""How far a value of one run is off that of another, and the size of its numbers."""
+"""Measures the error of a value between two runs, and the size of its numbers."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ SHARE = 0.005
 """Share of the elements of an integer or boolean output that may differ."""
 
 _ALIKE = 1 / 16
-"""How much the numbers of a mask may differ, as it is added to others, as a share of the largest."""
+"""The largest difference between the numbers of a mask that is added to others, as a share of its largest number."""
 
 
 def error_of(expected: Any, given: Any, scale: float = 0.0) -> float:
     """Return the error of a value as a share of the largest expected magnitude, or of `scale` if that is larger.
 
-    The error is infinite where one of the two is NaN or infinite and the other is not. For integers and booleans it is the share
+    The error is infinite if one of the two is NaN or infinite and the other is not. For integers and booleans it is the share
     of elements that differ.
     """
     if isinstance(expected, list):
@@ -91,7 +91,7 @@ def _differ(expected: Array, given: Array) -> Array:
 
 
 def _error_of_numbers(expected: Array, given: Array, scale: float) -> float:
-    """Return the error of finite numbers; those of a mask are compared with themselves, as they would hide all other errors."""
+    """Return the error of finite numbers. A mask's numbers have an error of their own, because they would hide all others."""
     sizes, off = np.abs(expected), np.abs(given - expected)
     huge = sizes > LARGEST_HALF
     top = float(sizes[~huge].max(initial=0.0)) or float(sizes.max(initial=0.0))
@@ -100,7 +100,7 @@ def _error_of_numbers(expected: Array, given: Array, scale: float) -> float:
 
 
 def largest_of(value: Any) -> float:
-    """Return the largest finite magnitude that no mask holds, in an output of floats; 0 where there is none."""
+    """Return the largest finite magnitude that no mask holds, in an output of floats; 0 if there is none."""
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         return 0.0
     sizes = np.abs(value)
@@ -108,7 +108,7 @@ def largest_of(value: Any) -> float:
 
 
 def magnitudes(value: Any) -> tuple[float, float]:
-    """Return the largest and the smallest magnitude but 0 of the finite elements of a value; zeros where it has none."""
+    """Return the largest and the smallest magnitude but 0 of the finite elements of a value; zeros if it has none."""
     sizes = np.abs(value if isinstance(value, np.ndarray) else 0).astype(np.float32, copy=False).reshape(-1)
     top = float(sizes.max(initial=0.0))
     if not math.isfinite(top):
@@ -129,7 +129,7 @@ def is_masked(values: Any) -> bool:
 
 
 def as_masked(expected: Any, given: Any) -> Any:
-    """Return an inner value with the numbers of a mask infinite where they are that in another type, which is no error."""
+    """Return an inner value with the numbers of a mask infinite if they are that in another type, which is no error."""
     if not isinstance(expected, np.ndarray) or expected.dtype.kind != "f" or expected.shape != given.shape:
         return expected
     if not given.size or given.min() > -np.inf:
@@ -150,7 +150,7 @@ def fed(inputs: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
 
 
 def in_float(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run gave, with tensors of float16 and bfloat16 as float32."""
+    """Return the outputs of a run, with tensors of float16 and bfloat16 as float32."""
     return {name: wide(value) for name, value in run.items()}
 
 

@@ -37,7 +37,7 @@ ZEROS = "zeros"
 SMALL = "small"
 
 SMOOTH = "smooth"
-"""Inputs of waves between 0 and 1, as neighbouring pixels and samples are alike in what models are for."""
+"""Inputs of waves between 0 and 1, because neighbouring pixels or samples of real inputs are alike."""
 
 _LEAST_WAVES = 64
 """In inputs with fewer numbers, waves are no different from random numbers."""
@@ -60,7 +60,7 @@ DOMAINS: Mapping[str, Domain] = {
     "-1 to 1": np.tanh,
     "negative": lambda array: -np.abs(array),
 }
-"""How floats of a random input become floats of a domain, by what reports call it, the widest first."""
+"""Functions that move floats of a random input into a domain, by the domain's name in reports, the widest domain first."""
 
 _LOWEST = float(np.finfo(np.float32).min)
 
@@ -142,7 +142,7 @@ def run_on_waves(search: FeedSearch, seed: int) -> None:
 
 
 def smooth(inputs: Inputs, seed: int) -> Inputs | None:
-    """Return inputs whose floats are waves along the last two axes, with little noise; None where few numbers are floats."""
+    """Return inputs whose floats are waves along the last two axes, with little noise; None if few numbers are floats."""
     generator, changed = np.random.default_rng(seed), dict(inputs)
     for name, value in inputs.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.size < _LEAST_WAVES:

@@ -101,10 +101,11 @@ def narrowed(
     most: float,
     weights: bool = False,
 ) -> Narrowed | None:
-    """Return which groups can compute in the narrow type of `result`, with errors of up to `most` times what is allowed.
+    """Return the groups that can compute in the narrow type of `result`, with errors of up to `most` times the limit.
 
-    Values are rounded nearly as `result` does, on the feeds that were off last: the groups have to be converted and compared.
-    With `weights` that is which groups can read weights of the narrow type. Returns None where the original does not run so.
+    Values are rounded nearly like in `result`, on the feeds that had too large errors last. So the groups still have to be
+    converted and compared. With `weights` the function returns groups that can read weights of the narrow type. It returns None
+    if the original does not run so.
     """
     original, result = map(with_own_names, without_draws(original, result))
     try:

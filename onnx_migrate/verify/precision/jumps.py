@@ -79,7 +79,7 @@ def jump(
 def _jump_many(
     reference: Reference, place: int, name: str, value: Any, floor_shares: Mapping[str, float]
 ) -> bool:
-    """Return whether more elements of an output behind a choice jump than may, with what rounding adds 8 times as large."""
+    """Return whether too many elements of an output behind a choice jump with 8 times as large rounding errors."""
     expected, floor = reference.outputs[place][name], floor_shares.get(name, 0.0)
     if value.shape != expected.shape or floor > CHANCE:
         return floor <= CHANCE
@@ -93,7 +93,7 @@ def _is_jump(coarse: float, fine: float) -> bool:
 
 
 def _first(reference: Reference, result: Runnable, place: int, output: str) -> list[Step]:
-    """Return the nodes whose outputs jump, and none of whose inputs does."""
+    """Return the nodes with jumping outputs and without jumping inputs."""
     *_, (fine, coarse) = [({}, {}), *inner_errors(reference, result, place, (STRICT, COARSE))]
     jumping = {name for name in coarse if _is_jump(coarse[name], fine.get(name, 0.0))}
 
@@ -117,6 +117,6 @@ def _up_to(last: list[Step]) -> Iterator[str]:
 
 
 def _read(step: Step) -> list[Value]:
-    """Return what a node reads, with what bodies inside it read of its own body."""
+    """Return the values that a node reads, with those of its own body that bodies inside it read."""
     inside = [value for _, frame in step.inner for other in frame.steps for value in _read(other)]
     return [*step.read, *(value for value in inside if value.frame is step.frame)]

@@ -1,4 +1,4 @@
-"""How far the outputs of a result are off, run in one configuration after the other, and how far they may be."""
+"""Measures the errors of a result's outputs, in one configuration after the other, and their limits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ An output with a smaller largest value is compared with this number, because flo
 
 
 class Measured:
-    """How far the outputs of a result are off, run in one way after the other, and how far they may be."""
+    """The errors of a result's outputs, run in one configuration after the other, and their limits."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Measured:
         migrated: bool,
         most: float | None,
     ) -> None:
-        """`most` is how many times what is allowed an output may be off before nothing more is run, on one feed."""
+        """`most` is a multiple of the limit. Once an output exceeds it on one feed, nothing more is run."""
         self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
         self._kind, self._enough, self._tried = kind, 1.0 if most is None else most, most is not None
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
@@ -104,9 +104,9 @@ class Measured:
         self._rounded: list[Evaluator] = []
         self.errors: dict[str, float] = {}
         self.outputs: dict[str, RoundedOutput] = {}
-        """Of each output the error that is largest beside its limit on the same inputs."""
+        """For each output, the error that is largest relative to its limit on the same inputs."""
         self._largest: dict[str, RoundedOutput] = {}
-        """Of each output the largest error."""
+        """The largest error of each output."""
         self.beyond: dict[str, None] = {}
         """Outputs at which the original itself overflows."""
         self.by_chance: dict[str, float] = {}
@@ -131,14 +131,14 @@ class Measured:
         return tuple(output for name, output in self._largest.items() if name not in left)
 
     def run(self, way: str) -> bool:
-        """Load the result in a configuration, and compare. Raises EvaluationError where it does not load or run."""
+        """Load the result in a configuration, and compare. Raises EvaluationError if it does not load or run."""
         model = open_model(self._result, way)
         return self.compare(lambda inputs: model.run(fed(inputs, self._result.model)), way)
 
     def compare(self, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]], way: str = STRICT) -> bool:
         """Run on all inputs, or up to the first on which a result that is searched for leaves the original; return whether none.
 
-        Raises EvaluationError where it does not run.
+        Raises EvaluationError if it does not run.
         """
         reference, self.runs, self.way = self._reference, {}, way
         for place in self._places(way):
@@ -169,7 +169,7 @@ class Measured:
     def excess_on(self, place: int, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> float:
         """Return error / limit of the worst output on the feed at a place, as a strict run; the limit there is measured first.
 
-        On a wide feed only NaN and infinite numbers count. Raises EvaluationError where it does not run.
+        On a wide feed only NaN and infinite numbers count. Raises EvaluationError if it does not run.
         """
         reference = self._reference
         self.find_floor(place)
@@ -279,7 +279,7 @@ class Measured:
         return self._reference.floor_shares.get(place, {})
 
     def find_floor(self, place: int) -> None:
-        """Find out how far off outputs are on the feed at a place by rounding alone."""
+        """Measure the errors that rounding alone causes in outputs on the feed at a place."""
         reference = self._reference
         if place in reference.floors:
             return
@@ -303,7 +303,7 @@ class Measured:
         reference.floors[place], reference.floor_shares[place] = floors, shares
 
     def _rounded_runs(self, place: int) -> Iterator[Mapping[str, Any]]:
-        """Yield what the original computes with large weights rounded, and with all weights and inputs, on the feed at a place.
+        """Yield the original's outputs on the feed at a place with large weights rounded, then with all weights and inputs.
 
         One rounding may cancel the other by chance.
         """

@@ -51,7 +51,7 @@ _LARGE = 1 << 20
 """Numbers of an input, for example an image; one draw of so many says as much as several draws of a smaller one."""
 
 _MORE_DRAWS = 4
-"""How many times as many draws are made for a light model with few inputs: each says little, and takes a millisecond."""
+"""A light model with few inputs gets so many times as many draws, because each draw says little and takes a millisecond."""
 
 _WAVES = 4
 """How many feeds of waves there are after further draws."""
@@ -77,7 +77,7 @@ class Reference:
     feeds: list[Feed] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
     floors: dict[int, dict[str, float]] = field(default_factory=dict)
-    """By places of feeds, where they are known, how far off outputs are by rounding alone."""
+    """The errors of outputs by rounding alone, by the places of feeds for which they are known."""
     floor_shares: dict[int, dict[str, float]] = field(default_factory=dict)
     """By places of feeds, of outputs that are `decided`, the share of elements that rounding alone moves beyond its limit."""
     own_floors: dict[str, float] | None = None
@@ -93,7 +93,7 @@ class Reference:
     search: FeedSearch | None = None
     """The search that draws inputs again, with the model loaded; None once that is done."""
     draws: int = 1
-    """How many times inputs are drawn in all."""
+    """Number of draws of inputs in all."""
     at_once: int = FEWEST
     """How many inner values should not take too much memory."""
     domain: str = ""
@@ -101,7 +101,7 @@ class Reference:
     _inner: tuple[int, dict[str, Any]] = field(default_factory=lambda: (-1, {}))
 
     def is_off_on(self, place: int, way: str) -> None:
-        """Let the feed at a place, and a configuration, be run first: the next result is off there, too, most likely."""
+        """Move the feed at a place, and a configuration, to the front, because the next result most likely fails there too."""
         self.way = way
         self.order.remove(place)
         self.order.insert(0, place)
@@ -123,15 +123,16 @@ class Reference:
         return more
 
     def inner_on(self, place: int) -> dict[str, Any]:
-        """Return what is kept of inner values on the feed at a place, to be added to; of other feeds nothing is kept then."""
+        """Return the inner values that are kept for the feed at a place, for callers to extend. Those of other feeds are dropped.
+        """
         if self._inner[0] != place:
             self._inner = place, {}
         return self._inner[1]
 
     def scale(self, name: str) -> float:
-        """Return the largest value of a small output on all inputs but small ones; 0 of an output with many elements.
+        """Return the largest value of a small output on all inputs but small ones; 0 for an output with many elements.
 
-        Of a dozen numbers one draw may have none that is large.
+        A dozen numbers of one draw may all be small.
         """
         values = [
             run[name]
@@ -157,16 +158,16 @@ class Reference:
 
 
 _references: dict[tuple[bytes, str, int], Reference] = {}
-"""Of the original that was last run in this process."""
+"""The reference of the original that ran last in this process."""
 
 
 def reference_of(
     original: Runnable, result: Runnable, settings: Settings, draws: int, *, recording: bool = False
 ) -> Reference:
-    """Return what an original computes on so many draws of inputs, or on the user's; the last original's is kept.
+    """Return an original's outputs on so many draws of inputs, or on the user's; the last original's are kept.
 
-    With `recording` it has the first inner values on the first of generated inputs, too. Raises EvaluationError where it does
-    not load or run.
+    With `recording` it also has the first inner values on the first of generated inputs. Raises EvaluationError if the original
+    does not load or run.
     """
     shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
     key = (original.structure or b"", shapes, draws)
@@ -248,7 +249,7 @@ def error_on(
     expected: Mapping[str, Any] | None = None,
     least: float = 0.0,
 ) -> float:
-    """Return how far an output is off on the feed at a place, from what is `expected` or the reference's own outputs.
+    """Return the error of an output on the feed at a place, relative to `expected` or the reference's own outputs.
 
     The error is a share of the largest value, or of `least` if that is larger.
     """

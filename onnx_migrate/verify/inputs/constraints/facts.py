@@ -20,7 +20,7 @@ from onnx_migrate.verify.kernel.arrays import Array
 __all__ = ["Argument", "Facts", "Shape", "with_input_shapes"]
 
 Shape = tuple[int | None, ...]
-"""The lengths of a value's axes, None where one is unknown."""
+"""The lengths of a value's axes, None if one is unknown."""
 
 
 _CUTOFF = 1 << 24
@@ -55,19 +55,19 @@ class Facts:
         self._inferred = False
 
     def element_type(self, name: str) -> int:
-        """Return the element type of a value, 0 where it is unknown."""
+        """Return the element type of a value, 0 if it is unknown."""
         if name not in self._types:
             self._infer()
         return self._types.get(name, 0)
 
     def shape(self, name: str) -> Shape | None:
-        """Return the shape of a value, None where not even its rank is known."""
+        """Return the shape of a value, None if not even its rank is known."""
         if name not in self._shapes:
             self._infer()
         return self._shapes.get(name)
 
     def length(self, name: str, axis: int) -> int | None:
-        """Return the length of an axis of a value, None where it is unknown."""
+        """Return the length of an axis of a value, None if it is unknown."""
         found = self.shape(name)
         return found[axis] if found is not None and -len(found) <= axis < len(found) else None
 
@@ -180,11 +180,11 @@ class Argument:
         return self.facts.static_shape(self.node.input[position])
 
     def rank(self, position: int = 0) -> int:
-        """Return how many axes the input at a position has, 0 where that is unknown."""
+        """Return how many axes the input at a position has, 0 if that is unknown."""
         return len(self.facts.shape(self.node.input[position]) or ())
 
     def length(self, position: int, axis: int) -> int | None:
-        """Return the length of an axis of the input at a position, None where it is unknown or left out."""
+        """Return the length of an axis of the input at a position, None if it is unknown or left out."""
         names = self.node.input[position : position + 1]
         return self.facts.length(names[0], axis) if names and names[0] else None
 

@@ -16,9 +16,9 @@ __all__ = ["BOOLEAN", "DOMAIN", "INVERTED", "POSITIVE", "Range", "range_before"]
 class Range:
     """Values an input may have: from `low` to `high` (both included), or exactly `pattern`, repeated to fit its shape.
 
-    `weak` marks a guess, which a range that is not weak replaces instead of narrowing it. `discrete` holds for inputs
-    of integers only: others have any value. `domain` marks where a function has numbers: outside it gives NaN or infinity.
-    `words` are what an input of strings chooses from.
+    `weak` marks a guess, which a range that is not weak replaces instead of narrowing it. `discrete` holds for inputs of integers
+    only: others have any value. `domain` marks the range in which a function has numbers: outside it gives NaN or infinity.
+    `words` are the possible texts of an input of strings.
     """
 
     low: float
@@ -62,9 +62,9 @@ INVERTED = _SAME | {"CumSum", "ReduceSum", "Neg", "Add", "Sub", "Mul", "Div"}
 
 
 def range_before(argument: Argument, behind: Range) -> Range | None:
-    """Return the values of an input for which its node's output lies in `behind`; None where that is not known.
+    """Return the values of an input for which its node's output lies in `behind`; None if they are unknown.
 
-    Of two operands that both come from inputs each gets half of what there is.
+    If two operands both come from inputs, each gets half of the range.
     """
     node, index = argument.node, argument.index
     if behind.weak or behind.pattern or behind.words:

@@ -40,8 +40,8 @@ _SPREAD = (0, 1, -1)
 class Beside:
     """A constant that an input meets element by element.
 
-    `multiples` says that it divides integers, `divisors` that integers divide it. A NaN among its elements is fed only
-    if the node looks for it (`nan`).
+    `multiples` says that it divides integers, `divisors` that integers divide it. A NaN among its elements is fed only if the
+    node looks for NaN (`nan`).
     """
 
     constant: Array

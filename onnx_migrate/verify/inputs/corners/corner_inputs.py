@@ -37,9 +37,9 @@ _MOST_NODES = 400
 
 @dataclass(frozen=True)
 class CornerFeed:
-    """A feed, and others that take its place where the original does not run on it, or gives no numbers.
+    """A feed, and others that replace it if the original does not run on it, or returns no numbers.
 
-    `finite` says that every element of the original's outputs must be finite for it to be compared.
+    `finite` says that the feed is compared only if every element of the original's outputs is finite.
     """
 
     feed: Feed

@@ -45,7 +45,7 @@ _FEW = 6
 """An input with fewer elements has no room for NaN and both infinities in one feed."""
 
 _MAGNITUDES = (1e30, 1e4)
-"""Of huge elements: the second where the original does not stay finite on the first."""
+"""Magnitudes of huge elements. The second one is used if the original does not stay finite on the first."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ class Flow:
                     waiting.append((other, longer, depth + 1))
 
     def turns(self, name: str) -> Iterator[str]:
-        """Yield the counters of the loops that run as often as an input says."""
+        """Yield the counters of the loops whose trip count is an input."""
         for meeting in self.meetings(name):
             if meeting.argument.node.op_type == "Loop" and meeting.argument.index == 0:
                 for _, _, body in subgraphs(meeting.argument.node):

@@ -65,7 +65,7 @@ def _reader(value: InputValue) -> Meeting | None:
 
 
 def gives_sizes(value: InputValue) -> bool:
-    """Whether an input of integers says how large a value becomes."""
+    """Whether an input of integers decides the size of a value."""
     return value.dtype.kind == "i" and any(value.read_at(*reader) for reader in _SIZES)
 
 
@@ -109,7 +109,7 @@ def with_minus_one(value: InputValue, read: Array) -> CornerValue | None:
 
 
 def reduction(node: NodeProto) -> bytes:
-    """Return how a Scatter reduces what it writes to one place, "" for any other node."""
+    """Return the reduction of a Scatter for elements written to one place, "" for any other node."""
     if node.op_type not in _SCATTERING:
         return b""
     return next((attribute.s for attribute in node.attribute if attribute.name == "reduction"), b"none")

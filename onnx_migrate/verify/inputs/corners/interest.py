@@ -20,7 +20,7 @@ _MOST = 96
 """Numbers of one input that are kept."""
 
 _BESIDE = 1e-3
-"""How far beside a threshold numbers lie that rounding does not move across it, as a share of the number."""
+"""Distance from a threshold, as a share of the number, at which rounding does not move a number across it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Interest:
     ties: bool = False
 
     def joined(self, other: Interest) -> Interest:
-        """Return what either of two models treats differently, this one's numbers first."""
+        """Return the special numbers of either of two models, this one's numbers first."""
         both = {*self.columns, *other.columns}
         columns = {at: _union(self.columns.get(at, ()), other.columns.get(at, ())) for at in sorted(both)}
         return Interest(
@@ -55,7 +55,7 @@ def _union(first: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def interest(flow: Flow, name: str, dtype: np.dtype[Any]) -> Interest:
-    """Return what the nodes of a model treat differently in an input of this type."""
+    """Return the numbers and texts that the nodes of a model treat specially in an input of this type."""
     if dtype.kind == "b":
         return Interest()
     numbers: dict[Any, None] = {}

@@ -99,7 +99,7 @@ def keeps_infinities(flow: Flow) -> bool:
 
 
 def normalises(flow: Flow) -> bool:
-    """Whether a model divides by what it computes, so that a small number added to the divisor matters for small inputs."""
+    """Whether a model divides by computed numbers, so that a small number added to the divisor matters for small inputs."""
     return any(name in _DIVIDING or "Norm" in name for name in flow.operators)
 
 
@@ -110,7 +110,7 @@ def bounds_infinities(flow: Flow) -> bool:
 
 
 def casts_to_integers(flow: Flow) -> bool:
-    """Whether a model makes integers of other numbers: the standard leaves open what becomes of NaN and of too large ones."""
+    """Whether a model makes integers of other numbers: the standard leaves the result open for NaN and too large numbers."""
     return any(_makes_integers(node) for node in flow.nodes) or bool(flow.operators & _TO_INTEGERS)
 
 

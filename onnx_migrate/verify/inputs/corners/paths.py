@@ -142,7 +142,10 @@ def paths_behind(argument: Argument, path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _steps(argument: Argument) -> Sequence[Step | None]:
-    """Return what a node may do to the numbers of an input: None stands for nothing; nothing is returned if that is not known."""
+    """Return the steps that a node may do to the numbers of an input: None stands for no change.
+
+    Unknown steps give an empty list.
+    """
     operator, index = argument.node.op_type, argument.index
     if operator == "ReduceSum":
         return _sum(argument) if index == 0 else []

@@ -13,7 +13,7 @@ _OTHERS = ("Xyz", "UPPER", "lower", "Two Words", "", "The", "the", "THE CAT", "1
 
 
 def words(value: InputValue, rng: np.random.Generator, start: int) -> CornerValue | None:
-    """Return words of the model, these in other cases, and others; None where strings must be numbers."""
+    """Return words of the model, these in other cases, and others; None if strings must be numbers."""
     if any(value.read_at(operator, 0) for operator in ("Cast", "CastLike")):
         return None
     pool = _pool(value.interest.words)

@@ -1,4 +1,4 @@
-"""The numbers at which an operator changes what it does: constants that it compares with, bounds, halves, keys."""
+"""The numbers at which an operator changes its behaviour: constants that it compares with, bounds, halves, keys."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def numbers_at(argument: Argument) -> list[float]:
 
 
 def compares_elements(argument: Argument) -> bool:
-    """Whether a node's output depends on which of its input's elements are equal, or are so to those of another input."""
+    """Whether a node's output depends on equality between elements of its input, or between them and those of another input."""
     operator = argument.node.op_type
     if operator in _COMPARISONS and operator not in ("Where", "Clip"):
         others = (name for at, name in enumerate(argument.node.input) if at != argument.index and name)

@@ -109,7 +109,7 @@ class WholeInputs(CornerInputs):
         yield from self._in_branches("zeros", base, made)
 
     def of_few_sizes(self) -> Iterator[CornerFeed]:
-        """Sizes of 1 and 2 where an input says how large a value becomes: the recorded output may be empty."""
+        """Yield feeds with sizes of 1 and 2 for inputs that decide the size of a value: the recorded output may be empty."""
         base = self._base("normal", 12)
         if base is None:
             return
