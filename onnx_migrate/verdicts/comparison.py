@@ -16,7 +16,7 @@ _WIDTH = 20
 
 @dataclass(frozen=True)
 class Element:
-    """An element of an array before and after: its index, and both values, as text where they are no numbers."""
+    """An element of an array before and after: its index, and both values, as text if they are no numbers."""
 
     index: tuple[int, ...]
     before: float | str
@@ -157,7 +157,7 @@ def _percent(share: float) -> str:
 
 
 def beyond_limit(wrong: int, size: int, largest: float, limit: float, scale: float) -> str:
-    """Say how many of so many elements differ by more than a limit; with a `scale`, both are shares of it."""
+    """Describe how many of all elements differ by more than a limit; with a `scale`, both numbers are shares of it."""
     if scale:
         most = f"the largest difference is {share_text(largest / scale)} of the largest value (limit {share_text(limit / scale)})"
     else:

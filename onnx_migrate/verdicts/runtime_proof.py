@@ -72,7 +72,7 @@ class Side:
 
 @dataclass(frozen=True)
 class RuntimeProof:
-    """The proof in one runtime: `asked` is the request, `runtime` the name and version that was there.
+    """The proof in one runtime: `asked` is the request, `runtime` the installed name and version.
 
     `outcome` is a key of the table of docs/proving.md. `original` is None if it was not run.
     """

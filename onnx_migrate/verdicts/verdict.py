@@ -267,11 +267,10 @@ class SizeCondition:
 
 @dataclass(frozen=True)
 class DynamicProof:
-    """Whether the dims are free; if not, the `reason`, and the `blocker` where one was found. `trials` are the runs.
+    """Whether the dims are free; if not, the `reason`, and the `blocker` if one was found. `trials` are the runs.
 
-    `conditions` hold where not every size of a symbol runs.
-
-    `determined` is False if the model could not be run to the end, as for lack of time; then `holds` is False too.
+    `conditions` are limits on sizes, if not every size of a symbol runs. `determined` is False if the model could not be run to
+    the end, for example for lack of time. Then `holds` is False too.
     """
 
     holds: bool

@@ -40,7 +40,7 @@ _SAME_GRAPH_LOADED = replace(
     _SAME_GRAPH,
     notes=("the graph and the weights are those of the original, so the result was loaded and not run",),
 )
-"""The same where the IR version is higher, which a runtime may not load."""
+"""The same for a higher IR version, which a runtime may not load."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Verifying:
     def _earlier(
         self, original: Model, result: PipelineResult, place: int, settings: Sequence[Settings]
     ) -> Verdict:
-        """Prove a segment before the last, and measure how far the model after the link behind it is from its original.
+        """Prove a segment before the last, and measure the distance between its original and the model after the next link.
 
         Behind the last link of the chain, that model is the result.
         """
@@ -159,7 +159,7 @@ class Verifying:
             raise _unverified(verdict)
 
     def _last(self, result: PipelineResult) -> tuple[PipelineResult, Proof]:
-        """Prove the last segment, without the optional pass where that fails or cannot be compared."""
+        """Prove the last segment; drop the optional pass if it fails or cannot be compared."""
         try:
             result, proof = self._prove(result)
         except (VerificationFailed, CannotMigrate) as error:

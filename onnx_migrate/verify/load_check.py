@@ -1,4 +1,4 @@
-"""Whether ONNX Runtime loads a result, where it loads the original: without any input, as users' first step with it."""
+"""Checks that ONNX Runtime loads a result if it loads the original: without inputs, like a user's first step with it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str 
 
 
 def _place(error: EvaluationError, model: onnx.ModelProto) -> tuple[str, str]:
-    """Return the name (else the first output) and the operator of the node at fault; "" for one that the runtime made."""
+    """Return the name, or else the first output, and the operator of the failing node; "" for a node that the runtime made."""
     found = _NO_KERNEL.search(str(error))
     for node in all_nodes(model):
         named = error.node != "" and node.name == error.node

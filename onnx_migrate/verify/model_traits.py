@@ -191,9 +191,9 @@ def without_draws(*runnables: Runnable) -> tuple[Runnable, ...]:
 
 
 def with_attribute_data(runnable: Runnable) -> onnx.ModelProto:
-    """Return a model's structure with the tensors that are attributes, as the thresholds of trees, read from its file.
+    """Return a model's structure with the tensors that are attributes, for example thresholds of trees, read from its file.
 
-    Those of Constant nodes stay where they are. Raises LoadError.
+    Those of Constant nodes stay in the file. Raises LoadError.
     """
 
     def is_elsewhere(node: NodeProto, attribute: onnx.AttributeProto) -> bool:

@@ -123,15 +123,15 @@ class Prover:
             return compare_rounded(verdict, runnable, self.settings) if verdict.verified else verdict
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
-        """Return the first value that two models compute differently, as far as one is found."""
+        """Return the first value that two models compute differently; it may be unknown."""
         runnables = map(self.runnable, (original, result))
         ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
         return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
 
     def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
-        """Return the verdict on a result that cannot be compared: `verdict`, on a result like it.
+        """Return `verdict`, which belongs to a similar result, for a result that cannot be compared.
 
-        Raises VerificationFailed if it does not load where the original does.
+        Raises VerificationFailed if the result does not load although the original does.
         """
         self._keep_original(original)
         with requires_unchanged(original, result):
@@ -191,7 +191,7 @@ def requires_unchanged(*models: Model) -> Iterator[None]:
 
 
 def _not_proved(verdict: Verdict, proof: DynamicProof) -> Verdict:
-    """Return the verdict where the runs at other sizes were not done."""
+    """Return the verdict on a result without runs at other sizes."""
     if verdict.kind is not Kind.VERIFIED:
         return verdict
     reason = f"the numbers agree at the original's sizes, but the dynamic dims are not proved: {proof.reason}"

@@ -74,7 +74,7 @@ def _changed(one: list[Array | None], other: list[Array | None]) -> bool:
 
 
 _BOUNDED = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Tanh"})
-"""Operators whose outputs lie in [-1, 1], and which are flat where they are saturated."""
+"""Operators whose outputs lie in [-1, 1] and are flat at both ends."""
 
 _DISCRETE = frozenset(
     {

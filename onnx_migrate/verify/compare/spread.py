@@ -19,11 +19,11 @@ _LEAST = -300
 """The least power of ten of a bin of its own."""
 
 _QUICK = 1 << 20
-"""Elements up to which differences are counted where they are allowed; a mismatch is always counted."""
+"""Most elements for which allowed differences are counted; a mismatch is always counted."""
 
 
 def with_spread(entry: Comparison, original: Array | None, result: Array | None) -> Comparison:
-    """Return a comparison of two arrays with how their elements differ; `entry` itself where that was not compared."""
+    """Return a comparison of two arrays with counts of their differences; `entry` itself if these were not counted."""
     if original is None or result is None or original.shape != result.shape or original.dtype != result.dtype:
         return entry
     if not (entry.problem or (entry.differing and original.size <= _QUICK)):
@@ -82,7 +82,7 @@ def _element(original: Array, result: Array, place: int) -> Element:
 
 
 def _plain(value: object) -> float | str:
-    """Return an element as a Python number, and as text where it is none, or a complex one."""
+    """Return an element as a Python number, or as text if it is no number or a complex one."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, (int, float)) and not isinstance(plain, bool):
         return plain

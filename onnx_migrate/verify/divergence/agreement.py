@@ -78,7 +78,7 @@ class Agreement:
     def counterparts(self) -> Iterator[tuple[str, str]]:
         """Yield each value that the original computes with its counterpart: one that agrees, else that of the same name.
 
-        A value of the same name is none if its numbers are those of another value, as after a fold.
+        A value of the same name does not count if its numbers are those of another value, for example after a fold.
         """
         agreeing = {self.original.value_of(value): other for other, value in self.partners.items()}
         for value in self.original.varying:

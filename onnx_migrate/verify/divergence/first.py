@@ -35,7 +35,7 @@ FIRST_DIVERGENCE = "onnx_migrate.verify.divergence.first:first_divergence"
 
 
 def first_divergence(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference | None:
-    """Return where two models first compute other numbers, and why; None if their outputs agree on one input.
+    """Return the first place at which two models compute other numbers, with reasons; None if their outputs agree on one input.
 
     Runs the models in this process. Raises EvaluationError if one does not run.
     """
@@ -89,7 +89,7 @@ def value_distances(original: Runnable, other: Runnable, settings: Settings) -> 
 
 
 def _problem(agreement: Agreement, region: Region) -> str:
-    """Return by how much the end of a region differs, and whether nodes behind it are known to agree."""
+    """Return the difference at the end of a region, and whether nodes behind it are known to agree."""
     error = agreement.error(region.original[-1], region.other[-1])
     is_number = agreement.original.samples[region.original[-1]].kind == "f"
     by = f" by up to {share_text(error)} of its largest value" if is_number else ""

@@ -1,4 +1,4 @@
-"""The weight and bias of a convolution or product with the scales and shifts behind it folded in, as simplifiers fold them."""
+"""Folds scales and shifts into the weight and bias of the convolution or product before them, like simplifiers do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def linear_of(nodes: Sequence[onnx.NodeProto], side: Recorded) -> Linear | None:
 
 
 def _product(node: onnx.NodeProto, settings: NodeSettings) -> Linear | None:
-    """Return the weight and bias of a product; None for other operators, and where the weight is not constant."""
+    """Return the weight and bias of a product; None for other operators, and for a weight that is not constant."""
     kind, constants, attributes = kind_of(node), settings.constants, settings.attributes
     name, weight = constants.get("W") or constants.get("B") or constants.get("input 1") or ("", None)
     if kind not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or weight is None or weight.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""Why the nodes of a region compute something else: another operator, attribute, weight, order of inputs or element type."""
+"""Finds reasons for a difference in a region: another operator, attribute, weight, order of inputs or element type."""
 
 from __future__ import annotations
 

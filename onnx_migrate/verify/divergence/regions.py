@@ -81,7 +81,7 @@ def region_of(agreement: Agreement) -> Region | None:
 
 
 def with_idle_nodes(agreement: Agreement, region: Region) -> Region:
-    """Return a region with the original's nodes behind it that change no number, as an Add of zeros: one may be the fault."""
+    """Return a region with the nodes behind it that change no number, for example an Add of zeros: one may be the fault."""
     side, end = agreement.original, region.original[-1]
     behind = [end]
     for node in side.model.graph.node:
@@ -141,7 +141,7 @@ class _Search:
         return best, most
 
     def _partners(self, other: str) -> list[str]:
-        """Return the original's values that `other` may be but for the fault: that of the same name first, and the nearest."""
+        """Return the original's values that `other` would equal without the fault: that of the same name, then the nearest."""
         sample = self.agreement.other.samples.get(other)
         if sample is None:
             return []

@@ -46,9 +46,10 @@ class Sample:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def error(self, other: Sample) -> float:
-        """Return the largest difference from another value of as many elements, as a share of the larger of their largest values.
+        """Return the largest difference from another value with the same number of elements.
 
-        Infinite where the kinds differ, or NaN or infinity is elsewhere. Integers and truth values have an error of 0 or 1.
+        The difference is a share of the larger of their largest values. It is infinite if the kinds differ, or if NaN or infinity
+        is at other positions. Integers and truth values have an error of 0 or 1.
         """
         if self.kind != other.kind or self.size != other.size:
             return float("inf")

@@ -27,7 +27,7 @@ __all__ = [
 _MISMATCH = re.compile(
     r"Expected shape from model of (\{.*?\}) does not match actual shape of (\{.*?\}) for output ([^\s\x1b]+)"
 )
-"""ONNX Runtime's warning where a value has another shape than the model declares or ONNX Runtime inferred."""
+"""ONNX Runtime's warning that a value has another shape than the model declares or ONNX Runtime inferred."""
 
 
 def inputs_with_sizes(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:

@@ -131,7 +131,7 @@ def _require_same_batch(
 
 
 def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values) -> None:
-    """Note the outputs' axes that are as long as `symbol` was, and nothing else was, although that is longer here."""
+    """Note the axes of outputs that have the old length of `symbol`, and of nothing else, although `symbol` is longer here."""
     size = runner.symbols[symbol]
     others = [
         dim.dim_value for value in fed_inputs(runner.model.graph) for dim in value.type.tensor_type.shape.dim

@@ -185,10 +185,11 @@ def _run_loadable(task: Task, thorough: bool) -> tuple[Runnable, OriginalRun, st
 
 
 def _recorded(task: Task) -> list[str]:
-    """Return the inner values to record while the outputs are computed, by the sizes that inputs likely have.
+    """Return the inner values to record while the outputs are computed, by the likely sizes of inputs.
 
-    None if the model that is compared bit for bit with these outputs is not the one whose inner values are. None of a model
-    that computes in float16: ONNX Runtime rounds a value to it for an output, and not between two nodes.
+    The result is empty if the model that is compared bit for bit is not the one whose inner values are compared. It is also empty
+    for a model that computes in float16. There, ONNX Runtime rounds a value to float16 if it is an output, but not between two
+    nodes.
     """
     segment, feeds = task.segment, task.settings.feeds
     unsimplified = segment.unsimplified

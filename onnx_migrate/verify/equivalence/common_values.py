@@ -113,9 +113,9 @@ def common_cuts(original: onnx.ModelProto, result: onnx.ModelProto, types: Value
 
 
 def masked_values(original: onnx.ModelProto, result: onnx.ModelProto) -> list[str]:
-    """Return the inner values that both models compute by the same name, and that some node reads which may mask a difference.
+    """Return the inner values that both models compute under the same name and that a reader may mask.
 
-    A Relu masks one where its output is zero, a MaxPool one in elements that are not the largest.
+    A Relu masks a difference if its output is zero, a MaxPool in elements that are not the largest.
     """
     if is_random(original):
         return []
@@ -147,7 +147,7 @@ def _inner_names(original: onnx.ModelProto, result: onnx.ModelProto) -> set[str]
 
 
 def _fitting(names: Iterator[str] | Sequence[str], types: ValueTypes, memory: int) -> list[str]:
-    """Return, in their order, the names that fit into so many bytes together: each one that fits after those before it."""
+    """Return, in their order, the names that fit into a number of bytes: each one that fits after those before it."""
     fitting = []
     for name in names:
         size = types.size(name)
@@ -163,7 +163,7 @@ def spread(names: Sequence[str]) -> list[str]:
 
 
 def chunks(names: Sequence[str], types: ValueTypes, memory: int) -> list[list[str]]:
-    """Divide the names, in their order, into parts of at most so many bytes or a single value."""
+    """Divide the names, in their order, into parts with at most a number of bytes, or with a single value."""
     found: list[list[str]] = []
     left = 0
     for name in names:

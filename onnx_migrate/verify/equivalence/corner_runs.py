@@ -39,7 +39,7 @@ _STEPS = 8
 """Distances from 1 to the next larger number of the output's type."""
 
 _FASTEST = 2e-4
-"""Seconds that a run counts at least: so many feeds are enough."""
+"""Least seconds that count for one run, which limits the number of feeds."""
 
 _FEW_NODES = 40
 """Nodes, those of sub-graphs included, of a model that runs in a millisecond if its tensors are small."""
@@ -84,7 +84,7 @@ class CornerRuns:
 
 
 def run_corners(search: FeedSearch, seed: int, exact: Set[str], *, magnitudes: bool) -> CornerRuns:
-    """Run the original on corner feeds: on one if it takes long, else on as many as take little time.
+    """Run the original on corner feeds: on one if it takes long, otherwise on as many as take little time.
 
     `magnitudes` asks for large and small numbers too.
     """
@@ -163,7 +163,7 @@ def _is_finite(array: Array, first: Array, *, throughout: bool) -> bool:
 
 
 def _is_stable(outputs: Values, moved: Values) -> bool:
-    """Whether rounding moves no output by much: where it does, a right result that rounds differently is no fault.
+    """Whether rounding moves no output by much. If it does, a right result that rounds differently is no fault.
 
     An output whose shape changes would not be compared on any feed.
     """

@@ -63,7 +63,7 @@ class Counterparts:
 
 
 def rename_values(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
-    """Rename values of a graph, in place, where they are made, read and declared, in sub-graphs too."""
+    """Rename values of a graph, in place, in the nodes that compute or read them and in declarations, also in sub-graphs."""
     declared: Any = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
     for item in [*declared, *(sparse.values for sparse in graph.sparse_initializer)]:
         if item.name in renamed:

@@ -36,7 +36,7 @@ EXPENSIVE = 0.1
 """Seconds that one run may take; of a model that takes longer, less is run (docs/verification.md)."""
 
 _LONGEST_SEARCH = 30.0
-"""Seconds that finding the first input may take where a second one shall be run as well."""
+"""Most seconds for finding the first input, if a second one is run as well."""
 
 Values = dict[str, Any]
 """Values by name."""
@@ -170,7 +170,7 @@ class FeedSearch:
             self._try_or_note(distribution)
 
     def search_domain(self) -> None:
-        """Run a feed of the first domain on which no output has many NaN, where one has on all feeds so far."""
+        """Run a feed of the first domain that gives no output with many NaN, if all feeds so far gave one."""
         if self._source is None or not mostly_nan(self.outputs):
             return
         for feed in feeds_of_domains(self._source):

@@ -198,7 +198,7 @@ class Findings:
         return self._verdict(Kind.DIFFERS, reason, evaluator, error.node)
 
     def reject_unsimplified(self, error: EvaluationError) -> Verdict:
-        """Return the verdict where the model for which bit-identity is claimed does not load or run."""
+        """Return the verdict on a model that should be bit-identical, but does not load or run."""
         self.exact = False
         reason = (
             f"the model before the changes that may round differently does not {error.failed_to}: {error}"
@@ -328,9 +328,9 @@ def _worse(one: Comparison, other: Comparison) -> Comparison:
 
 
 def _written_like(value: Any, like: Any) -> Any:
-    """Return an inner value in the shape and type of the original's, where they have as many elements and the same numbers.
+    """Return an inner value in the shape and type of the original's, if both have equally many elements and the same numbers.
 
-    A Reshape may have moved. An older version of an operator may take wider types alone: then a Cast is before it.
+    A Reshape may have moved. An older version of an operator may support only wider types: then a Cast is before it.
     """
     if not isinstance(value, np.ndarray) or not isinstance(like, np.ndarray) or value.size != like.size:
         return value

@@ -29,7 +29,7 @@ __all__ = ["CutModel", "Pair", "Reads", "computed_by_both", "masked_difference",
 
 
 _COMPUTED = " (computed)"
-"""Added to the name of a value that the model computes, where others read the one that is given."""
+"""Suffix of the name of a value that the model computes while other nodes read the given one."""
 
 
 class CutModel:

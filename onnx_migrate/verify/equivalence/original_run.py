@@ -243,7 +243,7 @@ def _note_weakness(search: FeedSearch, constant: list[str], corners: CornerRuns)
 def _observe_moved_inputs(
     search: FeedSearch, noise: Noise, seed: int, exact: Set[str], configurations: int, corners: int
 ) -> None:
-    """Run inputs that are moved by one unit in the last place: all, or where one run takes long those that need it."""
+    """Run inputs that are moved by one unit in the last place. If one run takes long, run only those that need it."""
     count = len(search.feeds)
     moved = [index for index in range(count) if not search.expensive or _has_discrete(search.outputs[index])]
     expect_runs(len(moved) + count * (configurations - 1), count, corners)

@@ -91,7 +91,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
 
 
 def _joined(chain: Chain, result: Runnable, run: OriginalRun, settings: Settings) -> Verdict:
-    """Return how the result, with the parts behind it, compares with the whole."""
+    """Return the comparison of the result, with the parts behind it, with the whole."""
     mark("result: running, with the parts behind it")
     joined = (result, *chain.parts[1:])
     models = [open_model(part, UNOPTIMIZED) for part in joined]

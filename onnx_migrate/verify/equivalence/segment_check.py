@@ -52,7 +52,7 @@ _REFERENCE_PATIENCE = 5.0
 
 
 class SegmentCheck:
-    """The comparison of one segment with a run of its original, which took so many `seconds`; for one verdict."""
+    """The comparison of one segment with a run of its original, for one verdict; `seconds` is the time of that run."""
 
     def __init__(
         self, segment: Segment[Runnable], run: OriginalRun, tolerance: Tolerance, seconds: float
@@ -227,7 +227,7 @@ class SegmentCheck:
                 findings.add_worse(f"simplification moves output {name!r}: {worse}")
 
     def _compare_inner_bits(self) -> None:
-        """Compare the inner values that were not recorded, where all that was compared is bit for bit the same."""
+        """Compare the inner values that were not recorded, if everything compared so far is bit for bit the same."""
         claimed = self._segment.unsimplified
         assert claimed is not None
         if not self.findings.exact:

@@ -63,10 +63,10 @@ class NodeSettings:
         self._producers = producers(original.graph), producers(result.graph)
 
     def difference(self, name: str, read: Iterable[str]) -> str:
-        """Describe the first setting that differs of the node that computes a value from those in `read`; "" if none does.
+        """Describe the first setting that differs in the node that computes a value from those in `read`; "" if none does.
 
-        Constants are compared by name, as far as their data are in the models themselves; attributes where the operator
-        is the same.
+        Constants are compared by name, if the models themselves contain their data. Attributes are compared if the operator is
+        the same.
         """
         for constant in read:
             one, other = (tensors.get(constant) for tensors in self._tensors)

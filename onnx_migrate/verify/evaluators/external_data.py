@@ -1,7 +1,7 @@
-"""Lets ONNX Runtime read the files of external data that were checked, and no others.
+"""Makes ONNX Runtime read the files of external data that were checked, and no others.
 
-ONNX Runtime opens them by path, which may lead elsewhere by then. On Linux it is given paths of descriptors, /proc/self/fd/N
-(proc(5)), which lead to the open files whatever happens to their names.
+ONNX Runtime opens files by path, and a path may lead to another file by then. On Linux it gets paths of descriptors,
+/proc/self/fd/N (proc(5)). They lead to the open files, whatever happens to their names.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _any_in_subgraphs(proto: ModelProto) -> bool:
 
 
 def _can_hold(count: int) -> bool:
-    """Return whether so many files can be open at once and have paths; raises the soft limit as far as it may."""
+    """Return whether a number of files can be open at once and have paths; raises the soft limit if possible."""
     if not os.path.isdir(f"/{_DESCRIPTORS}"):
         return False
     import resource

@@ -180,7 +180,7 @@ class Foreign(Evaluator):
 
 
 def _with_log(words: str, printed: str) -> str:
-    """Return an error's words, and the last lines that the runtime printed, where those are not the same."""
+    """Return an error's text, and the last lines that the runtime printed, if they differ from it."""
     plain = [_COLOUR.sub("", line).strip() for line in printed.splitlines()]
     lines = [line for line in plain if line and line not in words]
     lines = [line for line in lines if line.startswith("E ")] or lines  # RKNN marks its errors so

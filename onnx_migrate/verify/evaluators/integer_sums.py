@@ -112,9 +112,9 @@ def exact_sums(runnable: Runnable) -> tuple[Runnable, bool]:
 
 
 def with_exact_sums(model: onnx.ModelProto) -> int:
-    """Write the int8 operands of a model that uint8 ones are multiplied by as uint8, in place; return how many nodes read one.
+    """Write int8 operands that a node multiplies by uint8 as uint8, in place; return the number of nodes that read one.
 
-    Raises EvaluationError if it is not known whether an operand is int8.
+    Raises EvaluationError if the function cannot tell whether an operand is int8.
     """
     if not any(_products(node) for node in all_nodes(model)):
         return 0

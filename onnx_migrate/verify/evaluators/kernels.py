@@ -46,7 +46,7 @@ def _takes(kernel: tuple[int, int], version: int) -> bool:
 
 @cache
 def _versions() -> Mapping[str, set[int]]:
-    """Return the versions of the operators that ONNX Runtime knows; none where it does not list them or its kernels."""
+    """Return the versions of the operators that ONNX Runtime knows; none if it does not list them or its kernels."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     found: dict[str, set[int]] = {}

@@ -1,7 +1,7 @@
-"""Names that stand for two values: one in a body, another in a body around it.
+"""Renames values that share a name: one in a body, another in a body around it.
 
-ONNX Runtime 1.32 gives a node in a branch or loop the outer initializer, where the branch has one of the same name. The
-standard means the inner one. With a name for each value, all runtimes read the right one.
+A branch or loop may have an initializer with the name of an outer one. The standard means the inner one, but ONNX Runtime 1.32
+gives the node the outer one. With a name for each value, all runtimes read the right one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _shadows(nodes: Iterable[onnx.NodeProto], outer: Set[str]) -> bool:
 
 
 def _rename(frame: Frame, renamed: dict[Value, str]) -> None:
-    """Write the new names of values where a body defines, reads or declares them."""
+    """Write the new names of values in a body's definitions, reads and declarations."""
     body = frame.body
     sparse = [tensor.values for tensor in body.sparse_initializer]
     defined: list[onnx.ValueInfoProto | onnx.TensorProto] = [

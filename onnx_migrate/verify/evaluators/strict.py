@@ -128,10 +128,10 @@ def is_exact(step: Step) -> bool:
 
 
 class _Wrapping:
-    """Writes the Casts of one body. A value of a body around it is cast here, where it is read."""
+    """Writes the Casts of one body. A value of an outer body is cast here, before the node that reads it."""
 
     def __init__(self, frame: Frame, names: Names, coarse: int) -> None:
-        """`coarse` is the model's opset where rounding is coarse, and 0 else."""
+        """`coarse` is the model's opset for coarse rounding, and 0 otherwise."""
         self._frame, self._names, self._coarse = frame, names, coarse
         self._nodes: list[onnx.NodeProto] = []
         self._wide: dict[Value, str] = {}
@@ -288,7 +288,7 @@ def _round_constants(frame: Frame, kind: int, names: Names, *, stored: bool) -> 
 
 
 def _takes(step: Step, place: int, kind: int) -> bool:
-    """Return whether a node reads an input in the type where it computes in that."""
+    """Return whether a node that computes in a type reads an input in that type too."""
     inputs = tuple(value is not None and value.dtype == TensorProto.FLOAT for value in step.inputs)
     outputs = tuple(value is not None and value.dtype == TensorProto.FLOAT for value in step.outputs)
     if step.inner:

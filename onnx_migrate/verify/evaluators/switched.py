@@ -175,7 +175,7 @@ class _Rounding:
         return self._may_be_wide(value, self._switches[step])
 
     def _may_be_wide(self, value: Value, switch: str | None) -> bool:
-        """Return whether a value may hold numbers that are not rounded where it is read by nodes of a group."""
+        """Return whether nodes of a group may read unrounded numbers from a value."""
         if (value, switch) not in self._wide:
             maker = value.maker
             self._wide[value, switch] = (

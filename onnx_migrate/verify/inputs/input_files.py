@@ -55,7 +55,7 @@ def read_npz(path: Path) -> Mapping[str, Any]:
 
 
 def _check_members(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError where a member is not an array whose size is that of its header, or all are too large."""
+    """Raise ValueError if a member is not an array with the size in its header, or if all are too large."""
     limit = _limit()
     total = sum(member.file_size for member in archive.infolist())
     if total > limit:

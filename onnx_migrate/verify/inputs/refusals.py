@@ -27,7 +27,7 @@ _PATIENCE = 8.0
 """Seconds after which no further correction is tried."""
 
 _PER_REFUSAL = 32
-"""Corrections of one refusal that are tried where one of them led to another refusal."""
+"""Most corrections of one refusal that are tried after one of them led to another refusal."""
 
 _LARGEST_SIZE = 4096
 _OTHER_SIZES = 16
@@ -177,7 +177,7 @@ def _values(inputs: RandomInputs, refusal: EvaluationError) -> Iterator[RandomIn
 
 
 def _upstream(model: onnx.ModelProto, refusal: EvaluationError) -> set[str]:
-    """Return the values that the refusing node depends on: by its name, else all nodes of its operator, else all."""
+    """Return the values that the refusing node depends on: the node by its name, or all nodes of its operator, or all nodes."""
     operator = str(refusal).partition(" ")[0]
     nodes = list(model.graph.node)
     failing = [node for node in nodes if refusal.node and node.name == refusal.node]

@@ -59,7 +59,7 @@ Dim = onnx.TensorShapeProto.Dimension
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """One choice of sizes: of a batch, an image (height and width), a sequence, and of the rank where none is declared.
+    """One choice of sizes: of a batch, an image (height and width), a sequence, and of an undeclared rank.
 
     `rank` is 0 if every input declares its rank.
     """
@@ -71,7 +71,7 @@ class SizeChoice:
 
 
 def size_choices(model: onnx.ModelProto, batches: Sequence[int] = BATCHES) -> list[SizeChoice]:
-    """Return the choices to try, likeliest first, at most 64; one where the model leaves nothing open."""
+    """Return the choices to try, likeliest first, at most 64; only one if the model leaves nothing open."""
     inputs = [value.type.tensor_type for value in fed_inputs(model.graph)]
     ranked = all(kind.HasField("shape") for kind in inputs)
     open_dims = [

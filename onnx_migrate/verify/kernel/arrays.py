@@ -10,7 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 20
-"""Elements that are widened to double precision at a time, where an array is compared in blocks."""
+"""Elements that are widened to double precision at a time, for comparisons in blocks."""
 
 _ONE_THREAD = 8192
 """Elements of a product for which OpenBLAS takes one thread: waiting for others costs more than the sum of a small array."""

@@ -122,7 +122,7 @@ def _within_given(
 
 
 def _discrete(entry: Comparison, original: Array, result: Array, observation: Observation) -> Comparison:
-    """Compare integers, booleans and strings (rule 3): equal, but for elements that rounding decides in the original."""
+    """Compare integers, booleans and strings (rule 3): equal, except for elements that rounding decides in the original."""
     tolerance, measurement = observation.tolerance, observation.measurement
     unequal = np.asarray(original != result)
     differing = int(np.count_nonzero(unequal))

@@ -26,7 +26,7 @@ _PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class RuntimeRequest:
-    """A runtime that a result is to be proved in: the request, where it is, and its name and version."""
+    """A runtime for the proof of a result: the user's request, its location, and its name and version."""
 
     text: str
     place: Place

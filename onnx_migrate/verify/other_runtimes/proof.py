@@ -108,7 +108,7 @@ def _squeezed(value: Any) -> list[int]:
 
 
 def _as_type(value: Any, wanted: Any) -> Any:
-    """Return the values in another type, None if those are not of the same kind of number."""
+    """Return the values in another type, None if the types hold different kinds of numbers."""
     if value.dtype.kind == "f" and wanted.kind in "iub":
         whole = np.all(np.isfinite(value)) and np.array_equal(value, np.round(value))
         return value.astype(wanted) if whole else None

@@ -99,7 +99,7 @@ def _error(values: Iterable[Value], errors: Mapping[str, float]) -> float:
 
 
 def _chain(last: Step, errors: Mapping[str, float], limit: float) -> tuple[str, ...]:
-    """Return the node at which an error is too large, and those before it, back to where it begins."""
+    """Return the node at which an error is too large, and the nodes before it, back to the start of the error."""
     chain = [last]
     while True:
         given = [value for value in chain[-1].read if value.maker is not None]

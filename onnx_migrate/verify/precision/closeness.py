@@ -219,7 +219,7 @@ def _runs(reference: Reference, way: str) -> bool:
 
 
 def _refused(reference: Reference, error: EvaluationError) -> Closeness:
-    """Return that the result does not load or run where the original does, and at which node."""
+    """Return the finding that a result does not load or run although the original does, with the node at fault."""
     said = str(error)
     # When ONNX Runtime loads a model, it names a fused node after one of the nodes in it.
     named = [

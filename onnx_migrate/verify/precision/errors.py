@@ -129,7 +129,8 @@ def is_masked(values: Any) -> bool:
 
 
 def as_masked(expected: Any, given: Any) -> Any:
-    """Return an inner value with the numbers of a mask infinite if they are that in another type, which is no error."""
+    """Return an inner value with a mask's numbers infinite if another type makes these same numbers infinite: this is no error.
+    """
     if not isinstance(expected, np.ndarray) or expected.dtype.kind != "f" or expected.shape != given.shape:
         return expected
     if not given.size or given.min() > -np.inf:

@@ -238,7 +238,7 @@ def _fill_of(graph: Frame, name: str) -> tuple[float, float] | None:
 
 
 def _readers(value: Value, depth: int = 6) -> Iterator[Step]:
-    """Yield the nodes that read a value, behind those that only move or cast it."""
+    """Yield the nodes that read a value, directly or after nodes that only move or cast it."""
     for step, place in value.readers:
         if depth and place == 0 and step.is_a(*_MOVING):
             for made in step.made:

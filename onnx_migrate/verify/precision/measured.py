@@ -136,9 +136,9 @@ class Measured:
         return self.compare(lambda inputs: model.run(fed(inputs, self._result.model)), way)
 
     def compare(self, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]], way: str = STRICT) -> bool:
-        """Run on all inputs, or up to the first on which a result that is searched for leaves the original; return whether none.
+        """Run on all inputs, or in a search up to the first with too large an error; return whether no input had one.
 
-        Raises EvaluationError if it does not run.
+        Raises EvaluationError if the result does not run.
         """
         reference, self.runs, self.way = self._reference, {}, way
         for place in self._places(way):
@@ -167,9 +167,9 @@ class Measured:
         return True
 
     def excess_on(self, place: int, run_on: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> float:
-        """Return error / limit of the worst output on the feed at a place, as a strict run; the limit there is measured first.
+        """Return error / limit of the worst output on the feed at a place, in a strict run. The limit is measured first.
 
-        On a wide feed only NaN and infinite numbers count. Raises EvaluationError if it does not run.
+        On a wide feed only NaN and infinite numbers count. Raises EvaluationError if the result does not run.
         """
         reference = self._reference
         self.find_floor(place)
@@ -202,7 +202,7 @@ class Measured:
         return error_on(self._reference, place, name, run, expected, least)
 
     def _held(self, place: int, name: str, run: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a run in which an output of float16 has the original's numbers where it cannot hold them, on wide inputs.
+        """Return a run on wide inputs in which a float16 output has the original's numbers if float16 cannot hold them.
 
         The user who asks for outputs of float16 knows their range.
         """

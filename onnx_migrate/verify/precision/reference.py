@@ -66,7 +66,7 @@ _WITH_OTHERS = 1 << 22
 """If inner values take fewer bytes, they are computed on all inputs: that takes less time than to load the model again."""
 
 FEWEST = 200
-"""How many inner values are recorded in one run at least: so many in the first one."""
+"""Least number of inner values that one run records; the first run records so many."""
 
 
 @dataclass
@@ -123,8 +123,7 @@ class Reference:
         return more
 
     def inner_on(self, place: int) -> dict[str, Any]:
-        """Return the inner values that are kept for the feed at a place, for callers to extend. Those of other feeds are dropped.
-        """
+        """Return the inner values kept for the feed at a place, for callers to extend. Those of other feeds are dropped."""
         if self._inner[0] != place:
             self._inner = place, {}
         return self._inner[1]
@@ -217,7 +216,7 @@ def bytes_of(values: Mapping[str, Any]) -> int:
 
 
 def recorded(reference: Reference, result: Runnable | None = None) -> list[str]:
-    """Return the computed floats of the original's main graph, that a result makes too if it is given."""
+    """Return the computed floats of the original's main graph; with a result, only those that it computes too."""
     made = None if result is None else producers(result.model.graph)
     return [
         value.name
@@ -231,7 +230,7 @@ def recorded(reference: Reference, result: Runnable | None = None) -> list[str]:
 
 
 def outputs_in(reference: Reference, way: str, place: int) -> Mapping[str, Any]:
-    """Return the outputs in a configuration on the feed at a place; those in STRICT where it does not run so."""
+    """Return the outputs in a configuration on the feed at a place; those in STRICT if the model does not run in it."""
     if (way, place) not in reference.others:
         try:
             run = in_float(open_model(reference.runnable, way).run(reference.feeds[place].inputs))

@@ -1,7 +1,7 @@
-"""MNN on the CPU, by its Python package: mnnconvert's own module brings the model into MNN's format first.
+"""MNN on the CPU, by its Python package: mnnconvert's own module first converts the model to MNN's format.
 
-The program `mnnconvert` itself is not used: it installs a logging package with pip and reports each use to its makers.
-MNN has no 64-bit integers and no doubles in most operators: it is given 32-bit ones, and returns such.
+The driver does not use the program `mnnconvert` itself, which installs a logging package with pip and reports each use to its
+makers. MNN has no 64-bit integers and no doubles in most operators, so it gets and returns 32-bit ones.
 """
 
 from __future__ import annotations

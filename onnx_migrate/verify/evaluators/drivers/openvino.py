@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin, asked for float32: by default it computes in bfloat16 or float16 where the machine has those."""
+"""OpenVINO's CPU plugin, set to float32: by default it computes in bfloat16 or float16 if the machine has those."""
 
 from __future__ import annotations
 

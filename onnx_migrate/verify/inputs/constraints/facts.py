@@ -154,7 +154,7 @@ def _graphs(model: onnx.ModelProto) -> list[GraphProto]:
 
 
 def with_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
-    """Give a model's inputs these shapes, in place, where they are tensors; return the model."""
+    """Give those of a model's inputs that are tensors these shapes, in place; return the model."""
     for value in model.graph.input:
         if value.name in shapes and value.type.WhichOneof("value") == "tensor_type":
             value.type.tensor_type.shape.Clear()

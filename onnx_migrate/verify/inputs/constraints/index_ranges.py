@@ -87,7 +87,7 @@ def _past_in_buffer(argument: Argument) -> Range:
 
 
 def _past_and_current(less: int) -> Rule:
-    """How many keys there are in GroupQueryAttention, less so many."""
+    """Return the number of keys in GroupQueryAttention, minus `less`."""
 
     def rule(argument: Argument) -> Range:
         count = (argument.length(3, 2) or 0) + (argument.length(0, 1) or 1) - less

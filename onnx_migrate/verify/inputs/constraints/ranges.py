@@ -1,4 +1,4 @@
-"""The values that an input may have, how two ranges combine, and which values before an operator lead to a range behind it."""
+"""Ranges of an input's values: intersects two ranges, and derives a range before an operator from that behind it."""
 
 from __future__ import annotations
 

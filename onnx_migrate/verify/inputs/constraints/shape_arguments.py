@@ -91,7 +91,7 @@ def _paddings(argument: Argument) -> Range:
 
 
 def _split_sizes(argument: Argument) -> Range | None:
-    """Sizes that sum to the length of the axis: those of the outputs if they are declared, else about equal ones."""
+    """Return sizes that sum to the length of the axis: those of the declared outputs, otherwise about equal ones."""
     node, facts, axis = argument.node, argument.facts, argument.attribute("axis", 0)
     length, shape = argument.length(0, axis), facts.shape(node.input[argument.index])
     if node.op_type == "SplitToSequence" and not shape:

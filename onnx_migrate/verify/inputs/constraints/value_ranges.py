@@ -140,10 +140,10 @@ def exact_inputs(model: onnx.ModelProto) -> frozenset[str]:
 
 
 def padding_ids(model: onnx.ModelProto) -> dict[str, int]:
-    """Return by input the integer that the model looks for in it, as the id that pads a text: made-up ids rarely contain it.
+    """Return, for each input, the integer that the model looks for, like the id that pads a text: random ids rarely contain it.
 
-    It is the first that its elements are compared with by Equal, in the main graph. Only inputs of int32 and int64 with
-    two axes or more have one, as those of texts do.
+    It is the first number that an Equal in the main graph compares elements of the input with. Only inputs of int32 and int64
+    with two axes or more have one, like inputs of text ids.
     """
     return _compared_numbers(model, lambda dims: len(dims) > 1)
 

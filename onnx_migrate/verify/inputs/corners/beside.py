@@ -139,7 +139,7 @@ def _next(numbers: Array, end: float) -> Array:
 def _whole(constant: Array, met: Beside, turn: int, places: Array, dtype: np.dtype[Any]) -> Array:
     """Return integers beside the elements of a constant, or beside multiples of them.
 
-    None is the least of its type, whose negative does not exist, where it is divided; no divisor is 0.
+    No dividend is the least number of its type, which has no negative; no divisor is 0.
     """
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     low += bool(low and (met.multiples or met.divisors))
@@ -153,7 +153,7 @@ def _whole(constant: Array, met: Beside, turn: int, places: Array, dtype: np.dty
 
 
 def _multiple(number: int, factor: int, low: int, high: int) -> int:
-    """Return a multiple of a number, with a smaller factor where the type has no larger one, positive if it has no sign."""
+    """Return a multiple of a number, with a smaller factor if the type has no larger number, positive if it has no sign."""
     if not number or (abs(factor) == 1 and low):
         return number * factor
     sign = -1 if factor < 0 and low else 1

@@ -52,7 +52,7 @@ _MAGNITUDES = (1e30, 1e4)
 class Corners(WholeInputs):
     """The corner feeds of a model, beside the random inputs at the sizes at which it runs.
 
-    Without `magnitudes` no numbers are larger or smaller than random ones, but for thresholds.
+    Without `magnitudes` only thresholds may be larger or smaller than random numbers.
     """
 
     def __iter__(self) -> Iterator[CornerFeed]:

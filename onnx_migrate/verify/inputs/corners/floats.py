@@ -62,7 +62,7 @@ def at_columns(value: InputValue, rng: np.random.Generator) -> CornerValue:
 
 
 def large(value: InputValue, rng: np.random.Generator) -> CornerValue:
-    """Return numbers from 100 to 1,000 of both signs, positive ones where the model's domain has no others."""
+    """Return numbers from 100 to 1,000 of both signs, only positive ones if the model's domain has no others."""
     return _of_magnitude(value, rng, 2.0, 3.0)
 
 

@@ -46,7 +46,7 @@ _TIES = (1, 1, 0, 0, 1)
 _SCATTERING = frozenset({"ScatterElements", "ScatterND", "Scatter"})
 
 LARGEST_SIZE = 256
-"""The largest integer that is given to an input of a model in which sizes follow from values."""
+"""The largest integer for an input of a model whose sizes depend on values."""
 
 LARGEST_COUNT = 4096
 """The largest of any model that does more with integers than arithmetic: it may be a number of turns."""

@@ -56,7 +56,7 @@ def is_affordable(source: RandomInputs) -> bool:
 
 
 def _is_free(source: RandomInputs, key: str, size: int) -> bool:
-    """Whether a dim can have another size: it cannot where the result declares one."""
+    """Whether a dim can have another size. It cannot if the result declares one."""
     changed = replace(source, sizes={**source.sizes, key: size + 1})
     return changed.shapes != source.shapes
 

@@ -30,7 +30,7 @@ MOVING = operators(
     Optional
     """
 )
-"""Operators whose output holds elements of an input, unchanged but for a Cast."""
+"""Operators whose output holds elements of an input, unchanged except for a Cast."""
 
 _KEEPING: dict[str, tuple[int, ...] | None] = {
     **dict.fromkeys(
@@ -167,7 +167,7 @@ def _steps(argument: Argument) -> Sequence[Step | None]:
 
 
 def _sum(argument: Argument) -> Sequence[Step | None]:
-    """A sum of equal elements is one of them, times their number, where all of them are summed up."""
+    """Return the step of a ReduceSum: equal elements give one of them times their number. It is empty if that is unknown."""
     shape, axes = argument.shape(), argument.attribute("axes", [])
     count = (
         prod(shape[axis] for axis in axes) if shape and axes and max(axes) < len(shape) else prod(shape or ())

@@ -49,7 +49,7 @@ class InputValue:
         return self.dtype.kind in "iuf" and (called or used) and (self.dtype.kind != "f" or called)
 
     def read_at(self, operator: str, index: int) -> Meeting | None:
-        """Return where an operator reads the elements of this input at a position; None if no node does."""
+        """Return the node of an operator that reads the elements of this input at a position; None if no node does."""
         for meeting in self.meetings:
             if meeting.argument.node.op_type == operator and meeting.argument.index == index:
                 return meeting

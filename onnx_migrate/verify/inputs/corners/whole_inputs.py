@@ -100,7 +100,7 @@ class WholeInputs(CornerInputs):
             yield from self._in_branches(name, base, made)
 
     def _zeros(self, base: Mapping[str, Any]) -> Iterator[CornerFeed]:
-        """Inputs of zeros, where a node chooses among computed elements: sums of products of them are equal."""
+        """Yield inputs of zeros for a node that chooses among computed elements: sums of products of zeros are equal."""
         made: dict[str, CornerValue | None] = {
             name: CornerValue(np.zeros_like(value.base), np.ones(value.base.shape, bool))
             for name, value in self._values(base).items()
