@@ -1,4 +1,4 @@
-"""One output of two models, compared: how many elements differ by how much, and where most."""
+"""The comparison of one output of two models: counts of differences by size, and the element that differs most."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def _value(value: float | str) -> str:
 class RoundedOutput:
     """The error of one output with every value rounded to its type after each node, and the limit of it.
 
-    Both are shares of the output's largest value; of an output that holds no floats, shares of its elements that differ, and
-    `counts_elements` is set. `floor` is the error of the original with its weights and inputs rounded, None if nobody
-    measured it. `type` is the type that the run simulates.
+    Both are shares of the output's largest value. For an output without floats, they are shares of its elements that differ, and
+    `counts_elements` is set. `floor` is the error of the original with its weights and inputs rounded, None if nobody measured
+    it. `type` is the type that the run simulates.
     """
 
     name: str
@@ -136,7 +136,7 @@ class RoundedOutput:
 
     @property
     def difference(self) -> str:
-        """How much the output differs, as the end of a sentence that begins with its name."""
+        """The difference of the output, as the end of a sentence that begins with its name."""
         if math.isinf(self.error):
             return "has another shape than the original's, or NaN or infinite numbers that the original does not have"
         whole = "of its elements" if self.counts_elements else "of its largest value"

@@ -14,11 +14,11 @@ __all__ = ["Deviation", "statement_on", "within_limits"]
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far an output of a result is from the original's.
+    """The distance of a result's output from the original's.
 
     `share` is the largest difference as a share of the output's largest value; if it is `counted`, the share of elements that
-    differ. It is infinite if the shape or the places of NaN and infinities differ. `limit` is how much of it is allowed, if
-    anything is.
+    differ. It is infinite if the shape or the places of NaN and infinities differ. `limit` is the largest allowed share, None if
+    there is no limit.
     """
 
     output: str

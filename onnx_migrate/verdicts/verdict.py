@@ -101,7 +101,7 @@ class LoadFailure:
 
 @dataclass(frozen=True)
 class Statement:
-    """One of the claims of a verdict on a result with other numbers, as in "float16: within the limit".
+    """One claim of a verdict on a result with other numbers, for example "float16: within the limit".
 
     `subject` is the conversion, or the other numbers that the user asked for. `kind` is whether `text` was shown.
     """
@@ -258,7 +258,10 @@ class Blocker:
 
 @dataclass(frozen=True)
 class SizeCondition:
-    """A condition on the sizes of a symbol, as the end of "H must be ...": "a multiple of 16". `note` says it with the runs."""
+    """A condition on the sizes of a symbol, as the end of "H must be ...", for example "a multiple of 16".
+
+    `note` has the condition together with the runs.
+    """
 
     symbol: str
     text: str

@@ -121,7 +121,7 @@ class Verifying:
 
     @cached_property
     def _given(self) -> Settings:
-        """The settings with the user's inputs for the original, as the prover has them before the first proof."""
+        """The settings with the user's inputs for the original, which the prover has before the first proof."""
         return self.prover.settings
 
     @property
@@ -228,7 +228,7 @@ class Verifying:
     def _add_ways_out(
         self, error: CannotMigrate | VerificationFailed, original: Model, failed: Model
     ) -> None:
-        """Add to the hint of an error the requests that work, as passes find them."""
+        """Add to the hint of an error the requests that work, which passes find."""
         retry = Retrying(self.pipeline, self.prover, original, failed, self.log)
         for item in self.pipeline:
             error.advise(item.advice_on(error, retry))

@@ -341,7 +341,7 @@ class _Chain:
 
 
 def _bernoulli(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
-    """Whether the fixed number of RandomUniformLike is less than the probability, as below opset 15 it is written."""
+    """Bernoulli becomes a comparison of a fixed number with the probability, like the nodes that replace it below opset 15."""
     source, output = node.input[0], node.output[0]
     drawn, uniform, less = (f"{output}.fixed.{index}" for index in range(3))
     dtype = attributes.get("dtype", 0)

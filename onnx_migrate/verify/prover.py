@@ -39,7 +39,7 @@ _PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict at the original's sizes, and the proof at other sizes where dims were made dynamic."""
+    """The verdict at the original's sizes, and the proof at other sizes if a pass made dims dynamic."""
 
     verdict: Verdict
     dynamic: DynamicProof | None = None

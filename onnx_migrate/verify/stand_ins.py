@@ -1,4 +1,4 @@
-"""The things that a comparison runs instead of the original's, as sentences for the headline of a verdict."""
+"""Sentences for the headline of a verdict about models and nodes that a comparison runs instead of the original's."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class _Weight:
         return self.weights.array(self.tensor)
 
     def is_same(self, other: _Weight) -> bool:
-        """Whether both have the same bytes, as far as that is known without arrays; nothing is read in the same place."""
+        """Whether both have the same bytes, as far as that is known without arrays. Data in the same place are not read."""
         one, two = self.tensor, other.tensor
         if one.data_location != two.data_location or one.data_location != TensorProto.EXTERNAL:
             return bool(one == two)

@@ -1,4 +1,4 @@
-"""Whether two values have the same bits, as a change that claims to keep every number must leave them."""
+"""Checks that two values have the same bits, which a change that claims to keep every number must preserve."""
 
 from __future__ import annotations
 

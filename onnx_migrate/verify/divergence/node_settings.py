@@ -35,12 +35,12 @@ class NodeSettings:
 
 
 def kind_of(node: onnx.NodeProto) -> str:
-    """Return the operator of a node, or the one that it does more than, as Conv for ONNX Runtime's FusedConv."""
+    """Return the operator of a node, or the one that it extends, for example Conv for ONNX Runtime's FusedConv."""
     return _FUSED.get(node.op_type, node.op_type)
 
 
 def kinds_of(node: onnx.NodeProto) -> list[str]:
-    """Return the operators that a node stands for, as Conv and Relu for a FusedConv with that activation."""
+    """Return the operators that a node stands for, for example Conv and Relu for a FusedConv with that activation."""
     activation = next((item.s.decode() for item in node.attribute if item.name == "activation"), "")
     kinds = ["MatMul", "Add"] if node.op_type == "Gemm" and len(node.input) > 2 else [kind_of(node)]
     if node.op_type == "Gemm" and len(node.input) < 3:

@@ -35,7 +35,7 @@ _HANDED_ON = frozenset(
 
 @dataclass(frozen=True)
 class Reason:
-    """One thing that differs, as a sentence, and the nodes that it is about; None for one that a model lacks."""
+    """One difference, as a sentence, and the nodes that it is about; None for a node that a model lacks."""
 
     text: str
     original: onnx.NodeProto | None = None

@@ -50,7 +50,7 @@ class Recorded:
     constants: Mapping[str, Array]
     """Initializers and values that are computed from constants alone."""
     layouts: Mapping[str, Layout] = field(default_factory=dict)
-    """Values in another layout, as NHWC in NCHW. Their names are in `samples` too."""
+    """Values in another layout, for example NHWC in NCHW. Their names are in `samples` too."""
 
     def value_of(self, name: str) -> str:
         """Return the name of the value in the model that a sample belongs to, in any layout."""

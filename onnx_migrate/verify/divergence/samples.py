@@ -26,7 +26,7 @@ _SPREAD = 3.0
 class Sample:
     """Some elements of a value, in the order of memory, and two projections of all of them.
 
-    Values of other shapes with the same elements, as before and after a Reshape, have the same sample.
+    Values of other shapes with the same elements, for example before and after a Reshape, have the same sample.
     """
 
     kind: str

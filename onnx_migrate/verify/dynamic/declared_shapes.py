@@ -89,10 +89,10 @@ def shape_warnings(printed: str) -> dict[str, list[str]]:
 def undeclared_shape(
     model: onnx.ModelProto, values: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[str, str] | None:
-    """Return the first output whose shape is not the one declared, where symbols have these sizes, and how it differs.
+    """Return the first output whose shape is not the declared one, if symbols have these sizes, and the difference.
 
-    An expression of symbols must have their value, and a symbol that no input has one size in all outputs. None if all are as
-    declared.
+    An expression of symbols must have their value, and a symbol that no input has must have one size in all outputs. The result
+    is None if all shapes are as declared.
     """
     bound = dict(sizes)
     for output in model.graph.output:

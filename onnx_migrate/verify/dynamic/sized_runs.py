@@ -135,11 +135,11 @@ class SizedRunner:
         ) from first
 
     def run(self, changed: Mapping[str, int], *, padding: bool = False) -> tuple[Values, Values]:
-        """Run at the frozen sizes but for these, with and without optimisation; return the inputs, and the outputs without.
+        """Run at the frozen sizes except for those in `changed`, with and without optimisation.
 
-        `padding` is that of `RandomInputs.feed`.
-        Raises RequirementViolated if outputs have other shapes than declared or change by optimisation, and
-        EvaluationError where the model does not run.
+        Returns the inputs, and the outputs without optimisation. `padding` is that of `RandomInputs.feed`. Raises
+        RequirementViolated if outputs have other shapes than declared or change by optimisation, and EvaluationError if the model
+        does not run.
         """
         sizes = self.symbols | dict(changed)
         where = ", ".join(f"{name}={size}" for name, size in sizes.items())
@@ -191,7 +191,7 @@ class SizedRunner:
             raise RequirementViolated(reason, node=error.node) from error
 
     def feed(self, changed: Mapping[str, int], *, padding: bool = False) -> Values:
-        """Return random inputs of the frozen sizes but for these. Raises RequirementViolated if they would be too large."""
+        """Return random inputs of the frozen sizes except for `changed`. Raises RequirementViolated if they are too large."""
         declared = inputs_with_sizes(self.model, self.symbols | dict(changed))
         source = replace(self._choices[0], other=declared)
         feed = source.feed("normal", padding=padding)
@@ -240,7 +240,7 @@ class SizedRunner:
         return reduce(lambda known, run: with_run(known, value, run), runs, scale)
 
     def _moved(self, feed: Values) -> Values:
-        """Return the outputs where inputs are moved by one unit in the last place."""
+        """Return the outputs on inputs that are moved by one unit in the last place."""
         return self._plain.run(perturbed_by_ulp(feed, self._seed, exact_inputs(self.model)))
 
     def differ_by_size_only(self, name: str, alone: Any, among_copies: Any, part: Any, feed: Values) -> bool:

@@ -217,7 +217,7 @@ CHECK = "onnx_migrate.verify.equivalence.check:check"
 """The function that the child process runs."""
 
 _CRASHES = 6
-"""How often the original may crash, as on lengths that are too short for it, before the verification gives up."""
+"""Most crashes of the original before the verification gives up. For example, some lengths are too short for it."""
 
 
 def ready_worker(settings: Settings) -> AbstractContextManager[Worker | None]:

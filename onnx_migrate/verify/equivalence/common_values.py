@@ -102,7 +102,7 @@ def _varying(model: onnx.ModelProto) -> list[str]:
 
 
 def keeps_all_names(original: onnx.ModelProto, result: onnx.ModelProto) -> bool:
-    """Whether each value that depends on an input is in `result` by the same name, as after a change of single nodes."""
+    """Whether `result` has each value that depends on an input under the same name, like after a change of single nodes."""
     return set(_varying(original)) <= set(_varying(result))
 
 
@@ -128,7 +128,7 @@ def masked_values(original: onnx.ModelProto, result: onnx.ModelProto) -> list[st
 def values_to_record(original: onnx.ModelProto, result: onnx.ModelProto, shapes: Shapes) -> list[str]:
     """Return the inner values to record in the runs that compare the outputs, as many as memory allows.
 
-    Those a few nodes upstream of the outputs come first, in case that these do not vary; then those that are compared.
+    Values a few nodes upstream of the outputs come first, because the outputs may not vary. Then follow those that are compared.
     `shapes` are those of the inputs.
     """
     common = _inner_names(original, result)

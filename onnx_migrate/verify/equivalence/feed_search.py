@@ -142,7 +142,7 @@ class FeedSearch:
         self.run_also(self._extent.distributions[1:])
 
     def run_also(self, distributions: Iterable[str]) -> None:
-        """Run further distributions, at the sizes that were found; none where finding them took long."""
+        """Run further distributions, at the sizes that were found; run none if the search for sizes took long."""
         if not self.expensive and time.perf_counter() - self._start < _LONGEST_SEARCH:
             for distribution in distributions:
                 self._try_or_note(distribution)

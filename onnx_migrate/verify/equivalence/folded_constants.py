@@ -22,7 +22,7 @@ from onnx_migrate.verify.model_traits import dependents, is_random
 __all__ = ["moved_constant"]
 
 _NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
-"""Types in which one number is so far from the next that a later node may make a fault of it."""
+"""Types with so large distances between numbers that a later node may turn a rounding into a fault."""
 
 _LARGEST = 1 << 26
 """Most elements of all folded constants together; if there are more, the constants are not computed again."""

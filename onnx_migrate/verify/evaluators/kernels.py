@@ -18,11 +18,11 @@ _OPEN = 2**31 - 1
 
 
 def computed_by_body(model: onnx.ModelProto) -> frozenset[str]:
-    """Return the standard operators of a model that loads and that ONNX Runtime's CPU provider has no kernel for.
+    """Return the standard operators of a model that ONNX Runtime loads although its CPU provider has no kernel for them.
 
-    It computes them by the body that the standard gives them as a function, and rounds as the body's operators do. Kernels
-    are looked up by version, as KernelRegistry::VerifyKernelDef does, and not by type. Empty where the installed ONNX
-    Runtime does not list its kernels.
+    ONNX Runtime computes them by the function body of the standard, and rounds like the body's operators. The lookup of kernels
+    is by version, like in KernelRegistry::VerifyKernelDef, and not by type. The result is empty if the installed ONNX Runtime
+    does not list its kernels.
     """
     opset = onnx_opset(model.opset_import, ir_version=model.ir_version)
     if opset is None:

@@ -1,4 +1,4 @@
-"""Tensors of types that numpy lacks, into ONNX Runtime and out of it: bfloat16, 8-bit floats, packed integers."""
+"""Converts tensors of types that numpy lacks to and from ONNX Runtime: bfloat16, 8-bit floats, packed integers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _per_byte(element: int) -> int:
 
 
 def _packed(bits: Array, per_byte: int) -> Array:
-    """Return an array of the same shape whose first bytes hold the elements, as many in one as it takes."""
+    """Return an array of the same shape whose first bytes hold the elements, as many elements in one byte as fit."""
     if per_byte == 1:
         return bits
     width = 8 // per_byte

@@ -196,7 +196,7 @@ class _Wrapping:
                     self._cast(wide, value.name, value.dtype)
 
     def _round(self, wide: str, name: str, kind: int) -> None:
-        """Round to a type; coarsely, that is to `r + 7 * (r - wide)`, where r is the rounded number."""
+        """Round to a type. Coarse rounding gives `r + 7 * (r - wide)`, and r is the rounded number."""
         if not self._coarse or kind != TensorProto.FLOAT16:
             self._cast(wide, name, kind)
             return

@@ -56,7 +56,7 @@ def switched(
 
 
 def _widens(value: Value, kind: int) -> bool:
-    """Return whether a Cast makes a value of one of a type, as an output that keeps its own."""
+    """Return whether a Cast makes a value from one of a type, for example for an output that keeps its own type."""
     given = value.maker.inputs[0] if value.maker is not None and value.maker.is_a("Cast") else None
     return given is not None and given.dtype == kind
 
@@ -197,7 +197,7 @@ class _Rounding:
 
 
 def _makers(step: Step, frame: Frame) -> Iterator[Step]:
-    """Yield the nodes of a body whose outputs a node of it reads, or one inside that."""
+    """Yield the nodes of a body whose outputs a node of that body reads, directly or in a body inside it."""
     for value in step.read:
         if value.maker is not None and value.maker.frame is frame:
             yield value.maker

@@ -175,9 +175,9 @@ class _Draw:
         return rng.integers(low, high + 1, shape)
 
     def _dealt(self, accepted: Array, seed: int) -> Array:
-        """Return integers of those accepted, none again before each was there once, in random order.
+        """Return accepted integers in random order; none repeats before each was used once.
 
-        One distribution goes on where another ended: so as many rows of a table as can be are read.
+        One distribution continues after the numbers of another, so that as many rows of a table as possible are read.
         """
         deck = np.random.default_rng([seed, *self.name.encode()]).permutation(accepted)
         start, count = _DISTRIBUTIONS.index(self.distribution) * prod(self.shape), prod(self.shape)

@@ -112,7 +112,7 @@ def read_tensor(path: Path) -> Any:
 
 
 def _check_dims(tensor: TensorProto) -> None:
-    """Raise ValueError where dims and type need another amount of data than there is: onnx takes memory for them first."""
+    """Raise ValueError if dims and type need another amount of data than the tensor has: onnx would allocate memory for them."""
     if any(dim < 0 for dim in tensor.dims):
         raise ValueError(f"it has the dims {list(tensor.dims)}")
     count = prod(tensor.dims)

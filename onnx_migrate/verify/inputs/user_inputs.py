@@ -34,8 +34,8 @@ TensorProto, a tensor of PyTorch.
 class Feed:
     """One set of inputs by name, and the outputs recorded with them, by name, if any.
 
-    `fixed` marks by input the elements whose exact numbers matter, so that no run moves them to measure rounding. A `corner` feed
-    is one of those that are run beside ordinary random inputs, as many as time allows.
+    `fixed` marks, for each input, the elements whose exact numbers matter, so that no run moves them to measure rounding. A
+    `corner` feed runs beside ordinary random inputs; time limits the number of corner feeds.
     """
 
     name: str
@@ -72,10 +72,10 @@ class Feeds:
 
     @classmethod
     def read(cls, path: Path) -> Feeds:
-        """Read an .npz file (arrays by input name) or a folder of TensorProto .pb files, as in onnx's tests.
+        """Read an .npz file (arrays by input name) or a folder of TensorProto .pb files, like those of onnx's tests.
 
-        A folder contains `input_0.pb`, … and optionally `output_0.pb`, …, or folders named `test_data_set_*` that do.
-        Raises UsageError for a path that cannot be read as either.
+        A folder contains `input_0.pb`, … and optionally `output_0.pb`, …, or folders named `test_data_set_*` that do. Raises
+        UsageError for a path that cannot be read as either.
         """
         if path.is_dir():
             require_readable(data_files(path))

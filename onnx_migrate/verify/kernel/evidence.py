@@ -65,7 +65,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """One tensor of an output, as both models computed it from the same inputs in the same runtime and configuration.
+    """One tensor of an output. Both models computed it from the same inputs in the same runtime and configuration.
 
     `original` and `result` are arrays, None for an absent optional.
     """

@@ -79,10 +79,10 @@ def tolerance_of(name: str, given: Tolerance) -> Tolerance:
 def in_form_of(
     found: Mapping[str, Any], expected: Mapping[str, Any], *, loses_axes: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return a run's values in the types and shapes of those expected, as far as that changes no number, and notes.
+    """Return a run's values in the expected types and shapes, if that changes no number, and notes.
 
-    A runtime without 64-bit integers, doubles or bools returns 32-bit ones or 0 and 1. With `loses_axes` it may also drop
-    or add axes of length 1.
+    A runtime without 64-bit integers, doubles or bools returns 32-bit ones or 0 and 1. With `loses_axes` it may also drop or add
+    axes of length 1.
     """
     values: dict[str, Any] = {}
     notes = []
@@ -140,8 +140,8 @@ def prove_models(
 ) -> tuple[RuntimeProof, ...]:
     """Run original and result in each runtime, each as one file with its weights (`prove_in`).
 
-    Random operators are replaced by fixed ones in all models, as other runtimes draw other numbers. Raises UsageError for
-    inputs that do not fit the original.
+    Fixed operators replace random ones in all models, because other runtimes draw other numbers. Raises UsageError for inputs
+    that do not fit the original.
     """
     models = {"original": original, "result": result}
     if intended is not None and intended is not original:

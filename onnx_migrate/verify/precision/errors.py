@@ -84,7 +84,7 @@ def error_of(expected: Any, given: Any, scale: float = 0.0) -> float:
 
 
 def _differ(expected: Array, given: Array) -> Array:
-    """Return which elements differ; of bytes, as the pixels of an image, those that differ by more than 1."""
+    """Return which elements differ. Bytes, for example pixels of an image, differ if they do by more than 1."""
     if expected.dtype == np.uint8 and given.dtype == np.uint8:
         return np.maximum(expected, given) - np.minimum(expected, given) > 1
     return np.asarray(expected != given)
@@ -129,8 +129,7 @@ def is_masked(values: Any) -> bool:
 
 
 def as_masked(expected: Any, given: Any) -> Any:
-    """Return an inner value with a mask's numbers infinite if another type makes these same numbers infinite: this is no error.
-    """
+    """Return an inner value with a mask's numbers infinite if another type makes them infinite too, which is no error."""
     if not isinstance(expected, np.ndarray) or expected.dtype.kind != "f" or expected.shape != given.shape:
         return expected
     if not given.size or given.min() > -np.inf:

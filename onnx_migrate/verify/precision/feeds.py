@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 ZEROS = "zeros"
-"""Inputs of silence or padding. On these, as on WIDE ones, a result fails by NaN and infinite numbers alone."""
+"""Inputs of silence or padding. On these and on WIDE inputs, a result fails only by NaN and infinite numbers."""
 
 SMALL = "small"
 
@@ -92,7 +92,7 @@ _MASKING = (
     "Where",
     "Xor",
 )
-"""Operators that read a mask of integers or truth values, as 1 - mask does."""
+"""Operators that read a mask of integers or truth values, for example the Sub of 1 - mask."""
 
 
 def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
@@ -128,7 +128,7 @@ def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
 
 
 def run_on_waves(search: FeedSearch, seed: int) -> None:
-    """Run one further feed of smooth floats, where inputs hold enough of them and the model takes it."""
+    """Run one further feed of smooth floats, if inputs have enough floats and the model runs on it."""
     inputs = smooth(search.feeds[0].inputs, seed)
     if inputs is None:
         return
@@ -160,7 +160,7 @@ def smooth(inputs: Inputs, seed: int) -> Inputs | None:
 
 
 def hide_rows(search: FeedSearch, graph: Frame, most: int | None = None) -> None:
-    """Run up to `most` further feeds whose masks hide rows, as far as the model takes them."""
+    """Run up to `most` further feeds whose masks hide rows, if the model runs on them."""
     for name, inputs in islice(mask_feeds(graph, search.feeds[0].inputs), most):
         try:
             outputs = search.run(inputs)

@@ -34,7 +34,7 @@ _OUTPUT = re.compile(
 
 
 def version() -> str:
-    """Return the name of the runtime and its version; raises ImportError where pnnx is missing."""
+    """Return the name of the runtime and its version; raises ImportError if pnnx is missing."""
     _converter()
     return f"ncnn {ncnn.__version__}"
 

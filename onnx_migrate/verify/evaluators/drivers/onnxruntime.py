@@ -1,4 +1,4 @@
-"""Any release of ONNX Runtime on the CPU, with all optimisations, as users run it."""
+"""Any release of ONNX Runtime on the CPU, with all optimisations, which users have by default."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def version() -> str:
-    """Return the name of the runtime and its version; raises ImportError where node or the package is missing."""
+    """Return the name of the runtime and its version; raises ImportError if node or the package is missing."""
     with open(os.path.join(_package(), "package.json"), encoding="utf-8") as file:
         return f"onnxruntime-web {json.load(file)['version']}"
 

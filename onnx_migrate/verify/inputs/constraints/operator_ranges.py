@@ -103,7 +103,7 @@ def _text_of_numbers(argument: Argument) -> Range | None:
 
 
 def _key(node: NodeProto) -> Range | None:
-    """The keys of a vocabulary, as other values are all the same to it."""
+    """Return the range of the keys of a vocabulary, because an operator treats all other values alike."""
     for attribute in node.attribute:
         if attribute.name in _KEYS and attribute.strings:
             words = [word.decode("utf-8", "replace") for word in attribute.strings[:_LARGEST_VOCABULARY]]

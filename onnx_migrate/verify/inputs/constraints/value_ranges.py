@@ -149,7 +149,10 @@ def padding_ids(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def chosen_numbers(model: onnx.ModelProto) -> dict[str, int]:
-    """Return by input of one integer the first that Equal compares it with, as a sampling rate: a branch hangs on it."""
+    """Return, for each input of one integer, the first number that Equal compares it with: a branch may depend on it.
+
+    An example is a sampling rate.
+    """
     return _compared_numbers(model, lambda dims: dims in ([], [1]))
 
 

@@ -194,7 +194,7 @@ class Corners(WholeInputs):
                 yield CornerFeed(feed)
 
     def _of_magnitudes(self) -> Iterator[CornerFeed]:
-        """Large, huge and small numbers; NaN and infinities where every kernel treats them alike."""
+        """Yield large, huge and small numbers, and NaN and infinities if every kernel treats them alike."""
         base = self._base("normal", 30)
         if base is None:
             return

@@ -1,4 +1,4 @@
-"""Other sizes for open dims: 1, odd ones, and sizes beyond every constant that a dim meets, as the rows of a position table."""
+"""Other sizes for open dims: 1, odd ones, and sizes beyond every constant that a dim meets, like the rows of a position table."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def runs_long_on_large_numbers(flow: Flow) -> bool:
 
 
 def multiplies_inputs(flow: Flow) -> bool:
-    """Whether a model sums products of computed values, as attention does: large inputs then leave rounding alone of it."""
+    """Whether a model sums products of computed values, like in attention. Large inputs then leave nothing but rounding."""
     if any("Attention" in name for name in flow.operators):
         return True
     products = (node for node in flow.nodes if node.op_type in ("MatMul", "Einsum", "Gemm"))

@@ -21,7 +21,7 @@ def operators(names: str) -> frozenset[str]:
 
 
 _MOST_CONSTANTS = 3
-"""Numbers of one constant, as the biases of channels, that are tried."""
+"""Most numbers of one constant that are tried, for example of the biases of channels."""
 
 MOVING = operators(
     """

@@ -34,7 +34,7 @@ class InputValue:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether nodes accept a part of the type's numbers only, as an index does."""
+        """Whether nodes accept only a part of the type's numbers, for example only indices."""
         accepted = self.accepted
         return accepted is not None and not (accepted.weak or accepted.discrete or accepted.domain)
 
