@@ -124,7 +124,7 @@ _ENTIRELY = 10.0
 """Error that stands for NaN or infinity in one model alone, and for other sizes."""
 
 _MOST = 1e3
-"""Error above which a share says nothing."""
+"""If an error is larger, a share says nothing."""
 
 _SHOWN = 3
 """Values that agree which the text names."""

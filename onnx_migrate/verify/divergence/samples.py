@@ -30,7 +30,7 @@ class Sample:
     """
 
     kind: str
-    """ "f" for floats, "i" for integers, "b" for truth values, "s" for texts, of which the elements are digests."""
+    """ "f" for floats, "i" for integers, "b" for truth values, "s" for texts, whose elements are digests."""
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     elements: Array
