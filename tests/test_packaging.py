@@ -275,7 +275,7 @@ for call in (
     try:
         call()
     except UsageError as error:
-        print(error.code, error)
+        print(error.code, error.with_hint)
 warned, = [note.message for note in onnx_migrate.migrate(source, verify=False).report.notes if note.code == "left-out"]
 print(warned)
 print(sorted({"onnxruntime", "onnxsim", "onnx_graphsurgeon", "rich", "click", "onnx_ir"} & set(sys.modules)))

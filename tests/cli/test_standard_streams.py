@@ -148,7 +148,7 @@ def test_pipes_and_files_have_the_same_bytes(raw: Raw, folder: Path) -> None:
 
         assert done.returncode == 0, done.stderr
         assert done.stdout == (folder / "out.onnx").read_bytes()
-        assert done.stderr.decode().startswith("<stdin> → -\nopset 11 → 17")
+        assert done.stderr.decode().startswith("verified: bit-identical\n  <stdin> → -\n  opset 11 → 17")
     assert not leftovers(folder)
 
 
