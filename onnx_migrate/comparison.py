@@ -26,9 +26,9 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import FirstDifference, Kind, RuntimeProof, Verdict, proofs_text
+from onnx_migrate.verdicts import Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
-from onnx_migrate.verify.divergence.first import FIRST_DIVERGENCE, VALUE_DISTANCES
+from onnx_migrate.verify.divergence.first import DIVERGENCE, Divergence
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
@@ -119,10 +119,9 @@ def compare(
         with Prover(settings) as prover:
             if cast and any(is_narrow(model.proto) for model in models):
                 verdict = _closeness(prover, segment.original, result, settings)
-                return _with_values(verdict, prover, segment) if all_values else verdict
-            verdict = _verdict(prover, segment, exact=exact, names=names or {})
-            if all_values:
-                verdict = _with_values(verdict, prover, segment)
+                return _with_inner_values(verdict, prover, segment, {}, all_values=all_values)
+            verdict = _verdict(prover, segment, exact=exact)
+            verdict = _with_inner_values(verdict, prover, segment, names or {}, all_values=all_values)
         narrower = list(_narrower(one.proto, result.proto))
         if verdict.verified and narrower:
             agree = "on the inputs that both models take, the outputs agree"
@@ -137,42 +136,45 @@ def compare(
         return _with_proofs(verdict, prove_models(asked, segment.original, result, settings))
 
 
-def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool, names: Mapping[str, str]) -> Verdict:
-    """Return the verdict on two models of one interface, with the first value that differs. Raises InvalidModel."""
-    original, result = segment.original, segment.result
+def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool) -> Verdict:
+    """Return the verdict on two models of one interface. Raises InvalidModel."""
     verdict = prover.verify(segment, strict=exact, by_value=True)
-    if verdict.kind is Kind.DIFFERS and verdict.comparisons:
-        first = _first_difference(prover, original, result)
-        if isinstance(first, FirstDifference):
-            verdict = replace(
-                verdict, first_difference=replace(first, value=names.get(first.value, first.value))
-            )
-        else:
-            unknown = f"the first node that differs is not known: {first}"
-            verdict = replace(verdict, notes=(*verdict.notes, unknown))
     if not _ran_in_onnxruntime(verdict):
-        for model in (original, result):
+        for model in (segment.original, segment.result):
             if not prover.loads(model):
                 _checked(model, check_nodes)
     return verdict
 
 
-def _with_values(verdict: Verdict, prover: Prover, segment: Segment[Model]) -> Verdict:
-    """Return a verdict with the distances of all values that both models compute, or a note why they are unknown."""
+def _with_inner_values(
+    verdict: Verdict,
+    prover: Prover,
+    segment: Segment[Model],
+    names: Mapping[str, str],
+    *,
+    all_values: bool,
+) -> Verdict:
+    """Return a verdict with the first difference of outputs that differ, and with `all_values` the distances of all values.
+
+    If these are unknown, notes give the reason.
+    """
+    differs = verdict.kind is Kind.DIFFERS and bool(verdict.comparisons)
+    if not differs and not all_values:
+        return verdict
     runnables = map(prover.runnable, (segment.original, segment.result))
-    ending = prover.settings.alone.call(VALUE_DISTANCES, *runnables, prover.settings.for_child)
-    if isinstance(ending, Returned):
-        return replace(verdict, values=ending.value)
-    return replace(verdict, notes=(*verdict.notes, f"inner values were not compared: {interruption(ending)}"))
-
-
-def _first_difference(prover: Prover, original: Model, other: Model) -> FirstDifference | str:
-    """Return the first difference of two models, or the reason why it is unknown."""
-    runnables = map(prover.runnable, (original, other))
-    ending = prover.settings.alone.call(FIRST_DIVERGENCE, *runnables, prover.settings.for_child)
-    if not isinstance(ending, Returned):
-        return interruption(ending)
-    return ending.value or "on the input that was recorded, the outputs agree"
+    ending = prover.settings.alone.call(DIVERGENCE, *runnables, prover.settings.for_child)
+    found = ending.value if isinstance(ending, Returned) else Divergence(None, ())
+    unknown = "" if isinstance(ending, Returned) else interruption(ending)
+    first, notes = found.first if differs else None, list(verdict.notes)
+    if first is not None:
+        first = replace(first, value=names.get(first.value, first.value))
+    elif differs:
+        reason = unknown or "on the input that was recorded, the outputs agree"
+        notes.append(f"the first node that differs is not known: {reason}")
+    if all_values and unknown:
+        notes.append(f"inner values were not compared: {unknown}")
+    values = found.values if all_values else ()
+    return replace(verdict, first_difference=first, values=values, notes=tuple(notes))
 
 
 def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:

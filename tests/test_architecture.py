@@ -57,7 +57,7 @@ ARROWS = """
     model/mending -> validity
 
     verify/other_runtimes -> equivalence evaluators compare kernel
-    verify/divergence -> equivalence evaluators inputs kernel
+    verify/divergence -> equivalence evaluators kernel
     verify/precision -> equivalence evaluators inputs compare kernel
     verify/equivalence -> inputs evaluators compare kernel
     verify/dynamic -> inputs evaluators compare kernel

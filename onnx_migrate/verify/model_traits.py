@@ -30,6 +30,7 @@ from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators import Runnable
 
 __all__ = [
+    "FIXED",
     "dependents",
     "is_random",
     "is_random_node",
@@ -41,6 +42,9 @@ __all__ = [
     "without_draws",
 ]
 
+
+FIXED = ".fixed."
+"""The text between the name of a random value and the number of one that its stand-ins compute."""
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -197,8 +201,9 @@ def with_attribute_data(runnable: Runnable) -> onnx.ModelProto:
     """
 
     def is_elsewhere(node: NodeProto, attribute: onnx.AttributeProto) -> bool:
-        external = attribute.t.data_location == TensorProto.EXTERNAL
-        return attribute.type == onnx.AttributeProto.TENSOR and external and node.op_type != "Constant"
+        if attribute.type != onnx.AttributeProto.TENSOR or node.op_type == "Constant":
+            return False
+        return bool(attribute.t.data_location == TensorProto.EXTERNAL)
 
     if not any(is_elsewhere(node, item) for node in all_nodes(runnable.model) for item in node.attribute):
         return runnable.model
@@ -244,8 +249,8 @@ def _dropout(node: NodeProto, attributes: Attributes, opset: int) -> list[NodePr
     """In training mode drop the elements whose cosine is small beside the ratio; otherwise be the identity."""
     data, ratio, training = node.input[:3]
     name = node.output[0]
-    mask = node.output[1] if len(node.output) > 1 and node.output[1] else f"{name}.fixed.mask"
-    values = [f"{name}.fixed.{index}" for index in range(9)]
+    mask = node.output[1] if len(node.output) > 1 and node.output[1] else f"{name}{FIXED}mask"
+    values = [f"{name}{FIXED}{index}" for index in range(9)]
     half = helper.make_node("Constant", [], values[:1], value=_float(0.5))
     return [
         *([] if ratio else [half]),
@@ -327,10 +332,10 @@ class _Chain:
         """Add a node that reads the last output and `others`, or a float constant."""
         names = list(others)
         if constant is not None:
-            names = [f"{self._output}.fixed.{len(self._nodes)}"]
+            names = [f"{self._output}{FIXED}{len(self._nodes)}"]
             value = _float(constant)
             self._nodes.append(helper.make_node("Constant", [], names, value=value))
-        result = f"{self._output}.fixed.{len(self._nodes)}"
+        result = f"{self._output}{FIXED}{len(self._nodes)}"
         self._nodes.append(helper.make_node(operator, [self._last, *names], [result], **attributes))
         self._last = result
 
@@ -343,7 +348,7 @@ class _Chain:
 def _bernoulli(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """Bernoulli becomes a comparison of a fixed number with the probability, like the nodes that replace it below opset 15."""
     source, output = node.input[0], node.output[0]
-    drawn, uniform, less = (f"{output}.fixed.{index}" for index in range(3))
+    drawn, uniform, less = (f"{output}{FIXED}{index}" for index in range(3))
     dtype = attributes.get("dtype", 0)
     return [
         helper.make_node("Cos", [source], [drawn]),
@@ -357,7 +362,7 @@ def _bernoulli(node: NodeProto, attributes: Attributes, opset: int) -> list[Node
 def _multinomial(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """The likeliest class, in place of every sample."""
     output = node.output[0]
-    likeliest, samples = f"{output}.fixed.0", f"{output}.fixed.1"
+    likeliest, samples = f"{output}{FIXED}0", f"{output}{FIXED}1"
     return [
         helper.make_node("ArgMax", [node.input[0]], [likeliest], axis=1, keepdims=1),
         helper.make_node("Concat", [likeliest] * attributes.get("sample_size", 1), [samples], axis=1),

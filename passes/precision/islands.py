@@ -77,7 +77,7 @@ class Found:
     """The result of a search: the nodes that keep their type, those whose weights also do, and the error that remains.
 
     `sizes` are of first outputs in the main graph. `reasons` give the error of an output, as a share of its
-    limit, if only these nodes are narrow. `out_of_time` says that the clock ended the search before the smallest set was found.
+    limit, if only these nodes are narrow.
     """
 
     islands: Islands
@@ -85,7 +85,6 @@ class Found:
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     exact: Islands = _NOTHING
     reasons: Mapping[tuple[BodyKey, str], str] = field(default_factory=dict)
-    out_of_time: bool = False
 
 
 def find_islands(
@@ -172,7 +171,7 @@ class _Search:
             best = min(best, found, key=lambda one: one.closeness.excess)
             if best.closeness.agrees:
                 break
-        return replace(best, out_of_time=self._is_late)
+        return best
 
     def _one_kind(self, original: Runnable, needed: Islands) -> Islands:
         """Return nodes of the first kind of operators that, if kept, bring the result within its limits in ONNX Runtime.

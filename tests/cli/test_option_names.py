@@ -11,7 +11,6 @@ import onnx_migrate
 from onnx_migrate.cli.app import app
 from onnx_migrate.declared import current_names, declared
 from onnx_migrate.options import Options
-from tests.cli.conftest import cli, folder  # noqa: F401
 from tests.cli.running import FAST, Run, opset_of
 
 DECLARED = {item.name: item for item in declared(Options)}
@@ -56,34 +55,34 @@ def test_python_takes_both_names_and_refuses_both_at_once() -> None:
     ],
     ids=str,
 )
-def test_a_former_flag_does_the_same(cli: Run, folder: Path, old: list[str], new: list[str]) -> None:  # noqa: F811
+def test_a_former_flag_does_the_same(cli: Run, folder: Path, old: list[str], new: list[str]) -> None:
     ended = [cli("small.onnx", f"{number}.onnx", *words, *FAST) for number, words in enumerate((old, new))]
     assert [done.code for done in ended] == [0, 0], ended
     assert (folder / "0.onnx").read_bytes() == (folder / "1.onnx").read_bytes()
 
 
-def test_a_former_flag_behind_dashes_is_a_file(cli: Run) -> None:  # noqa: F811
+def test_a_former_flag_behind_dashes_is_a_file(cli: Run) -> None:
     assert "--fix: no such file" in cli("--", "--fix", "out.onnx").err
 
 
-def test_verify_takes_its_former_flags(cli: Run) -> None:  # noqa: F811
+def test_verify_takes_its_former_flags(cli: Run) -> None:
     done = cli("verify", "small.onnx", "small.onnx", "--map", "x=x", "--in", "onnxruntime")
     assert done.code == 0, done
 
 
 @pytest.mark.parametrize("key", ["without", "skip-pass", "skip_pass"])
-def test_a_configuration_file_takes_both_names(cli: Run, folder: Path, key: str) -> None:  # noqa: F811
+def test_a_configuration_file_takes_both_names(cli: Run, folder: Path, key: str) -> None:
     (folder / "onnx-migrate.toml").write_text(f'{key} = ["polish"]\n', encoding="utf-8")
     assert "polish" in cli("small.onnx", "out.onnx", *FAST).err
 
 
-def test_a_configuration_file_with_both_names_is_refused(cli: Run, folder: Path) -> None:  # noqa: F811
+def test_a_configuration_file_with_both_names_is_refused(cli: Run, folder: Path) -> None:
     (folder / "onnx-migrate.toml").write_text('fix = "N=1"\nfix-shape = "N=2"\n', encoding="utf-8")
     done = cli("small.onnx", "out.onnx", *FAST)
     assert (done.code, "name the same option; keep only fix-shape" in done.err) == (2, True)
 
 
-def test_json_has_an_option_under_both_names(cli: Run) -> None:  # noqa: F811
+def test_json_has_an_option_under_both_names(cli: Run) -> None:
     out = cli("small.onnx", "out.onnx", "--skip-pass", "cleanup", "--json", *FAST).out
     assert '"skip_pass": [' in out
     assert '"without": [' in out
@@ -118,7 +117,7 @@ def test_a_change_other_than_the_opset_keeps_it(keywords: dict[str, object], ops
     assert note == (["the model keeps its opset, 9; --opset N changes it"] if kept else [])
 
 
-def test_the_command_line_keeps_the_opset_too(cli: Run, folder: Path) -> None:  # noqa: F811
+def test_the_command_line_keeps_the_opset_too(cli: Run, folder: Path) -> None:
     onnx.save(onnx.parser.parse_model(MODEL), folder / "nine.onnx")
     for words, opset in (
         ([], 17),

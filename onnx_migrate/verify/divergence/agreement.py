@@ -23,7 +23,7 @@ _AGREES, _AGREES_NARROW = 1e-4, 2e-2
 _SMALLEST = 4e-6
 """Error up to which two float32 values agree however close the outputs are."""
 
-_SHARE = 0.1
+_SHARE = 0.01
 """Share of the outputs' error that two values which agree may differ by."""
 
 
@@ -37,6 +37,8 @@ class Agreement:
     """Values of the other model by those of the original."""
     renamed: Runnable
     """The other model, whose values have the names of those of the original that they are paired with."""
+    exactly: bool = False
+    """Whether values agree only if they are equal. A fault in small elements is below the share of the largest value."""
 
     @cached_property
     def outputs(self) -> dict[str, float]:
@@ -48,14 +50,18 @@ class Agreement:
     @cached_property
     def limit(self) -> float:
         """The error up to which two values agree, as a share of their largest value."""
+        if self.exactly:
+            return 0.0
         narrow = any(is_narrow(side.model) for side in (self.original, self.other))
         worst = max(self.outputs.values(), default=0.0)
         return float(np.clip(worst * _SHARE, _SMALLEST, _AGREES_NARROW if narrow else _AGREES))
 
-    @property
+    @cached_property
     def differing(self) -> list[str]:
-        """The outputs that do not agree."""
-        return [name for name, error in self.outputs.items() if error > self.limit]
+        """The outputs that do not agree. If all agree, as saturated ones do, the inner values of one name that do not."""
+        outputs = [name for name, error in self.outputs.items() if error > self.limit]
+        inner = (value for value, other in self.counterparts() if value == other)
+        return outputs or [name for name in inner if self.error(name, name) > self.limit]
 
     def error(self, value: str, other: str) -> float:
         """Return the error between two values; infinite if one was not recorded."""
@@ -63,12 +69,16 @@ class Agreement:
         return one.error(two) if one is not None and two is not None else float("inf")
 
     @cached_property
+    def names(self) -> dict[str, str]:
+        """The original's values by those of the other model: the inverse of `named`."""
+        return {other: value for value, other in self.named.items()}
+
+    @cached_property
     def partners(self) -> dict[str, str]:
         """For each value of the other model that agrees with one of the original, the original's value."""
-        theirs = {other: value for value, other in self.named.items()}
         found: dict[str, str] = {}
         for name, sample in self.other.samples.items():
-            value = theirs.get(name, "")
+            value = self.names.get(name, "")
             if (value in self.original.samples and self.error(value, name) <= self.limit) or (
                 value := self._by_numbers(sample)
             ):

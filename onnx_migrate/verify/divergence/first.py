@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
@@ -11,35 +12,62 @@ from onnx_migrate.messages import listed, share_text
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FirstDifference, ValueDistance
-from onnx_migrate.verify.equivalence.corner_runs import run_corners
 from onnx_migrate.verify.equivalence.counterparts import Counterparts
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
+from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
-from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
-from onnx_migrate.verify.model_traits import with_attribute_data, without_draws
+from onnx_migrate.verify.model_traits import is_random_node, without_draws
 from onnx_migrate.verify.settings import Settings
 
 from .agreement import Agreement
-from .reasons import nodes_of, reasons_of
+from .reasons import Reason, nodes_of, reasons_of
 from .records import record
 from .regions import Region, region_of, with_idle_nodes
 from .samples import sample_of
 
-__all__ = ["FIRST_DIVERGENCE", "VALUE_DISTANCES", "agreement_of", "first_divergence", "value_distances"]
+__all__ = ["DIVERGENCE", "Divergence", "divergence"]
 
-VALUE_DISTANCES = "onnx_migrate.verify.divergence.first:value_distances"
-"""The function that the child process runs for the errors of all values."""
-
-FIRST_DIVERGENCE = "onnx_migrate.verify.divergence.first:first_divergence"
+DIVERGENCE = "onnx_migrate.verify.divergence.first:divergence"
 """The function that the child process runs."""
 
 
-def first_divergence(original: Runnable, other: Runnable, settings: Settings) -> FirstDifference | None:
-    """Return the first place at which two models compute other numbers, with reasons; None if their outputs agree on one input.
+@dataclass(frozen=True)
+class Divergence:
+    """The first place at which two models compute other numbers, and the distances of all values that both compute.
+
+    `first` is None if the outputs agree on the input that was recorded.
+    """
+
+    first: FirstDifference | None
+    values: tuple[ValueDistance, ...]
+
+
+def divergence(original: Runnable, other: Runnable, settings: Settings) -> Divergence:
+    """Record two models on an input on which their outputs differ, if there is one, and compare all values.
 
     Runs the models in this process. Raises EvaluationError if one does not run.
     """
-    agreement = agreement_of(original, other, settings)
+    agreement = _agreement_of(original, other, settings)
+    found = _explained(agreement)
+    if found is None or not found.reasons:
+        # Equal nodes with equal inputs compute the same, so the fault is before them, in elements too small for a share.
+        found = max(
+            found, _explained(replace(agreement, exactly=True)), key=lambda one: bool(one and one.reasons)
+        )
+    first = None if found is None else _first_difference(agreement, found)
+    return Divergence(first, tuple(_distances(agreement)))
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """A region, and the reasons for the difference."""
+
+    region: Region
+    reasons: Sequence[Reason]
+
+
+def _explained(agreement: Agreement) -> _Explained | None:
+    """Return the region in which two models part, with reasons; None if they agree. Raises EvaluationError."""
     region = region_of(agreement)
     if region is None:
         return None
@@ -47,8 +75,14 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
     if not reasons:
         region = with_idle_nodes(agreement, region)
         reasons = reasons_of(agreement, region)
+    return _Explained(region, reasons)
+
+
+def _first_difference(agreement: Agreement, found: _Explained) -> FirstDifference:
+    """Return the nodes of a region, and the reasons for the difference."""
+    region, reasons = found.region, found.reasons
     value, counterpart = region.original[-1], region.other[-1]
-    one, two = agreement.original.producers[value], agreement.other.producers[counterpart]
+    one, two = agreement.original.maker(value), agreement.other.maker(counterpart)
     blamed = next((reason for reason in reasons if reason.original is not None), None)
     if blamed is not None:
         one, two = blamed.original or one, blamed.other or two
@@ -68,24 +102,12 @@ def first_divergence(original: Runnable, other: Runnable, settings: Settings) ->
     )
 
 
-def value_distances(original: Runnable, other: Runnable, settings: Settings) -> tuple[ValueDistance, ...]:
-    """Return the error of every value that both models compute, in the order of the original's nodes.
-
-    Runs the models in this process. Raises EvaluationError if one does not run.
-    """
-    agreement = agreement_of(original, other, settings)
-    return tuple(
-        ValueDistance(
-            value,
-            counterpart,
-            node_label(node),
-            node.op_type,
-            sample.shape,
-            agreement.error(value, counterpart),
-        )
-        for value, counterpart in agreement.counterparts()
-        for node, sample in [(agreement.original.producers[value], agreement.original.samples[value])]
-    )
+def _distances(agreement: Agreement) -> Iterator[ValueDistance]:
+    """Yield the error of every value that both models compute, in the order of the original's nodes."""
+    for value, counterpart in agreement.counterparts():
+        node, shape = agreement.original.maker(value), agreement.original.samples[value].shape
+        error = agreement.error(value, counterpart)
+        yield ValueDistance(value, counterpart, node_label(node), node.op_type, shape, error)
 
 
 def _problem(agreement: Agreement, region: Region) -> str:
@@ -99,7 +121,7 @@ def _problem(agreement: Agreement, region: Region) -> str:
     fed = {value.name for value in agreement.original.model.graph.input}
     is_first = fed.issuperset(region.agreed)
     text = f"{region.original[-1]!r} differs{by}{before}"
-    if region.is_confirmed and (len(region.original) == 1 or not is_first):
+    if len(region.original) == 1 or (region.is_confirmed and not is_first):
         return text
     return (
         f"{text}. No other value between these has a counterpart, so the fault may be at any of these nodes; compare with a"
@@ -130,14 +152,19 @@ _SHOWN = 3
 """Values that agree which the text names."""
 
 
-def agreement_of(original: Runnable, other: Runnable, settings: Settings) -> Agreement:
+def _agreement_of(original: Runnable, other: Runnable, settings: Settings) -> Agreement:
     """Record both models on the input on which their outputs differ most. Raises EvaluationError."""
+    drawn = [
+        {name: node for node in runnable.model.graph.node if is_random_node(node) for name in node.output}
+        for runnable in (original, other)
+    ]
     original, other = without_draws(original, other)
     feed = _telling_feed(original, other, settings)
     counterparts = Counterparts.of(other.model, original.model)
+    turned = _transposes(original) or _transposes(other)
     return Agreement(
-        record(original, feed, "original", in_layouts=_transposes(original) or _transposes(other)),
-        record(other, feed, "result"),
+        record(original, feed, "original", drawn[0], in_layouts=turned),
+        record(other, feed, "result", drawn[1]),
         _named(original, other, counterparts),
         other.with_structure(counterparts.model),
     )
@@ -161,18 +188,13 @@ def _named(original: Runnable, other: Runnable, counterparts: Counterparts) -> d
 
 
 def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Mapping[str, Any]:
-    """Return the first feed on which the outputs are far apart; corner inputs are tried if ordinary ones show nothing.
+    """Return the first feed on which the outputs are far apart; all inputs of a verification are tried if two show nothing.
 
     Raises EvaluationError.
     """
     mark("original: running")
-    search = FeedSearch(
-        open_model(original, UNOPTIMIZED),
-        with_attribute_data(original),
-        other.model,
-        settings.seed,
-        Extent(thorough=True),
-    )
+    model = open_model(original, UNOPTIMIZED)
+    search = FeedSearch(model, original.model, other.model, settings.seed, Extent(thorough=True))
     if settings.feeds is None:
         search.generate()
         search.search_domain()
@@ -182,11 +204,9 @@ def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Ma
     pairs = [(feed.inputs, outputs) for feed, outputs in zip(search.feeds, search.outputs, strict=True)]
     errors = [_error(model, *pair) for pair in pairs]
     if max(errors) <= _SHOWS and settings.feeds is None:
-        corners = run_corners(search, settings.seed, exact_inputs(original.model), magnitudes=True)
-        pairs += [
-            (feed.inputs, outputs) for feed, outputs in zip(corners.feeds, corners.outputs, strict=True)
-        ]
-        errors += [_error(model, *pair) for pair in pairs[len(errors) :]]
+        every = run_original(original, other, settings, Extent(corners=True))
+        pairs = [(feed.inputs, run) for feed, run in zip(every.feeds, every.runs[every.first], strict=False)]
+        errors = [_error(model, *pair) for pair in pairs]
     enough = max(errors) * _TELLING
     return next(inputs for (inputs, _), error in zip(pairs, errors, strict=True) if error >= enough)
 

@@ -42,9 +42,9 @@ def kind_of(node: onnx.NodeProto) -> str:
 def kinds_of(node: onnx.NodeProto) -> list[str]:
     """Return the operators that a node stands for, for example Conv and Relu for a FusedConv with that activation."""
     activation = next((item.s.decode() for item in node.attribute if item.name == "activation"), "")
-    kinds = ["MatMul", "Add"] if node.op_type == "Gemm" and len(node.input) > 2 else [kind_of(node)]
-    if node.op_type == "Gemm" and len(node.input) < 3:
-        kinds = ["MatMul"]
+    kinds = [kind_of(node)]
+    if node.op_type == "Gemm":
+        kinds = ["MatMul", "Add"] if len(node.input) > 2 else ["MatMul"]
     return [*kinds, *([activation] if activation and node.op_type.startswith("Fused") else [])]
 
 

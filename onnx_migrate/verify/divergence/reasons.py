@@ -44,7 +44,7 @@ class Reason:
 
 def nodes_of(side: Recorded, values: Sequence[str]) -> list[onnx.NodeProto]:
     """Return the nodes that compute some values, in their order."""
-    found = {id(node): node for node in (side.producers[value] for value in values)}
+    found = {id(node): node for node in map(side.maker, values)}
     return list(found.values())
 
 
@@ -125,16 +125,27 @@ def _settings(one: onnx.NodeProto, two: onnx.NodeProto, sides: tuple[Recorded, R
         ours, theirs = first.attributes[name], second.attributes[name]
         if ours != theirs:
             yield Reason(f"{name}: {_text(ours)} → {_text(theirs)}", one, two)
-    for name in first.constants.keys() & second.constants.keys():
+    for name in (name for name in first.constants if name in second.constants):
         (label, array), (other_label, other) = first.constants[name], second.constants[name]
         text = array_difference(f"{_noun(array)} {label!r}", array, other)
         if text:
             made = sides[0].producers.get(label), sides[1].producers.get(other_label)
             yield from _of_makers(*made, sides) or [Reason(text, one, two)]
-    for name in first.attributes.keys() & second.constants.keys():
-        theirs = second.constants[name][1]
-        if theirs.size == 1 and not np.isclose(float(theirs.reshape(-1)[0]), first.attributes[name]):
-            yield Reason(f"{name}: {_text(first.attributes[name])} → {theirs.reshape(-1)[0]:g}", one, two)
+    # A later version of an operator has an input in place of an attribute.
+    for name, (_, array) in second.constants.items():
+        if name in first.attributes and _unlike(first.attributes[name], array):
+            yield Reason(f"{name}: {_text(first.attributes[name])} → {_text(array.tolist())}", one, two)
+    for name, (_, array) in first.constants.items():
+        if name in second.attributes and _unlike(second.attributes[name], array):
+            yield Reason(f"{name}: {_text(array.tolist())} → {_text(second.attributes[name])}", one, two)
+
+
+def _unlike(attribute: Any, constant: Array) -> bool:
+    """Return whether an attribute of numbers and a constant have other numbers."""
+    numbers = np.asarray(attribute)
+    if numbers.dtype.kind not in "fiub" or constant.dtype.kind not in "fiub":
+        return False
+    return numbers.size != constant.size or not np.allclose(numbers.reshape(-1), constant.reshape(-1))
 
 
 def _of_makers(
@@ -215,8 +226,8 @@ def _inputs(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> I
 
 def _bodies(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> Iterator[Reason]:
     """Yield the differences inside two nodes that have graphs or call functions."""
-    theirs = {other: value for value, other in agreement.named.items()}
-    renamed = producers(agreement.renamed.model.graph).get(theirs.get(two.output[0], two.output[0]), two)
+    name = agreement.names.get(two.output[0], two.output[0])
+    renamed = producers(agreement.renamed.model.graph).get(name, two)
     if text := Unlike(agreement.original.runnable, agreement.renamed).inside(one, renamed):
         yield Reason(text, one, two)
 

@@ -10,12 +10,12 @@ import numpy as np
 import onnx
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.model.graphs import fed_inputs, names_read, producers
+from onnx_migrate.model.graphs import fed_inputs, producers
 from onnx_migrate.process import mark
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, shapes_of
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.kernel.arrays import Array
-from onnx_migrate.verify.model_traits import dependents
+from onnx_migrate.verify.model_traits import FIXED, dependents
 
 from .samples import Sample, sample_of
 
@@ -51,10 +51,16 @@ class Recorded:
     """Initializers and values that are computed from constants alone."""
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     """Values in another layout, for example NHWC in NCHW. Their names are in `samples` too."""
+    drawn: Mapping[str, onnx.NodeProto] = field(default_factory=dict)
+    """The random nodes by their outputs, for which nodes with fixed numbers stand in the model that ran."""
 
     def value_of(self, name: str) -> str:
         """Return the name of the value in the model that a sample belongs to, in any layout."""
         return self.layouts[name].value if name in self.layouts else name
+
+    def maker(self, value: str) -> onnx.NodeProto:
+        """Return the node of the user's model that computes a value: a random one for values of its stand-ins."""
+        return self.drawn.get(value.partition(FIXED)[0], self.producers[value])
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -73,12 +79,11 @@ class Recorded:
         return [name for node in self.model.graph.node for name in node.output if name in reached]
 
     @cached_property
-    def readers(self) -> dict[str, list[onnx.NodeProto]]:
-        """The nodes of the main graph that read each value, in themselves or in graphs inside."""
-        found: dict[str, list[onnx.NodeProto]] = {}
-        for node in self.model.graph.node:
-            for name in names_read(node):
-                found.setdefault(name, []).append(node)
+    def turned(self) -> dict[str, list[str]]:
+        """For each value, the names of its samples in other layouts."""
+        found: dict[str, list[str]] = {}
+        for name, layout in self.layouts.items():
+            found.setdefault(layout.value, []).append(name)
         return found
 
     def values(self, names: Sequence[str]) -> dict[str, Array]:
@@ -93,7 +98,14 @@ class Recorded:
         return found
 
 
-def record(runnable: Runnable, feed: Mapping[str, Any], which: str, *, in_layouts: bool = False) -> Recorded:
+def record(
+    runnable: Runnable,
+    feed: Mapping[str, Any],
+    which: str,
+    drawn: Mapping[str, onnx.NodeProto],
+    *,
+    in_layouts: bool = False,
+) -> Recorded:
     """Run a model on one input and return samples of all its values, with `in_layouts` in other layouts too.
 
     `which` is "original" or "result", for the step that is reported. Values that ONNX Runtime cannot return are missing. Raises
@@ -128,7 +140,7 @@ def record(runnable: Runnable, feed: Mapping[str, Any], which: str, *, in_layout
     for tensor in model.graph.initializer:
         if tensor.name not in fed and int(np.prod(tensor.dims, dtype=np.int64)) <= _WHOLE:
             constants[tensor.name] = onnx.numpy_helper.to_array(runnable.inlined(tensor))
-    return Recorded(runnable, feed, samples, constants, layouts)
+    return Recorded(runnable, feed, samples, constants, layouts, drawn)
 
 
 def _run(runnable: Runnable, feed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

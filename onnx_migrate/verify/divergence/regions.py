@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-
-import onnx
+from itertools import islice
 
 from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import names_read
@@ -18,6 +17,7 @@ from onnx_migrate.process import mark
 from onnx_migrate.verify.equivalence.inner_values import CutModel
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.kernel.arrays import Array
+from onnx_migrate.verify.model_traits import FIXED
 
 from .agreement import Agreement
 from .records import Recorded
@@ -67,9 +67,9 @@ def region_of(agreement: Agreement) -> Region | None:
         return None
     ours = _suspects(agreement.original, agreement.agreeing, differing)
     theirs = _suspects(agreement.other, agreement.partners.keys(), differing)
-    search = _Search(agreement, list(ours), list(theirs))
+    search = _Search(agreement, ours, theirs)
     doubtful: tuple[str, str] | None = None
-    for other in list(theirs)[:_VALUES]:
+    for other in islice(theirs, _VALUES):
         value, share = search.same_as(other)
         if share >= _ENOUGH:
             return search.region(value, other, is_confirmed=True)
@@ -83,39 +83,42 @@ def region_of(agreement: Agreement) -> Region | None:
 def with_idle_nodes(agreement: Agreement, region: Region) -> Region:
     """Return a region with the nodes behind it that change no number, for example an Add of zeros: one may be the fault."""
     side, end = agreement.original, region.original[-1]
-    behind = [end]
+    behind = {end: None}
     for node in side.model.graph.node:
-        if not set(behind).isdisjoint(names_read(node)):
-            behind += [
+        if not behind.keys().isdisjoint(names_read(node)):
+            same = (
                 name
                 for name in node.output
-                if any(_is_same(side, end, turned) for turned in _layouts(side, name))
-            ]
-    return replace(region, original=(*region.original, *behind[1:]))
+                if any(
+                    _is_idle(side.samples.get(end), side.samples.get(turned))
+                    for turned in (name, *side.turned.get(name, ()))
+                )
+            )
+            behind.update(dict.fromkeys(same))
+    return replace(region, original=(*region.original, *(name for name in behind if name != end)))
 
 
-def _layouts(side: Recorded, value: str) -> list[str]:
-    return [value, *(name for name, layout in side.layouts.items() if layout.value == value)]
+def _is_idle(before: Sample | None, after: Sample | None) -> bool:
+    """Return whether nodes between two values changed no number."""
+    return before is not None and after is not None and before.error(after) <= _IDLE
 
 
-def _is_same(side: Recorded, value: str, other: str) -> bool:
-    one, two = side.samples.get(value), side.samples.get(other)
-    return one is not None and two is not None and one.error(two) <= _IDLE
-
-
-def _suspects(
-    side: Recorded, agreeing: Collection[str], differing: Iterable[str]
-) -> dict[str, onnx.NodeProto]:
+def _suspects(side: Recorded, agreeing: Collection[str], differing: Iterable[str]) -> dict[str, None]:
     """Return the values that lead to a differing output without passing a value that agrees, in the order of the nodes."""
-    varying = set(side.varying)
-    pending = [name for name in differing if name in side.producers]
-    seen = set(pending)
+    ends = [name for name in differing if name in side.producers]
+    return _upstream(side, ends, {name for name in side.varying if name not in agreeing})
+
+
+def _upstream(side: Recorded, ends: Iterable[str], within: Collection[str]) -> dict[str, None]:
+    """Return some values and those of a set that they are computed from inside it, in the order of the nodes."""
+    pending = list(ends)
+    found = set(pending)
     while pending:
         for name in names_read(side.producers[pending.pop()]):
-            if name in varying and name not in seen and name not in agreeing:
-                seen.add(name)
+            if name in within and name not in found:
+                found.add(name)
                 pending.append(name)
-    return {name: side.producers[name] for name in side.varying if name in seen}
+    return {name: None for name in side.varying if name in found}
 
 
 @dataclass
@@ -123,8 +126,8 @@ class _Search:
     """Looks for the end of the region among the values of both models that do not agree."""
 
     agreement: Agreement
-    ours: list[str]
-    theirs: list[str]
+    ours: dict[str, None]
+    theirs: dict[str, None]
 
     def same_as(self, other: str) -> tuple[str, float]:
         """Return the original's value that makes most values behind `other` agree in its stead, and their share; -1 for none.
@@ -145,18 +148,16 @@ class _Search:
         sample = self.agreement.other.samples.get(other)
         if sample is None:
             return []
-        named = self._theirs_of.get(other, "")
+        named = self.agreement.names.get(other, "")
         samples = self.agreement.original.samples
         alike = (name for name in self._ours if name != named and _alike(samples.get(name), sample))
         near = [name for name, _ in zip(alike, range(_PARTNERS), strict=False)]
-        return [*([named] if named in self.ours and named in samples else []), *near]
+        return [*([named] if named in self.agreement.original.producers and named in samples else []), *near]
 
     @cached_property
     def _ours(self) -> list[str]:
         """The original's values that do not agree, those of other layouts behind each."""
-        turned: dict[str, list[str]] = {}
-        for name, layout in self.agreement.original.layouts.items():
-            turned.setdefault(layout.value, []).append(name)
+        turned = self.agreement.original.turned
         return [part for name in self.ours for part in (name, *turned.get(name, ()))]
 
     def _share_behind(self, value: str, other: str) -> float:
@@ -178,7 +179,10 @@ class _Search:
         except EvaluationError:
             return -1.0
         samples = {name: sample_of(array) for name, array in run.items()}
-        agreeing = [self.agreement.has(samples[name]) for name in following]
+        own = sample_of(put)
+        agreeing = [
+            self.agreement.has(samples[name]) for name in following if not _is_idle(own, samples[name])
+        ]
         repaired = bool(outputs) and all(self._is_repaired(name, samples[name]) for name in outputs)
         # Behind a second fault the outputs differ all the same, and the values before it agree.
         if not repaired and not (agreeing and agreeing[0]):
@@ -186,12 +190,8 @@ class _Search:
         return sum(agreeing) / len(agreeing) if agreeing else 1.0
 
     def _is_repaired(self, output: str, sample: Sample | None) -> bool:
-        ours, before = self.agreement.original.samples[output], self.agreement.outputs[output]
+        ours, before = self.agreement.original.samples[output], self.agreement.error(output, output)
         return sample is not None and ours.error(sample) <= max(self.agreement.limit, _REPAIRED * before)
-
-    @cached_property
-    def _theirs_of(self) -> dict[str, str]:
-        return {other: value for value, other in self.agreement.named.items()}
 
     def _behind(self, other: str) -> Iterator[str]:
         """Yield a value of the other model and all that depend on it, in the order of the nodes."""
@@ -208,7 +208,7 @@ class _Search:
         """The original's values that are tried, as many as memory allows."""
         wanted: list[str] = []
         left = _ELEMENTS
-        tried = (value for other in self.theirs[:_VALUES] for value in self._partners(other))
+        tried = (value for other in islice(self.theirs, _VALUES) for value in self._partners(other))
         for value in dict.fromkeys(tried):
             size = self.agreement.original.samples[value].size
             if size <= left:
@@ -218,12 +218,12 @@ class _Search:
 
     def region(self, value: str, other: str, *, is_confirmed: bool) -> Region:
         """Return the region that ends at these values."""
-        ours = _before(self.agreement.original, self.agreement.original.value_of(value), set(self.ours))
-        theirs = _before(self.agreement.other, other, set(self.theirs))
+        ours = _ending(self.agreement.original, self.agreement.original.value_of(value), self.ours)
+        theirs = _ending(self.agreement.other, other, self.theirs)
         inside = set(ours)
         read = (name for part in ours for name in names_read(self.agreement.original.producers[part]))
-        fed = self.agreement.original.samples.keys()
-        agreed = tuple(dict.fromkeys(name for name in read if name in fed and name not in inside))
+        own_names = {name for name in self.agreement.original.samples if FIXED not in name}
+        agreed = tuple(dict.fromkeys(name for name in read if name in own_names and name not in inside))
         return Region(tuple(ours), tuple(theirs), agreed, is_confirmed)
 
 
@@ -231,12 +231,6 @@ def _alike(one: Sample | None, other: Sample) -> bool:
     return one is not None and (one.kind, one.shape) == (other.kind, other.shape)
 
 
-def _before(side: Recorded, end: str, inside: Collection[str]) -> Sequence[str]:
+def _ending(side: Recorded, end: str, within: Collection[str]) -> Sequence[str]:
     """Return a value and those it is computed from within a set, in the order of the nodes; it is the last one."""
-    found, pending = {end}, [end]
-    while pending:
-        for name in names_read(side.producers[pending.pop()]):
-            if name in inside and name not in found:
-                found.add(name)
-                pending.append(name)
-    return [*(name for name in side.varying if name in found and name != end), end]
+    return [*(name for name in _upstream(side, [end], within) if name != end), end]

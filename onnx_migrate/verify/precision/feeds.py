@@ -130,14 +130,18 @@ def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
 def run_on_waves(search: FeedSearch, seed: int) -> None:
     """Run one further feed of smooth floats, if inputs have enough floats and the model runs on it."""
     inputs = smooth(search.feeds[0].inputs, seed)
-    if inputs is None:
-        return
+    if inputs is not None:
+        _add(search, SMOOTH, inputs)
+
+
+def _add(search: FeedSearch, name: str, inputs: Inputs) -> None:
+    """Run one further feed and keep it; if the model does not run on it, a note says so."""
     try:
         outputs = search.run(inputs)
     except EvaluationError as error:
-        search.notes.append(f"the original does not run on {SMOOTH!r}, which is left out: {error}")
+        search.notes.append(f"the original does not run on {name!r}, which is left out: {error}")
         return
-    search.feeds.append(Feed(SMOOTH, inputs))
+    search.feeds.append(Feed(name, inputs))
     search.outputs.append(outputs)
 
 
@@ -162,13 +166,7 @@ def smooth(inputs: Inputs, seed: int) -> Inputs | None:
 def hide_rows(search: FeedSearch, graph: Frame, most: int | None = None) -> None:
     """Run up to `most` further feeds whose masks hide rows, if the model runs on them."""
     for name, inputs in islice(mask_feeds(graph, search.feeds[0].inputs), most):
-        try:
-            outputs = search.run(inputs)
-        except EvaluationError as error:
-            search.notes.append(f"the original does not run on {name!r}, which is left out: {error}")
-            continue
-        search.feeds.append(Feed(name, inputs))
-        search.outputs.append(outputs)
+        _add(search, name, inputs)
 
 
 def mask_feeds(graph: Frame, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:

@@ -82,7 +82,6 @@ class Narrowed:
     alone: tuple[float, ...] = ()
     every: float = math.inf
     excess: float = math.inf
-    out_of_time: bool = False
     work: float = 0.0
     """The estimated seconds of all runs."""
 
@@ -175,7 +174,6 @@ class _Selection:
         self._groups, self._feeds, self._most = groups, feeds, most
         self._known: dict[frozenset[int], float] = {}
         self._end = time.monotonic() + _CLOCK
-        self._late = False
 
     def run(self) -> Narrowed:
         """Measure each group alone, and then choose; products are narrow together if they can be, and the others beside them."""
@@ -200,7 +198,7 @@ class _Selection:
             if place not in narrow and self._excess([*narrow, place]) <= self._most:
                 narrow = [*narrow, place]
         effects = tuple(alone.get(place, least) for place in places)
-        return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow), self._late)
+        return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow))
 
     @property
     def runs(self) -> int:
@@ -227,7 +225,6 @@ class _Selection:
         chosen = frozenset(narrow)
         if chosen not in self._known:
             if time.monotonic() > self._end:
-                self._late = True
                 return math.inf
             mark(f"result: {len(chosen)} of {len(self._groups)} groups of nodes narrow")
             kept = {switch: np.array(place not in chosen) for place, switch in enumerate(self._switches)}

@@ -236,3 +236,56 @@ def test_operators_of_integers_are_named() -> None:
     assert first_difference(model(text), model(text.replace("ArgMax", "ArgMin"))).reasons == (
         "ArgMax in the original, ArgMin in the second model",
     )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_attribute_that_became_an_input_is_compared_with_it(swapped: bool) -> None:
+    old = model("11 (float[2,3,4] x) => (float[2,1,4] y) { [n0] y = ReduceMean <axes = [1]> (x) }")
+    new = model(
+        "18 (float[2,3,4] x) => (float[2,1,4] y) <int64[2] a = {0, 1}> { [n0] y = ReduceMean (x, a) }"
+    )
+    new.graph.output[0].type.tensor_type.ClearField("shape")
+    old.graph.output[0].type.tensor_type.ClearField("shape")
+    found = first_difference(*((new, old) if swapped else (old, new)))
+
+    assert found.reasons == ("axes: [0, 1] → [1]" if swapped else "axes: [1] → [0, 1]",)
+
+
+def test_reasons_have_the_order_of_the_inputs() -> None:
+    text = (
+        "17 (float[1,2,4] x) => (float[1,2,2] y) <float[2,2,3] w = {1.,2.,3.,4.,5.,6.,7.,8.,9.,10.,11.,12.},"
+        " float[2] b = {1.,2.}> { [n0] y = Conv (x, w, b) }"
+    )
+    other = text.replace("{1.,2.,3.", "{9.,2.,3.").replace("b = {1.,2.}", "b = {1.,5.}")
+
+    assert [reason.split("'")[1] for reason in first_difference(model(text), model(other)).reasons] == [
+        "w",
+        "b",
+    ]
+
+
+@pytest.mark.parametrize(("weight", "other"), [("1e3", "9e2"), ("3e1", "2e1")], ids=["never", "small inputs"])
+def test_a_fault_that_ordinary_inputs_do_not_show_is_found(weight: str, other: str) -> None:
+    """Tanh gives 1 on ordinary inputs, whatever the weight is."""
+    text = "17 (float[4] x) => (float[4] y) <float[4] w = {1,1,1,W}> { a = Abs (x) [n1] b = Mul (a, w) y = Tanh (b) }"
+    text = text.replace("1,1,1", ",".join([weight] * 3))
+    found = first_difference(model(text.replace("W", weight)), model(text.replace("W", other)))
+
+    assert (found.original_node, len(found.reasons)) == ("n1", 1)
+
+
+def test_a_random_node_is_named_and_not_what_stands_for_it() -> None:
+    text = (
+        "17 (float[9] x) => (float[9] y) { [n0] r = RandomUniformLike <high = 1.0> (x) [n1] y = Add (x, r) }"
+    )
+    found = first_difference(model(text), model(text.replace("1.0", "5.0")))
+
+    assert (found.original_node, found.node, found.reasons) == ("n0", "n0", ("high: 1 → 5",))
+
+
+def test_a_scale_that_one_model_lacks_is_named() -> None:
+    """The second model's `b` has the numbers of the original's `a`, which do not belong to it."""
+    text = "17 (float[4] x) => (float[4] y) <float[1] k = {2}> { [n0] a = Sin (x) [n1] b = Mul (a, k) [n2] y = Exp (b) }"
+    other = model("17 (float[4] x) => (float[4] y) { [m1] b = Sin (x) [m2] y = Exp (b) }")
+
+    assert "Mul 'n1'" in first_difference(model(text), other).original_nodes
