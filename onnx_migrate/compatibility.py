@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from onnx_migrate.advice import advice_text
 from onnx_migrate.cached import cached_property
 from onnx_migrate.engine.incompatibility import Incompatibility
+from onnx_migrate.engine.opset_bounds import OpsetBounds
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.pipeline_run import paused_garbage_collection
 from onnx_migrate.engine.validity import accepted
@@ -292,16 +293,12 @@ class CompatibilityChecker:
         return found if found.error is None or strict == passes else self._run(passes)
 
     def _without_bounds(self, item: Pass) -> Pass:
-        """Return a pass without its targets if they limit the opset of no operator of the model, any other pass unchanged."""
+        """Return a pass without its bounds on the opset if they bind no operator of the model, any other pass unchanged."""
         given: Any = item
-        targets: Targets | None = getattr(item, "targets", None)
-        if targets is None or any(
-            targets.newest_version(*key) or targets.oldest_version(*key) for key in self._operators
-        ):
+        bounds: OpsetBounds | None = getattr(item, "bounds", None)
+        if bounds is None or bounds.may_bind(self._operators):
             return item
-        if any(fault.opset and not self._names.isdisjoint(fault.names) for _, fault in targets.faults):
-            return item
-        bare: Pass = replace(given, targets=None)
+        bare: Pass = replace(given, bounds=None)
         return bare
 
     def _run(self, passes: tuple[Pass, ...]) -> _Migrated:

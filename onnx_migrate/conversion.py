@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from operator import index
-from typing import Literal, cast, overload
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 import onnx
 
@@ -15,11 +15,12 @@ from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, IllegalModel, UsageError
 from onnx_migrate.files import GivenModel as M
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options
 from onnx_migrate.process import stoppable
-from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.rewrite.annotations import drop_unused_imports, unused_imports
 from onnx_migrate.rewrite.change_log import ChangeLog
+
+if TYPE_CHECKING:
+    from onnx_migrate.report import Report
 
 __all__ = ["convert_version"]
 
@@ -113,6 +114,7 @@ def _converted(source: Model, opset: int, log: ChangeLog, *, keep: bool) -> Mode
     try:
         result = _pipeline(opset, keep=keep).run(source, log).model
     except CannotMigrate as error:
+        from onnx_migrate.options import Options
         from onnx_migrate.remedies import tried_advice
 
         error.advise(tried_advice(error, source, Options(opset=opset, keep_ir=keep)))
@@ -152,6 +154,11 @@ def _given_back(model: object, result: Model, *, in_place: bool) -> object:
 
 
 def _report(source: Model, result: Model, log: ChangeLog) -> Report:
+    from onnx_migrate.report import (  # callers that ask for no report need none of its modules
+        ModelSummary,
+        Report,
+    )
+
     return Report(
         model=source.name,
         before=ModelSummary.of(source.proto),

@@ -12,11 +12,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from onnx_migrate.advice import Advice, Hint, advice_of, advice_text
 from onnx_migrate.messages import printable
-from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
+
+if TYPE_CHECKING:
+    from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
 __all__ = [
     "Cancelled",

@@ -12,7 +12,8 @@ import onnx
 from onnx import helper
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import PassResult
+from onnx_migrate.engine.other_numbers import OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.steps.formula import Array, Op, Result, Value, unregistered

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.opset_bounds import OpsetBounds
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.opsets import newest_onnx_opset
-from onnx_migrate.standard.targets import Targets
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.steps.lower_model import Lowered
@@ -40,8 +40,8 @@ class LowerOpset(Pass):
     """Whether to accept the nearest reachable opset if `opset` cannot be reached; a warning reports it."""
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes the oldest version that has all features of the lowered model."""
-    targets: Targets | None = None
-    """Runtimes that take operators only up to a version, which may want the model below `opset`."""
+    bounds: OpsetBounds | None = None
+    """What may keep the model below `opset`."""
     write_out: bool = False
     """Whether to replace operators without an exact older form by close others, for example Erf below opset 9. This is for
     runtimes that would refuse the model otherwise."""
@@ -58,10 +58,8 @@ class LowerOpset(Pass):
             if newest_onnx_opset(model.proto) > opset:
                 break  # the nearest that can be reached
         newest = wished = newest_onnx_opset(model.proto)
-        if self.targets is not None:  # the opset at which none computes a node wrongly need not be reached
-            from .targets.runtime_faults import fault_bound
-
-            wished = fault_bound(model, self.targets, newest, log, self.name)
+        if self.bounds is not None:  # the opset at which no node is computed wrongly need not be reached
+            wished = self.bounds.without_faults(model, newest, log, self.name)
         if wished < newest:
             model, lowered = self._lower(model, wished, log, nearest=True).model, True
         if lowered and not self.keep_ir:
@@ -72,14 +70,9 @@ class LowerOpset(Pass):
 
     def _bound(self, model: Model, log: ChangeLog) -> int:
         """Return the opset to reach; the nodes that a lowering writes may limit it further."""
-        if self.targets is None:
+        if self.bounds is None:
             return self.opset
-        from .targets.runtime_faults import bound_opset
-        from .targets.written_versions import written_bound
-
-        newest = min(self.opset, newest_onnx_opset(model.proto))
-        bound = bound_opset(model.proto, self.targets, newest, log, self.name)
-        return min(bound, written_bound(model, self.targets, bound, log, self.name))
+        return self.bounds.to_lower(model, self.opset, log, self.name)
 
     def _lower(self, model: Model, opset: int, log: ChangeLog, *, nearest: bool = False) -> Lowered:
         """Lower to an opset, or to the nearest one if `nearest` allows it."""

@@ -9,6 +9,7 @@ import onnx
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
+from onnx_migrate.engine.opset_bounds import OpsetBounds
 from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError
@@ -34,7 +35,6 @@ from onnx_migrate.standard.opsets import (
     set_onnx_opset,
 )
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
-from onnx_migrate.standard.targets import Targets
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
 __all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
@@ -68,8 +68,8 @@ class MigrateOpset(Pass):
     """The values of `KEEPABLE` that stay in the model. Nodes with other such values get standard values, or are an error."""
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes at least the one that was released with the opset."""
-    targets: Targets | None = None
-    """Runtimes that take operators only up to a version, which may keep the model below `opset`."""
+    bounds: OpsetBounds | None = None
+    """What may keep the model below `opset`, or demand a newer one."""
     noted: bool = False
     """Whether to note that the model keeps its opset, since the user did not give one."""
 
@@ -96,8 +96,8 @@ class MigrateOpset(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place.
 
-        Targets may raise the opset because they lack an operator. If a node then has no equivalent at the first opset that they
-        support, the pass tries the next ones, and returns another model.
+        The bounds may demand a newer opset. If a node then has no equivalent at the first opset that they allow, the pass tries
+        the next ones, and returns another model.
         """
         self._check_options()
         self._one_import_each(model.proto, log)
@@ -105,7 +105,7 @@ class MigrateOpset(Pass):
         if self.noted and newest is not None:
             log.note(self.name, "opset-kept", f"the model keeps its opset, {newest}; --opset N changes it")
         target = self._target(newest, model, log)
-        last = self._last(target, newest, model.proto)
+        last = self._last(target, newest, model)
         for opset in range(target, last):
             whole, trial = model.copy(), log.trial()
             try:
@@ -114,14 +114,11 @@ class MigrateOpset(Pass):
                 trial.roll_back()
         return self._reach(model, last, log)
 
-    def _last(self, target: int, newest: int | None, proto: onnx.ModelProto) -> int:
-        """Return the newest opset that may be reached instead of the target, which targets raised, else the target."""
-        if self.targets is None or target <= max(self.opset, newest or 0):
+    def _last(self, target: int, newest: int | None, model: Model) -> int:
+        """Return the newest opset that may be reached instead of the target, which the bounds raised, else the target."""
+        if self.bounds is None or target <= max(self.opset, newest or 0):
             return target
-        from .targets.runtime_faults import bound_opset
-
-        last = min(self.targets.opset or newest_opset(), newest_opset())
-        return max(target, bound_opset(proto, self.targets, last, ChangeLog(), self.name))
+        return max(target, self.bounds.newest(model, self.name))
 
     def _reach(self, model: Model, target: int, log: ChangeLog) -> Model:
         """Migrate `model` in place to an opset."""
@@ -229,13 +226,8 @@ class MigrateOpset(Pass):
                 hint="install a newer onnx",
             )
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
-        if self.targets is not None:
-            from .targets.runtime_faults import bound_opset, fault_bound, needed_opset
-
-            target = needed_opset(model.proto, self.targets, target)
-            target = bound_opset(model.proto, self.targets, target, log, self.name)
-            if self.newer == "lower":
-                target = fault_bound(model, self.targets, target, log, self.name)
+        if self.bounds is not None:
+            target = self.bounds.to_raise(model, target, log, self.name, lowered_later=self.newer == "lower")
         if newest is not None and newest > target and self.newer == "refuse":
             raise CannotMigrate(
                 f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",

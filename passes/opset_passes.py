@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from onnx_migrate.engine.opset_bounds import OpsetBounds
 from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Opset, Options
 from onnx_migrate.standard.schema import ML, is_onnx, newest_opset
-from onnx_migrate.standard.targets import Targets
 
 from .migrate_opset import MigrateOpset, Newer
 
 if TYPE_CHECKING:
+    from onnx_migrate.standard.targets import Targets
+
     from .domains import CustomOpset
 
 __all__ = ["beside", "lowerings", "migrations"]
@@ -36,7 +38,7 @@ def migrations(options: Options) -> list[Pass]:
                 newer=_newer(options, at_least),
                 unlist=not options.keep_initializers_as_inputs,
                 keep=frozenset(options.keep_resize_mode),
-                targets=_bounding(options),
+                bounds=_bounds(options),
                 noted=options.keeps_opset and options.ir_version is None,
             )
         )
@@ -81,7 +83,7 @@ def _newer(options: Options, at_least: bool) -> Newer:
 
 def lowerings(options: Options) -> list[Pass]:
     """Return the passes that bring nodes of newer opsets down, which must see the symbols of dims."""
-    opsets, custom, bounding = _target_opsets(options), _custom(options), _bounding(options)
+    opsets, custom, bounds = _target_opsets(options), _custom(options), _bounds(options)
     passes: list[Pass] = []
     if not options.lower:
         return passes
@@ -94,7 +96,7 @@ def lowerings(options: Options) -> list[Pass]:
         from .domains import LowerDomains
 
         passes.append(LowerDomains(opsets=custom, **beside(options)))
-    if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounding):
+    if "ai.onnx" in opsets and (not opsets["ai.onnx"][1] or bounds):
         opset, at_least = opsets["ai.onnx"]
         lower = options.targets.lower if options.targets and options.lower is True else options.lower
         if options.targets and options.best_effort and lower is True:
@@ -106,20 +108,24 @@ def lowerings(options: Options) -> list[Pass]:
                 opset=newest_opset() if at_least else opset,
                 nearest=lower == "nearest",
                 keep_ir=options.keep_ir,
-                targets=bounding,
+                bounds=bounds,
                 write_out=options.targets is not None,
             )
         )
     return passes
 
 
-def _bounding(options: Options) -> Targets | None:
-    """Return the targets if they bind the opset of some models: by versions of operators, or because they compute wrongly."""
+def _bounds(options: Options) -> OpsetBounds | None:
+    """Return the bounds by runtimes that lack newer or older versions of operators, or compute some versions wrongly."""
     targets = options.targets
     if targets is None:
         return None
     faults = any(fault.opset is not None for _, fault in targets.faults)
-    return targets if targets.bounds_versions or faults else None
+    if not (targets.bounds_versions or faults):
+        return None
+    from .targets.runtime_opsets import RuntimeOpsets
+
+    return RuntimeOpsets(targets)
 
 
 def _target_opsets(options: Options) -> dict[str, tuple[int, bool]]:

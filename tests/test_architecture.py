@@ -50,7 +50,6 @@ ARROWS = """
     passes/integers -> precision
     passes/precision -> targets
     passes/targets -> ir_version resize
-    passes/steps -> resize
     passes/dynamic_dims/repair/control_flow -> domain
     passes/dynamic_dims/repair/rules -> domain
 
@@ -81,6 +80,7 @@ LEAVES = {
     "docstrings",
     "errors",
     "forks",
+    "lazy_names",
     "process",
     "messages",
     "safe_open",

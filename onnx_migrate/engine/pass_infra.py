@@ -39,6 +39,8 @@ __all__ = [
     "register_pass",
 ]
 
+PACKAGE = "onnx_migrate.passes"
+
 ENTRY_POINT_GROUP = "onnx_migrate.passes"
 """Entry points of passes that run only if the user names them."""
 
@@ -161,9 +163,8 @@ def register_pass(cls: type[Pass]) -> type[Pass]:
 @cache
 def builtin_passes() -> dict[str, type[Pass]]:
     """Return the classes of this package's passes by name."""
-    package = importlib.import_module("onnx_migrate.passes")
-    for module in submodules(package):
-        importlib.import_module(f"{package.__name__}.{module}")
+    for module in submodules(importlib.import_module(PACKAGE)):
+        importlib.import_module(f"{PACKAGE}.{module}")
     return dict(sorted(_builtin.items()))
 
 
@@ -174,7 +175,9 @@ def is_builtin(item: object) -> bool:
 
 def make_pass(name: str, **options: Any) -> Pass:
     """Return a pass of this package with these options, which are the fields of its class."""
-    kind = _builtin.get(name) or builtin_passes()[name]  # one that is imported needs no import of all others
+    if name not in _builtin and name in submodules(importlib.import_module(PACKAGE)):
+        importlib.import_module(f"{PACKAGE}.{name}")  # all others together take a tenth of a second
+    kind = _builtin.get(name) or builtin_passes()[name]
     return kind(**options)
 
 

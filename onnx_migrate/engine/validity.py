@@ -19,12 +19,12 @@ from onnx_migrate.model.graphs import (
     node_label,
 )
 from onnx_migrate.model.legality import node_faults
-from onnx_migrate.model.mending import has_narrow_types, mend, mend_float_types, uncalled_faults
-from onnx_migrate.model.mending.default_graphs import bind_default_graphs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.model.uncalled_functions import uncalled_faults
 from onnx_migrate.model.validity.fault import Fault
 from onnx_migrate.model.validity.ir_features import FoundFeature, features
+from onnx_migrate.model.validity.narrow_types import has_narrow_types
 from onnx_migrate.model.validity.node_types import type_faults
 from onnx_migrate.model.validity.size_limits import check_growth
 from onnx_migrate.model.validity.structure import Length, name_faults, structure_faults
@@ -73,6 +73,8 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
     if broken is not None:
         if strict:
             raise broken.error()
+        from onnx_migrate.model.mending import mend  # most models are valid
+
         given, model = model.proto, model.copy()
         model.as_given = given
         mended = mend(model.proto, _length_of(model), _reader(model))
@@ -85,6 +87,8 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
                 log.note("load", "mended", item.reason, subject=item.subject, severity="warning")
     check_growth(model.proto)
     if any(True for function in model.proto.functions for _ in default_graphs(function)):
+        from onnx_migrate.model.mending.default_graphs import bind_default_graphs  # few functions have any
+
         given = model.as_given or model.proto
         model = model.copy()
         model.as_given = given
@@ -115,6 +119,8 @@ def _with_one_float_type(model: Model, log: ChangeLog | None) -> Model:
     """Return a model in which no operator gets two floating-point types; no runtime loads it, so the proof starts from that."""
     if not has_narrow_types(model.proto):
         return model
+    from onnx_migrate.model.mending import mend_float_types  # most models have one type
+
     mended = model.copy()
     done = mend_float_types(mended.proto)
     if not done or next(type_faults(mended.proto), None) is not None:

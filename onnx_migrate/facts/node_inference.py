@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
 
+from onnx_migrate import process
 from onnx_migrate.facts.onnx_inference import InferenceError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shape_arithmetic import ELEMENTWISE
 from onnx_migrate.facts.value_types import ValueType, value_type_of
 from onnx_migrate.model.validity.equations import equation_complaint
-from onnx_migrate.process import Raised, Returned, call_in_fork
 from onnx_migrate.standard.schema import schema_generation
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def infer_node_outputs(
     complaint = equation_complaint(node, ()) if node.op_type == "Einsum" else ""
     if complaint:  # on which onnx's inference may not end
         raise InferenceError(complaint)
-    ending = call_in_fork(
+    ending = process.call_in_fork(
         f"{__name__}:_infer",
         (schema.name, schema.since_version, schema.domain),
         node.SerializeToString(),
@@ -238,9 +238,11 @@ def infer_node_outputs(
         memory=_MEMORY,
         state=schema_generation(),
     )
-    if isinstance(ending, Returned):
+    if isinstance(ending, process.Returned):
         return {name: onnx.TypeProto.FromString(type_) for name, type_ in ending.value.items()}
-    raise InferenceError(" ".join((ending.message if isinstance(ending, Raised) else str(ending)).split()))
+    raise InferenceError(
+        " ".join((ending.message if isinstance(ending, process.Raised) else str(ending)).split())
+    )
 
 
 @cache

@@ -16,12 +16,12 @@ from typing import Any
 import onnx
 from onnx import TensorProto, shape_inference
 
+from onnx_migrate import process
 from onnx_migrate.model.graphs import initializer_names, nested_bodies, nested_nodes
 from onnx_migrate.model.interface import list_initializers, listed_initializers
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.validity.equations import equation_faults
 from onnx_migrate.model.weights import INLINE_LIMIT, mark_external
-from onnx_migrate.process import Ending, Raised, Returned, call_in_fork
 from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import schema_generation
 
@@ -113,12 +113,12 @@ def _inferred(model: bytes) -> onnx.ModelProto:
     for propagate in (True, False):
         if reason or (propagate and cannot_propagate()):
             continue
-        ending = call_in_fork(
+        ending = process.call_in_fork(
             f"{__name__}:_infer", model, propagate, seconds=seconds, memory=memory, state=schema_generation()
         )
-        if isinstance(ending, Returned):
+        if isinstance(ending, process.Returned):
             return onnx.ModelProto.FromString(ending.value)
-        if isinstance(ending, Raised):
+        if isinstance(ending, process.Raised):
             reason = " ".join(ending.message.split())
         else:
             reason = give_up(ending, propagate=propagate)
@@ -261,7 +261,7 @@ def cannot_infer() -> str:
     return _so_far().without_inference
 
 
-def give_up(ending: Ending, *, propagate: bool) -> str:
+def give_up(ending: process.Ending, *, propagate: bool) -> str:
     """Record how an inference ended that did not return, with or without data propagation; return the record as a text."""
     what = "shape inference with data propagation" if propagate else "shape inference"
     reason = f"onnx's {what} was given up: {ending}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from onnx_migrate.files.destination import check_not_source, check_target
-from onnx_migrate.files.equality import equal
-from onnx_migrate.files.ir_models import ir_model_of, is_ir_model, replace_ir_model
-from onnx_migrate.files.load import load
-from onnx_migrate.files.protos import inline
-from onnx_migrate.files.published import NewContent, published
-from onnx_migrate.files.reading import Content, GivenModel, IrModel, Source
-from onnx_migrate.files.remote.download import ensure_local
-from onnx_migrate.files.save import Beside, contents_beside, rest_path, save, write
+from typing import TYPE_CHECKING
+
+from onnx_migrate.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from onnx_migrate.files.destination import check_not_source, check_target
+    from onnx_migrate.files.equality import equal
+    from onnx_migrate.files.ir_models import ir_model_of, is_ir_model, replace_ir_model
+    from onnx_migrate.files.loading import load
+    from onnx_migrate.files.protos import inline
+    from onnx_migrate.files.publishing import NewContent, published
+    from onnx_migrate.files.reading import Content, GivenModel, IrModel, Source
+    from onnx_migrate.files.remote.download import ensure_local
+    from onnx_migrate.files.saving import Beside, contents_beside, rest_path, save, write
 
 __all__ = [
     "Beside",
@@ -34,3 +39,18 @@ __all__ = [
     "save",
     "write",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "destination": "check_not_source check_target",
+        "equality": "equal",
+        "ir_models": "ir_model_of is_ir_model replace_ir_model",
+        "loading": "load",
+        "protos": "inline",
+        "publishing": "NewContent published",
+        "reading": "Content GivenModel IrModel Source",
+        "remote.download": "ensure_local",
+        "saving": "Beside contents_beside rest_path save write",
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import onnx
 from onnx import AttributeProto, TensorProto, helper
@@ -13,7 +13,9 @@ from onnx import AttributeProto, TensorProto, helper
 from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import Where
 from onnx_migrate.model.model import Model
-from onnx_migrate.verdicts import Distance
+
+if TYPE_CHECKING:
+    from onnx_migrate.verdicts import Distance
 
 __all__ = ["Aside", "Attempt", "Change", "ChangeLog", "Exactness", "Note"]
 

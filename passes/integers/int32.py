@@ -11,7 +11,8 @@ from onnx import TensorProto
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import PassResult
+from onnx_migrate.engine.other_numbers import AS_ASKED, OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of

@@ -9,7 +9,8 @@ from typing import ClassVar
 from onnx import TensorProto
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import AS_ASKED, Chain, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import Chain, PassResult
+from onnx_migrate.engine.other_numbers import AS_ASKED, OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.typed_graph import Frame, frames_of

@@ -16,14 +16,14 @@ from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.resize.forms import any_length_differs, scales_to_sizes, sizes_to_scales
+from onnx_migrate.rewrite.resize.inputs import check_count, check_resize
+from onnx_migrate.rewrite.resize.pairs import ResizeOrigin, join_pair
+from onnx_migrate.rewrite.resize.spec import emptiness, policy_of
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.resize import lengths_agree_always, sizes_are_lengths
 
-from .forms import any_length_differs, scales_to_sizes, sizes_to_scales
-from .inputs import check_count, check_resize
-from .pairs import ResizeOrigin, join_pair
 from .resize_intent import is_converted
-from .spec import emptiness, policy_of
 from .traversal import ResizeNode, ResizeTraversal, resizes
 
 __all__ = ["ResizeForm"]

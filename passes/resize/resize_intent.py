@@ -10,7 +10,8 @@ import numpy as np
 import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.obligations import AS_ASKED, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import PassResult
+from onnx_migrate.engine.other_numbers import AS_ASKED, OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass, make_pass, register_pass
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.scope import Scope
@@ -20,15 +21,15 @@ from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Aside, ChangeLog, Exactness, Note
+from onnx_migrate.rewrite.resize.forms import leave_out, sizes_at_run_time, write_sizes
+from onnx_migrate.rewrite.resize.inputs import is_from_converter
+from onnx_migrate.rewrite.resize.pairs import ResizeOrigin, join_pair
+from onnx_migrate.rewrite.resize.spec import Axis, ResizeSpec
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.resize import scale_of_size
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verdicts import Distance
 
-from .forms import leave_out, sizes_at_run_time, write_sizes
-from .inputs import is_from_converter
-from .pairs import ResizeOrigin, join_pair
-from .spec import Axis, ResizeSpec
 from .traversal import ResizeNode, ResizeTraversal, resizes
 
 __all__ = ["IntentNote", "ResizeIntent", "intended", "is_converted"]

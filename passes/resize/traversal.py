@@ -20,14 +20,14 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver, Visitor
+from onnx_migrate.rewrite.resize.pairs import ResizeOrigin
+from onnx_migrate.rewrite.resize.spec import ResizeSpec, read_resize
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
 from ..input_dims import requested_dims
-from .pairs import ResizeOrigin
 from .runtime_types import RunTimeTypes
-from .spec import ResizeSpec, read_resize
 
 __all__ = ["ResizeNode", "ResizeTraversal", "Visit", "resizes"]
 

@@ -15,9 +15,7 @@ import onnx
 from onnx_migrate.advice import FIX_DIMS, Advice
 from onnx_migrate.messages import count_of
 from onnx_migrate.plugins import Exactness, Rewriter, adapter, compatible
-from onnx_migrate.standard.resize import may_keep_all_lengths
-
-from ..resize.inputs import (
+from onnx_migrate.rewrite.resize.inputs import (
     check_choice,
     check_count,
     check_scales_or_sizes,
@@ -25,14 +23,15 @@ from ..resize.inputs import (
     is_from_converter,
     read_scales,
 )
-from ..resize.pairs import (
+from onnx_migrate.rewrite.resize.pairs import (
     ResizeOrigin,
     prevent_copy,
     split_at_run_time,
     split_by_constants,
     write_asymmetric,
 )
-from ..resize.spec import CROP, ResizeSpec, emptiness, read_resize
+from onnx_migrate.rewrite.resize.spec import CROP, ResizeSpec, emptiness, read_resize
+from onnx_migrate.standard.resize import may_keep_all_lengths
 
 compatible(
     "Resize",

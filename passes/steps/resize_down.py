@@ -11,10 +11,10 @@ import onnx
 from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.engine.steps.formula import Op
 from onnx_migrate.plugins import Exactness, LoweringRewriter, lowering
+from onnx_migrate.rewrite.resize.forms import scales_of_sizes, spread_axes
+from onnx_migrate.rewrite.resize.spec import CROP, Axis, ResizeSpec, Sampling, policy_of, read_sampling
 from onnx_migrate.standard.resize import scale_of_size, sizes_are_lengths
 
-from ..resize.forms import scales_of_sizes, spread_axes
-from ..resize.spec import CROP, Axis, ResizeSpec, Sampling, policy_of, read_sampling
 from .resize_reading import read_lowered, resampled
 from .resize_sampling import sampled_alike
 from .resize_taps import axis_values, resampled_by_taps

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from onnx_migrate.advice import FIX_DIMS
 from onnx_migrate.plugins import LoweringRewriter
+from onnx_migrate.rewrite.resize.spec import Axis, Origin, ResizeSpec, policy_of, read_resize
 from onnx_migrate.standard.resize import sizes_are_lengths
 from onnx_migrate.standard.schema import is_onnx
-
-from ..resize.spec import Axis, Origin, ResizeSpec, policy_of, read_resize
 
 __all__ = ["read_lowered", "resampled"]
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
 from onnx_migrate.rewrite.bounded_arrays import bounded
-
-from ..resize.spec import CROP, Sampling
+from onnx_migrate.rewrite.resize.spec import CROP, Sampling
 
 __all__ = [
     "AxisValues",

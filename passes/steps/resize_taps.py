@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value
+from onnx_migrate.rewrite.resize.spec import Axis, ResizeSpec, Sampling, scales_index
 
-from ..resize.spec import Axis, ResizeSpec, Sampling, scales_index
 from .resize_reading import resampled
 from .resize_sampling import (
     AxisValues,

@@ -11,7 +11,8 @@ from onnx import helper, numpy_helper
 
 from onnx_migrate import ModelProperty
 from onnx_migrate.engine import pipeline_run
-from onnx_migrate.engine.obligations import Behind, Chain, Obligation, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import Behind, Chain, Obligation, PassResult
+from onnx_migrate.engine.other_numbers import OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult, paused_garbage_collection

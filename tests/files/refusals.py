@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.load import load
+from onnx_migrate.files.loading import load
 
 
 def refusal(source: object) -> LoadError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
+from onnx_migrate.passes.targets.runtime_opsets import RuntimeOpsets
 
 import onnx_migrate
 from onnx_migrate.engine.pass_infra import make_pass
@@ -60,9 +61,9 @@ def test_a_target_without_upsample_gets_the_first_opset_that_can_write_it(newest
     )
     if not reached:
         with pytest.raises(CannotMigrate, match="Resize-10 rounds up"):
-            migrate(source, opset=9, targets=targets)
+            migrate(source, opset=9, bounds=RuntimeOpsets(targets))
         return
-    result, _ = migrate(source, opset=9, targets=targets)
+    result, _ = migrate(source, opset=9, bounds=RuntimeOpsets(targets))
 
     assert result.opset_import[0].version == reached
     feeds = {"x": random_feeds(source)["x"], "s": np.array([1, 1, 1, 2], np.float32)}

@@ -8,8 +8,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_migrate.passes.resize import forms
-from onnx_migrate.passes.resize.spec import ResizeSpec, read_resize
 
 from onnx_migrate import files
 from onnx_migrate.engine.pass_infra import make_pass
@@ -19,6 +17,8 @@ from onnx_migrate.migration import migrate
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from onnx_migrate.rewrite.resize import forms
+from onnx_migrate.rewrite.resize.spec import ResizeSpec, read_resize
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.targets import resolve
 from tests.harness import ORT_NEWEST, loads, model, needs_negative_axes, require_opset, run, same

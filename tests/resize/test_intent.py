@@ -9,7 +9,6 @@ import onnx
 import pytest
 from onnx import helper, version_converter
 from onnx_migrate.passes.resize.resize_intent import intended
-from onnx_migrate.passes.resize.spec import read_resize
 
 from onnx_migrate import migrate
 from onnx_migrate.errors import Where
@@ -18,6 +17,7 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.report import Report
 from onnx_migrate.rewrite.change_log import Exactness, Note
 from onnx_migrate.rewrite.node_view import NodeView
+from onnx_migrate.rewrite.resize.spec import read_resize
 from tests.harness import model, run, same
 from tests.resize.shaped import apply_resize_passes, feed, resizes, run_time
 from tests.steps import operators

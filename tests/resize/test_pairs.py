@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx_migrate.passes.resize import ResizeForm, ResizeIntent, pairs
-from onnx_migrate.passes.resize.pairs import ResizeOrigin
+from onnx_migrate.passes.resize import ResizeForm, ResizeIntent
 from onnx_migrate.passes.resize.traversal import ResizeNode, ResizeTraversal
 
 from onnx_migrate.errors import Where
@@ -16,6 +15,8 @@ from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.resize import pairs
+from onnx_migrate.rewrite.resize.pairs import ResizeOrigin
 from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model, run
 from tests.resize.oracle import Spec, resize

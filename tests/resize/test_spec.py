@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
-from onnx_migrate.passes.resize.spec import ResizeSpec, Sampling, read_resize
 from onnx_migrate.passes.steps.resize_sampling import AxisValues, antialiased
 
 from onnx_migrate.engine.steps.formula import Op
@@ -19,6 +18,7 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.node_view import NodeView
+from onnx_migrate.rewrite.resize.spec import ResizeSpec, Sampling, read_resize
 from tests.harness import model
 from tests.resize.shaped import apply_resize_passes, resize
 from tests.steps import lift, lower, operators

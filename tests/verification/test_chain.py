@@ -11,7 +11,8 @@ import pytest
 from onnx import numpy_helper
 
 from onnx_migrate import UsageError, VerificationFailed, default_pipeline, migrate
-from onnx_migrate.engine.obligations import Behind, Obligation, OtherNumbers, PassResult
+from onnx_migrate.engine.obligations import Behind, Obligation, PassResult
+from onnx_migrate.engine.other_numbers import OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, Pass
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model

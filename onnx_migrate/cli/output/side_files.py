@@ -66,8 +66,8 @@ class SideFile:
 
 def published(contents: Mapping[SideFile, Iterable[bytes]]) -> AbstractContextManager[None]:
     """Return a context in which all these files take their names, as in `files.published`. Raises SaveError."""
-    from onnx_migrate.files.published import NewContent
-    from onnx_migrate.files.published import published as all_published
+    from onnx_migrate.files.publishing import NewContent
+    from onnx_migrate.files.publishing import published as all_published
 
     return all_published([NewContent(side.path, side.check, pieces) for side, pieces in contents.items()])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onnx_migrate.model.mending.float_types import has_narrow_types, mend_float_types
-from onnx_migrate.model.mending.mend import mend, uncalled_faults
+from onnx_migrate.model.mending.float_types import mend_float_types
+from onnx_migrate.model.mending.mend import mend
 from onnx_migrate.model.mending.tensors import Mending
 
-__all__ = ["Mending", "has_narrow_types", "mend", "mend_float_types", "uncalled_faults"]
+__all__ = ["Mending", "mend", "mend_float_types"]

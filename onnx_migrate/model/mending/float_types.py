@@ -9,7 +9,7 @@ module removes each `value_info` that contradicts them.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -25,7 +25,7 @@ from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.retyping import FLOATS, known_constraints
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
-__all__ = ["has_narrow_types", "mend_float_types"]
+__all__ = ["mend_float_types"]
 
 _SMALL = 256
 """The most bytes of an initializer that is stored in a second type instead of cast."""
@@ -37,24 +37,6 @@ _KINDS: dict[str, int] = {type_text(kind): kind for kind in FLOATS}
 _NARROW = tuple(text for text in _KINDS if text != _WIDE)
 
 Types = MutableMapping[str, str | None]
-
-
-def has_narrow_types(proto: onnx.ModelProto) -> bool:
-    """Return whether a model stores or declares numbers of a narrow type, or casts to one."""
-    graphs = (body for _, body in nested_bodies(proto.graph) if isinstance(body, onnx.GraphProto))
-    narrow = {_KINDS[text] for text in _NARROW}
-    return any(not narrow.isdisjoint(_kinds_of(graph)) for graph in graphs)
-
-
-def _kinds_of(graph: onnx.GraphProto) -> Iterator[int]:
-    """Yield the element types that a body stores, declares or casts to."""
-    for _, kind, _ in initializer_types(graph):
-        yield kind
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        yield value.type.tensor_type.elem_type
-    for node in graph.node:
-        if node.op_type in ("Cast", "Constant"):
-            yield from (attribute.i or attribute.t.data_type for attribute in node.attribute)
 
 
 def mend_float_types(proto: onnx.ModelProto) -> list[Mending]:

@@ -11,21 +11,20 @@ from itertools import chain
 
 import onnx
 
-from onnx_migrate.model.graphs import bodies, function_key, function_path, nested_nodes, uncalled_functions
+from onnx_migrate.model.graphs import bodies, function_path, nested_nodes
 from onnx_migrate.model.legality import node_faults
 from onnx_migrate.model.mending.attributes import mend_attributes
 from onnx_migrate.model.mending.constants import Place, mend_constants
 from onnx_migrate.model.mending.declarations import mend_declarations
 from onnx_migrate.model.mending.names import mend_names
 from onnx_migrate.model.mending.tensors import Mending, mend_initializers
-from onnx_migrate.model.validity.fault import Fault
+from onnx_migrate.model.uncalled_functions import uncalled_alone
 from onnx_migrate.model.validity.structure import Length, name_faults, structure_faults
 from onnx_migrate.model.validity.tensors import Array
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx, newest_opset
-from onnx_migrate.standard.targets import resolve
 
-__all__ = ["mend", "uncalled_faults"]
+__all__ = ["mend"]
 
 _ASSUMED = {"com.microsoft": 1, "com.microsoft.nchwc": 1}
 """The domains that ONNX Runtime treats as imported, each with the newest version it has; ai.onnx and ai.onnx.ml are extra."""
@@ -72,23 +71,8 @@ def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[
         yield from mend_attributes(body, opset, array, repeated=place == "function")
 
 
-def uncalled_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
-    """Yield the faults that the schemas find in functions that no node of the graph leads to."""
-    alone = _uncalled_alone(proto)
-    if alone.functions:
-        yield from node_faults(alone)
-
-
-def _uncalled_alone(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model of the functions that no node of the graph leads to."""
-    uncalled = uncalled_functions(proto)
-    alone = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import)
-    alone.functions.extend(function for function in proto.functions if function_key(function) in uncalled)
-    return alone
-
-
 def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
-    alone = _uncalled_alone(proto)
+    alone = uncalled_alone(proto)
     if not alone.functions:
         return
     found = [*structure_faults(alone, length, array), *node_faults(alone)]
@@ -117,6 +101,8 @@ def _imports(proto: onnx.ModelProto) -> Iterator[Mending]:
     for domain in sorted(used - known - functions):
         version = _ASSUMED.get(domain, 0)
         if domain in ("", "ai.onnx.ml"):
+            from onnx_migrate.standard.targets import resolve  # few models need it
+
             version = min(newest_opset(domain), (resolve("onnxruntime").opset or 1) if not domain else 99)
         if version:
             proto.opset_import.add(domain=domain, version=version)

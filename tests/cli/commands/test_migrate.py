@@ -269,7 +269,7 @@ g (int64[N] x) => (string[N] y) { t = Abs (x)  y = ai.onnx.ml.LabelEncoder <clas
 def test_a_command_reads_its_model_once(
     cli: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
-    loading = importlib.import_module("onnx_migrate.files.load")
+    loading = importlib.import_module("onnx_migrate.files.loading")
     read, from_path = [], loading.from_path
 
     def counted(path: Path, *arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from onnx_migrate.files.load import load
+from onnx_migrate.files.loading import load
 from onnx_migrate.files.reading.parse import parse_bytes
 from onnx_migrate.files.wire.protobuf import encode_varint, header
 from onnx_migrate.model.weights import MEMORY, Weights

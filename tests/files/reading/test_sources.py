@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.files import inline
-from onnx_migrate.files.load import load
+from onnx_migrate.files.loading import load
 from onnx_migrate.files.reading import parse as parse_module
 from onnx_migrate.files.reading.from_file import from_file
 from onnx_migrate.files.reading.model_stream import read_model

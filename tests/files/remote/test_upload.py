@@ -224,7 +224,7 @@ def test_a_local_failure_names_the_url(monkeypatch: pytest.MonkeyPatch, store: A
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(sys.modules["onnx_migrate.files.save"], "_save", full)
+    monkeypatch.setattr(sys.modules["onnx_migrate.files.saving"], "_save", full)
     with pytest.raises(SaveError, match=r"^memory://out/folder/b\.onnx: .*No space left on device"):
         save(load(plain()), URL)
     assert not objects(store)

@@ -18,9 +18,9 @@ from onnx_migrate.files.atomic_file import NewFile, folder_lock, remove_leftover
 from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.destination import check_file, refuse_source, resolve_links
 from onnx_migrate.files.external_data_swap import ExternalDataSwap, hidden_names
-from onnx_migrate.files.load import structure_digest
+from onnx_migrate.files.loading import structure_digest
 from onnx_migrate.files.protos import inline
-from onnx_migrate.files.published import NewContent
+from onnx_migrate.files.publishing import NewContent
 from onnx_migrate.files.remote.upload import check_url, upload
 from onnx_migrate.files.wire.payload_references import ExternalLocation, Piece, assemble, total_size
 from onnx_migrate.model.model import Model

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.rewrite.resize.spec import CROP, emptiness
 from onnx_migrate.rewrite.rewriter import Rewriter
-
-from .spec import CROP, emptiness
 
 __all__ = [
     "check_choice",

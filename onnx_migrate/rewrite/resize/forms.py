@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, helper
 
+from onnx_migrate.rewrite.resize.spec import CROP, Axis, Known, ResizeSpec, axes_of, policy_of
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.resize import lengths_differ, run_length, samples_alike, sizes_are_lengths
-
-from .spec import CROP, Axis, Known, ResizeSpec, axes_of, policy_of
 
 __all__ = [
     "any_length_differs",

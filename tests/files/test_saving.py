@@ -13,11 +13,11 @@ from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import inline, load
-from onnx_migrate.files.save import save
+from onnx_migrate.files.saving import save
 from tests.files.feature_models import UNKNOWN, model, plain, weight, with_external_data
 from tests.files.saving import changed, names, other, refusal
 
-save_module = sys.modules["onnx_migrate.files.save"]  # `onnx_migrate.files.save` is the function
+save_module = sys.modules["onnx_migrate.files.saving"]
 
 
 def test_permission_bits(source: Path, out: Path) -> None:

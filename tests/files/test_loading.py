@@ -10,7 +10,7 @@ import pytest
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import save
-from onnx_migrate.files.load import load
+from onnx_migrate.files.loading import load
 from onnx_migrate.files.reading import from_file
 from onnx_migrate.model.weights import Weights
 from tests.files.feature_models import model, plain, weight, with_external_data
@@ -161,7 +161,7 @@ MEASURE = """
 import resource, sys, time
 import onnx
 from onnx_migrate.files import save
-from onnx_migrate.files.load import load
+from onnx_migrate.files.loading import load
 base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
 model = load(sys.argv[1])

@@ -12,10 +12,9 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto
 
+from onnx_migrate.rewrite.resize.forms import leave_out
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.resize import may_keep_all_lengths
-
-from .forms import leave_out
 
 __all__ = [
     "ResizeOrigin",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import TensorProto
@@ -13,12 +15,14 @@ from onnx_migrate.errors import LoadError
 from onnx_migrate.files.ir_models import is_ir_model, structure_of_ir_model
 from onnx_migrate.files.protos import structure_of
 from onnx_migrate.files.reading import Source, content_of, from_path, parse_bytes, require_graph, require_text
-from onnx_migrate.files.remote.download import DownloadedModel, ensure_local
 from onnx_migrate.model.graphs import values_read
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights, location_of
-from onnx_migrate.url import absolute
+from onnx_migrate.url import absolute, is_url, resolve_file_url
+
+if TYPE_CHECKING:
+    from onnx_migrate.files.remote.download import DownloadedModel
 
 __all__ = ["load", "structure_digest"]
 
@@ -52,10 +56,10 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     elif isinstance(given, (bytes, bytearray, memoryview)):
         proto = parse_bytes(memoryview(given), name, weights)
     else:
-        local = ensure_local(given)
+        downloaded = _downloaded(given)
+        local = downloaded or resolve_file_url(os.fspath(given))
         name, path = str(local), absolute(local)
         proto, weights = from_path(Path(path), name)
-        downloaded = local if isinstance(local, DownloadedModel) else None
         origin.append(str(downloaded or path))
     found = list(tensors(proto))
     if downloaded:
@@ -79,6 +83,16 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         load_seconds=seconds,
         ir_model=given if is_ir_model(given) else None,
     )
+
+
+def _downloaded(source: str | os.PathLike[str]) -> DownloadedModel | None:
+    """Return the copy of a model at a URL, or None for a local path."""
+    if type(source) is str and not is_url(resolve_file_url(source)):
+        return None
+    from onnx_migrate.files.remote.download import DownloadedModel, ensure_local  # few models are at a URL
+
+    local = ensure_local(source)
+    return local if isinstance(local, DownloadedModel) else None
 
 
 def _files_beside(

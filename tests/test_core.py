@@ -1,0 +1,199 @@
+"""The core knows no feature: whom it imports, and how much a conversion loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.test_architecture import files_imported
+
+FEATURES = {
+    "batch": ("batching", "cli/output/batch_progress", "cli/output/batch_summary", "cli/output/running_models"),
+    "ci outputs": ("cli/output/ci", "cli/output/depfile", "cli/output/preview"),
+    "control flow": ("passes/control_flow",),
+    "custom passes": ("engine/graphsurgeon_bridge",),
+    "diff": ("difference", "report/diff", "report/diff_nodes", "report/diff_values", "model/matching"),
+    "dims": (
+        "model/dims", "verify/dynamic", "passes/dynamic_dims", "passes/input_dims", "passes/declared_shapes",
+        "passes/left",
+    ),
+    "explain": ("explanation", "standard/error_texts", "cli/output/explanation_view"),
+    "fixed values": ("model/fixed_values", "passes/fixed_values"),
+    "html": ("report/html", "report/result_view", "cli/output/html"),
+    "inspect": ("inspection", "cli/output/inspection_view", "facts/running_cost"),
+    "integers": ("passes/integers",),
+    "IR version": ("passes/ir_version", "model/validity/ir_features"),
+    "mending": ("model/mending",),
+    "other domains": ("passes/domains", "passes/standard", "passes/steps/contrib"),
+    "other models": ("files/ir_models",),
+    "other runtimes": ("verify/other_runtimes", "verify/evaluators/drivers", "verdicts/runtime_proof"),
+    "parts": ("rewrite/part", "passes/cut", "splitting", "verify/parts"),
+    "precision": (
+        "passes/precision", "verify/precision", "verdicts/ranges", "verdicts/precision_change",
+        "verify/evaluators/strict",
+    ),
+    "quantized": ("passes/dequantized", "passes/quantized_as_pairs", "passes/quantized_pairs"),
+    "remote": ("files/remote",),
+    "resize forms": ("passes/resize",),
+    "runtime quirks": (
+        "verify/evaluators/integer_sums", "verify/evaluators/kernel_meanings",
+        "verify/evaluators/quantized_meanings",
+    ),
+    "simplify": ("passes/simplify", "passes/onnxsim_child", "rewrite/simplification"),
+    "static": ("passes/static_shapes",),
+    "targets": (
+        "passes/targets", "standard/targets", "compatibility", "remedies", "facts/node_form",
+        "engine/incompatibility",
+    ),
+    "two models": ("comparison", "verify/divergence", "cli/output/values_table"),
+}  # fmt: skip
+"""The files and folders of each feature. Everything else is core."""
+
+ROOTS = (
+    "__init__",
+    "passes/default_pipeline",
+    "passes/opset_passes",
+    "cli/commands",
+    "cli/root",
+    "cli/__init__",
+)
+"""The places that may know all features: the names of the library, the order of the passes, the commands."""
+
+CONVERSION_LINES, MIGRATION_LINES = 32_000, 61_000
+"""How many lines the two calls load at most. If a change lowers one, lower its number here."""
+
+KNOWN = """
+cli/options/arguments -> standard/targets/__init__
+cli/options/arguments -> verify/other_runtimes/places
+cli/options/model_options -> explanation/__init__
+cli/options/model_options -> standard/targets/__init__
+cli/options/model_options -> standard/targets/read
+conversion -> remedies
+engine/pass_infra -> engine/graphsurgeon_bridge
+engine/pass_infra -> engine/incompatibility
+engine/pipeline_run -> model/dims/open_names
+engine/validity -> model/mending/__init__
+engine/validity -> model/mending/default_graphs
+engine/validity -> model/mending/mend
+engine/validity -> model/validity/ir_features
+files/__init__ -> files/ir_models
+files/__init__ -> files/remote/download
+files/destination -> files/remote/upload
+files/loading -> files/ir_models
+files/loading -> files/remote/download
+files/reading/sources -> files/ir_models
+files/saving -> files/remote/upload
+migration -> compatibility
+migration -> model/dims/plan
+migration -> remedies
+migration -> rewrite/part
+migration -> rewrite/simplification
+migration -> splitting
+migration -> verify/other_runtimes/places
+migration_result -> report/diff
+migration_result -> report/diff_nodes
+options -> model/dims/fixed_sizes
+options -> model/dims/requests
+options -> model/fixed_values
+options -> standard/targets/__init__
+passes/lower_opset -> passes/ir_version/__init__
+report/data -> model/dims/plan
+report/data -> report/result_view
+report/data -> rewrite/simplification
+report/data -> standard/targets/__init__
+report/report -> report/html/render
+report/request -> facts/node_form
+report/request -> standard/targets/__init__
+report/request -> standard/targets/read
+report/request -> standard/targets/releases
+report/selections -> model/dims/plan
+report/selections -> report/diff_nodes
+report/selections -> rewrite/simplification
+report/selections -> standard/targets/__init__
+report/selections -> standard/targets/knowledge
+session -> comparison
+verdicts/__init__ -> verdicts/precision_change
+verdicts/__init__ -> verdicts/ranges
+verdicts/__init__ -> verdicts/runtime_proof
+verdicts/verdict -> verdicts/runtime_proof
+verification/chain -> model/dims/plan
+verification/in_runtimes -> verify/other_runtimes/places
+verification/in_runtimes -> verify/other_runtimes/proof
+verification/in_runtimes -> verify/other_runtimes/ways_out
+verification/retry -> model/dims/plan
+verify/__init__ -> verify/dynamic/proof
+verify/equivalence/check -> facts/running_cost/obstacles
+verify/equivalence/check -> verify/evaluators/strict
+verify/equivalence/counterparts -> model/matching
+verify/equivalence/original_run -> verify/evaluators/strict
+verify/equivalence/unlike_nodes -> model/matching
+verify/evaluators/__init__ -> verify/evaluators/strict
+verify/evaluators/onnxruntime -> verify/evaluators/integer_sums
+verify/evaluators/onnxruntime -> verify/evaluators/kernel_meanings
+verify/evaluators/switched -> verify/evaluators/strict
+verify/inputs/sizes -> model/dims/expressions
+verify/load_check -> facts/running_cost/obstacles
+verify/prover -> model/dims/plan
+verify/prover -> verify/precision/rounded_runs
+verify/stand_ins -> verify/evaluators/integer_sums
+verify/stand_ins -> verify/evaluators/kernel_meanings
+verify/stand_ins -> verify/evaluators/quantized_meanings
+""".strip().splitlines()
+"""The imports from the core to features. The list may only become shorter."""
+
+
+def feature_of(path: tuple[str, ...]) -> str:
+    """Return the feature that a file belongs to, "" for the core."""
+    text = "/".join(path)
+    owners = [
+        name
+        for name, parts in FEATURES.items()
+        for part in parts
+        if text == part or text.startswith(f"{part}/")
+    ]
+    return owners[0] if owners else ""
+
+
+def core_imports() -> list[str]:
+    """Return the imports from the core to features, each as "file -> file"."""
+    found = set()
+    for own, other in files_imported():
+        text = "/".join(own)
+        if feature_of(other) and not feature_of(own) and not text.startswith(ROOTS):
+            found.add(f"{text} -> {'/'.join(other)}")
+    return sorted(found)
+
+
+def loaded_lines(call: str) -> int:
+    """Return the lines of this package that a call loads in a process of its own; the call may use `path`, a model's."""
+    code = (
+        "import sys, onnx_migrate\n"
+        "path = 'fixtures/conv_relu_upsample_opset9.onnx'\n"
+        f"{call}\n"
+        "files = [module.__file__ for name, module in sys.modules.items() if name.startswith('onnx_migrate')]\n"
+        "print(sum(len(open(file, encoding='utf-8').readlines()) for file in files if file))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    return int(done.stdout)
+
+
+def test_the_core_imports_no_further_feature() -> None:
+    imports = set(core_imports())
+
+    assert sorted(imports - set(KNOWN)) == [], "let the feature register itself, or list it as one of `ROOTS`"
+    assert sorted(set(KNOWN) - imports) == [], "these are gone: remove them from the list"
+
+
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [
+        ("onnx_migrate.convert_version(path, 17)", CONVERSION_LINES),
+        ("onnx_migrate.migrate(path)", MIGRATION_LINES),
+    ],
+    ids=["convert_version", "migrate"],
+)
+def test_a_call_loads_no_more_lines(call: str, most: int) -> None:
+    assert loaded_lines(call) <= most
