@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from onnx_migrate.advice import advice_text
 from onnx_migrate.cached import cached_property
+from onnx_migrate.engine.fitting_passes import FittingPass, PredictablePass
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.opset_bounds import OpsetBounds
 from onnx_migrate.engine.pass_infra import Pass
@@ -183,7 +184,7 @@ class CompatibilityChecker:
             )
         with paused_garbage_collection():
             passes = default_pipeline(opset=self.opset, runtime=Targets((target,)), simplify=False).passes
-            cut = next((at for at, item in enumerate(passes) if item.for_targets), len(passes))
+            cut = next((at for at, item in enumerate(passes) if isinstance(item, FittingPass)), len(passes))
             objections = self._objections(target, passes[:cut], passes[cut:])
             if not objections:
                 known = self._known(target, self.model)
@@ -223,13 +224,21 @@ class CompatibilityChecker:
     def _objections(
         self, target: Target, way: Sequence[Pass], fittings: Sequence[Pass]
     ) -> tuple[Incompatibility, ...]:
-        found = [item for fitting in fittings for item in fitting.objections(self._sorted)]
+        found = [
+            reason
+            for item in fittings
+            if isinstance(item, FittingPass)
+            for reason in item.objections(self._sorted)
+        ]
         for item in filter(self._may_change, way):
-            found += [replace(o, reason=f"{target} {o.reason}") for o in item.preferences(self._sorted)]
+            wishes = item.preferences(self._sorted) if isinstance(item, PredictablePass) else ()
+            found += [replace(wish, reason=f"{target} {wish.reason}") for wish in wishes]
         return tuple(found)
 
     def _may_change(self, item: Pass) -> bool:
         """Return whether a pass may change or note anything in the model, by what it declares."""
+        if not isinstance(item, PredictablePass):
+            return True
         is_producer = item.producer in ("", self.model.proto.producer_name)
         return is_producer and (not item.operators or not item.operators.isdisjoint(self._names))
 
@@ -288,7 +297,7 @@ class CompatibilityChecker:
         The strict passes come first. If they fail, the other passes, which accept the nearest reachable opset, run instead.
         """
         passes = tuple(self._without_bounds(item) for item in passes if self._may_change(item))
-        strict = tuple(item.strict() for item in passes)
+        strict = tuple(map(_strict, passes))
         found = self._run(strict)
         return found if found.error is None or strict == passes else self._run(passes)
 
@@ -307,6 +316,13 @@ class CompatibilityChecker:
         if known is None:
             known = self._migrated[passes] = _migrated(self.model.copy(), ChangeLog(), passes)
         return known
+
+
+def _strict(item: Pass) -> Pass:
+    """Return a pass that refuses an opset that it cannot reach, instead of reaching the nearest one."""
+    given: Any = item
+    strict: Pass = replace(given, nearest=False) if getattr(item, "nearest", False) else item
+    return strict
 
 
 def _migrated(model: Model, log: ChangeLog, passes: Iterable[Pass]) -> _Migrated:

@@ -441,13 +441,14 @@ def policy_of(verify: bool | str) -> Policy:
 
 def pipeline_of(options: Options) -> Pipeline:
     """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `skip_pass`. Raises UsageError."""
+    from onnx_migrate.engine.fitting_passes import FittingPass
     from onnx_migrate.engine.pass_infra import default_passes
     from onnx_migrate.engine.pipeline import Pipeline
 
     pipeline = options.pipeline
     if pipeline is None:
         pipeline = Pipeline(tuple(default_passes(options)))
-    last = next((item.name for item in pipeline if item.for_targets or item.optional), None)
+    last = next((item.name for item in pipeline if item.optional or isinstance(item, FittingPass)), None)
     for item in options.passes:
         pipeline = pipeline.add(item, before=last)
     given = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass

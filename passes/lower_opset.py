@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from onnx_migrate.advice import Advice
@@ -45,10 +45,6 @@ class LowerOpset(Pass):
     write_out: bool = False
     """Whether to replace operators without an exact older form by close others, for example Erf below opset 9. This is for
     runtimes that would refuse the model otherwise."""
-
-    def strict(self) -> Pass:
-        """Return the pass that does not look for the nearest opset."""
-        return replace(self, nearest=False)
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place; returns another one if functions were inlined."""

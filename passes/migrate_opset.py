@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 import onnx
 
 from onnx_migrate.advice import Advice
+from onnx_migrate.engine.helping_passes import AdvisingPass, Retry
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.opset_bounds import OpsetBounds
-from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError
 from onnx_migrate.facts.scope import scopes
@@ -47,7 +48,7 @@ KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 
 @register_pass
 @dataclass(frozen=True)
-class MigrateOpset(Pass):
+class MigrateOpset(AdvisingPass):
     """Migrate the main graph, all sub-graphs and local functions to an ai.onnx opset, each from its own.
 
     Raises CannotMigrate for a model that is newer than the target, unless `newer` says otherwise, and for every node

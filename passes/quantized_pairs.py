@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.helping_passes import CuringPass
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.errors import VerificationFailed
 from onnx_migrate.facts.scope import Scope, scopes
@@ -29,7 +30,7 @@ onnxruntime/core/optimizer/qdq_transformer/qdq_propagation.cc)."""
 
 @register_pass
 @dataclass(frozen=True)
-class QuantizedPairs(Pass):
+class QuantizedPairs(CuringPass):
     """Write the pairs of QuantizeLinear and DequantizeLinear that ONNX Runtime's optimiser would insert.
 
     Since opset 21, ONNX Runtime's optimiser (1.31) breaks the QuantizeLinear that it inserts behind such a node. It gives

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from onnx_migrate.engine.pass_infra import Pass
 from tests.support.paths import ROOT
 from tests.test_architecture import files_imported
 
@@ -46,7 +47,7 @@ FEATURES = {
     "static": ("passes/static_shapes",),
     "targets": (
         "passes/targets", "standard/targets", "compatibility", "remedies", "facts/node_form",
-        "engine/incompatibility",
+        "engine/incompatibility", "engine/fitting_passes",
     ),
     "two models": ("comparison", "verify/divergence", "cli/output/values_table"),
 }  # fmt: skip
@@ -73,7 +74,6 @@ cli/options/model_options -> standard/targets/__init__
 cli/options/model_options -> standard/targets/read
 conversion -> remedies
 engine/pass_infra -> engine/graphsurgeon_bridge
-engine/pass_infra -> engine/incompatibility
 engine/pipeline_run -> model/dims/open_names
 engine/validity -> model/mending/__init__
 engine/validity -> model/mending/default_graphs
@@ -95,6 +95,7 @@ migration -> splitting
 migration -> verify/other_runtimes/places
 migration_result -> report/diff
 migration_result -> report/diff_nodes
+options -> engine/fitting_passes
 options -> model/dims/fixed_sizes
 options -> model/dims/requests
 options -> model/fixed_values
@@ -197,3 +198,10 @@ def test_the_core_imports_no_further_feature() -> None:
 )
 def test_a_call_loads_no_more_lines(call: str, most: int) -> None:
     assert loaded_lines(call) <= most
+
+
+def test_a_pass_has_few_members() -> None:
+    """Passes that do more are of other kinds: with an obligation, for runtimes, or to help when a proof fails."""
+    members = {name for name in (*vars(Pass), *Pass.__annotations__) if not name.startswith("_")}
+
+    assert members == {"name", "title", "requires", "ensures", "optional", "run", "is_wanted"}

@@ -6,19 +6,17 @@ import importlib
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from onnx_migrate.advice import Advice
 from onnx_migrate.declared import parameters_of
-from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import PassResult
-from onnx_migrate.errors import MigrateError, PassError, UsageError, VerificationFailed
+from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.safe_open.paths import submodules
@@ -26,7 +24,6 @@ from onnx_migrate.safe_open.paths import submodules
 __all__ = [
     "ObligedPass",
     "Pass",
-    "Retry",
     "UserPass",
     "as_pass",
     "builtin_passes",
@@ -58,14 +55,8 @@ class Pass(ABC):
     """The properties that the pass needs in the model it gets."""
     ensures: ClassVar[frozenset[ModelProperty]] = frozenset()
     """The properties of the model that the pass returns."""
-    for_targets: ClassVar[bool] = False
-    """Whether the pass makes the model fit the runtimes it is for, so that passes of the user's own come before it."""
     optional: ClassVar[bool] = False
     """Whether the migration continues with the model before the pass if the pass fails; a note reports this."""
-    operators: ClassVar[frozenset[str]] = frozenset()
-    """The pass does nothing for a model without any of these operators; empty if it may change any model."""
-    producer: ClassVar[str] = ""
-    """The pass does nothing for models of other producers than this; "" if it may change any model."""
 
     @abstractmethod
     def run(self, model: Model, log: ChangeLog) -> Model:
@@ -74,33 +65,9 @@ class Pass(ABC):
         Names, types and order of the model's inputs and outputs must stay.
         """
 
-    def objections(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return the parts of a sorted model that the runtimes of this pass do not support; () for a pass for no runtimes.
-
-        The model stays unchanged. By default these parts are the changes that the pass would make.
-        """
-        return objections_by_trial(self, model) if self.for_targets else ()
-
-    def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
-        """Return the parts of a sorted model that runtimes want in another form, with reasons like "takes Resize by sizes"."""
-        return ()
-
-    def strict(self) -> Pass:
-        """Return a copy of the pass that raises instead of applying a partial result; itself if it never does that."""
-        return self
-
     def is_wanted(self, original: Model, model: Model) -> bool:
         """Return whether an optional pass must run; `model` is the current version of `original`."""
         return True
-
-    def advice_on(self, error: MigrateError, retry: Retry) -> tuple[Advice, ...]:
-        """Return the advice on an error that the proof of the result raised, with a way out if this pass finds one."""
-        return error.advice
-
-    @classmethod
-    def cures(cls, error: VerificationFailed) -> bool:
-        """Return whether the pass, without options, may turn a result that fails with this error into a proved result."""
-        return False
 
 
 class ObligedPass(Pass):
@@ -119,31 +86,6 @@ class ObligedPass(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Return the model that results, for callers that prove nothing."""
         return self.apply(model, log).model
-
-
-class Retry(Protocol):
-    """Runs the passes again, some of them replaced and optional ones left out, to find a request that works."""
-
-    original: Model
-    """The model that the passes get."""
-    failed: Model
-    """The result that failed."""
-    log: ChangeLog
-    """The log of the run that failed."""
-
-    @property
-    def passes(self) -> Iterable[Pass]:
-        """The passes that run."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time for further tries is over."""
-
-    def loads(self, replaced: Mapping[str, Pass]) -> bool:
-        """Return whether ONNX Runtime loads the result of the passes, if it loads the original; `replaced` replaces some."""
-
-    def holds(self, replaced: Mapping[str, Pass]) -> bool:
-        """Return whether the result of the passes is proved, with some passes replaced by name."""
 
 
 _builtin: dict[str, type[Pass]] = {}

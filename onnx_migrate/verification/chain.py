@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.cached import cached_property
+from onnx_migrate.engine.helping_passes import AdvisingPass, CuringPass
 from onnx_migrate.engine.obligations import Behind, Chain, Link
 from onnx_migrate.engine.pass_infra import builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline
@@ -216,7 +217,7 @@ class Verifying:
             return model  # of all passes, only those for results that do not load cure anything
         cured = model
         for name, kind in builtin_passes().items():
-            if kind.cures(error):
+            if issubclass(kind, CuringPass) and kind.cures(error):
                 first, before = len(self.log.changes), cured
                 changed = kind().run(before.copy(), self.log)
                 counts = operator_counts(bodies(before.proto)), operator_counts(bodies(changed.proto))
@@ -231,7 +232,8 @@ class Verifying:
         """Add to the hint of an error the requests that work, which passes find."""
         retry = Retrying(self.pipeline, self.prover, original, failed, self.log)
         for item in self.pipeline:
-            error.advise(item.advice_on(error, retry))
+            if isinstance(item, AdvisingPass):
+                error.advise(item.advice_on(error, retry))
         if error.code == "does-not-load":
             off = Advice("--verify=off writes it all the same, for runtimes that load it", tried=True)
             error.advise((*error.advice, off))

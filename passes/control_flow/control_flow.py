@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import onnx
 
+from onnx_migrate.engine.fitting_passes import FittingPass
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
 from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
@@ -48,7 +49,7 @@ _PLAIN = CONTROL_FLOW | SEQUENCES
 
 @register_pass
 @dataclass(frozen=True)
-class ControlFlow(Pass):
+class ControlFlow(FittingPass):
     """Write If, Loop, Scan, sequences and optionals of the main graph with plain nodes, or recurrent operators alone.
 
     The pass inlines functions that have such nodes. Raises CannotMigrate for the first node that it cannot replace. The
@@ -58,7 +59,6 @@ class ControlFlow(Pass):
     name: ClassVar[str] = "control_flow"
     title: ClassVar[str] = "replacing branches and loops by plain nodes"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
-    for_targets: ClassVar[bool] = True
     operators: ClassVar[frozenset[str]] = _PLAIN | RECURRENT
     wanted: frozenset[str] = _PLAIN
     """The operators that this pass replaces by others, together with the control flow around them."""

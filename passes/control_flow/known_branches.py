@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import onnx
 
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.fitting_passes import PredictablePass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.facts.shape_arithmetic import OPERATORS
@@ -38,7 +39,7 @@ _FOLLOWED = OPERATORS | {"Size"}
 
 @register_pass
 @dataclass(frozen=True)
-class KnownBranches(Pass):
+class KnownBranches(PredictablePass):
     """Replace each If whose condition is known by its branch, in all bodies; other Ifs stay unchanged."""
 
     name: ClassVar[str] = "known_branches"

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import onnx
 
 from onnx_migrate.advice import Advice
+from onnx_migrate.engine.helping_passes import AdvisingPass, Retry
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, Retry, register_pass
+from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, MigrateError, UsageError
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info
 from onnx_migrate.model.dims.plan import DimPlan, plans_for_batch
@@ -30,7 +31,7 @@ _MAX_SYMBOLS = 8
 
 @register_pass
 @dataclass(frozen=True)
-class DynamicDims(Pass):
+class DynamicDims(AdvisingPass):
     """Set `dim_param` on the axes asked for, drop shapes recorded for the old sizes, repair constants, infer outputs.
 
     The pass does not check whether the model then computes the same at other sizes. Verification runs it at them.

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import onnx
 
+from onnx_migrate.engine.fitting_passes import PredictablePass
 from onnx_migrate.engine.incompatibility import Incompatibility, objections_by_trial
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -33,7 +34,7 @@ Form = Literal["auto", "scales", "sizes"]
 
 @register_pass
 @dataclass(frozen=True)
-class ResizeForm(Pass):
+class ResizeForm(PredictablePass):
     """Write each Resize of opset 11 and later in the form that runtimes load, and check its inputs.
 
     Scales and sizes that follow from known shapes become constants. With `form` "auto", scales become sizes where onnx infers

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import onnx
 
+from onnx_migrate.engine.fitting_passes import PredictablePass
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import PassResult
 from onnx_migrate.engine.other_numbers import AS_ASKED, OtherNumbers
@@ -43,7 +44,7 @@ _ROUNDS = 32
 
 @register_pass
 @dataclass(frozen=True)
-class ResizeIntent(ObligedPass):
+class ResizeIntent(ObligedPass, PredictablePass):
     """Let what PyTorch exported up to opset 10 compute what its module did, and repair converted Resizes.
 
     PyTorch's interpolate uses half_pixel in linear modes, rounds down in nearest, and computes scales from whole lengths. Its
@@ -99,7 +100,7 @@ class ResizeIntent(ObligedPass):
 
 @register_pass
 @dataclass(frozen=True)
-class IntentNote(Pass):
+class IntentNote(PredictablePass):
     """Report the linear Resizes that PyTorch exported up to opset 10 as asymmetric and computed as half_pixel.
 
     The pass changes nothing; resize_intent runs instead of it and restores them. The log records the model that resize_intent

@@ -10,8 +10,9 @@ import onnx
 from onnx import defs
 
 from onnx_migrate.advice import FIX_DIMS, Hint
+from onnx_migrate.engine.fitting_passes import FittingPass
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.engine.steps.decompose_model import body_scopes
 from onnx_migrate.engine.steps.node_steps import where_of
 from onnx_migrate.engine.steps.step_visitor import StepVisitor
@@ -118,7 +119,7 @@ _FORMS: Mapping[str, _Form] = {
 
 @register_pass
 @dataclass(frozen=True)
-class FitForms(Pass):
+class FitForms(FittingPass):
     """Write what the importers of the targets want spelled out: kernel_shape, axes from the front, defaults, and others.
 
     A second run changes nothing. onnx-migrate refuses a node on which an importer would fail, code `target-form`. If the
@@ -128,7 +129,6 @@ class FitForms(Pass):
     name: ClassVar[str] = "fit_forms"
     title: ClassVar[str] = "writing nodes in the form of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.SORTED})
-    for_targets: ClassVar[bool] = True
     targets: Targets
     best_effort: bool = False
     """Whether a form that cannot be written is warned of, not refused."""

@@ -8,9 +8,10 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.advice import advice_of
+from onnx_migrate.engine.fitting_passes import FittingPass
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
@@ -38,7 +39,7 @@ _BESIDE = 17
 
 @register_pass
 @dataclass(frozen=True)
-class FitOperators(Pass):
+class FitOperators(FittingPass):
     """Decompose the nodes that the targets do not take: operators that they lack, values of attributes, element types.
 
     The opset stays: steps down write nodes for an older opset, and steps up convert these to the opset of the model.
@@ -52,7 +53,6 @@ class FitOperators(Pass):
     requires: ClassVar[frozenset[ModelProperty]] = frozenset(
         {ModelProperty.SORTED, ModelProperty.TARGET_OPSET}
     )
-    for_targets: ClassVar[bool] = True
     targets: Targets
     best_effort: bool = False
     """Whether a node that other operators cannot replace stays, with a warning of code `not-fitted`."""

@@ -9,9 +9,10 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.advice import Advice
+from onnx_migrate.engine.fitting_passes import FittingPass
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
-from onnx_migrate.engine.pass_infra import Pass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.node_form import node_forms
@@ -35,7 +36,7 @@ __all__ = ["RuntimeLimits"]
 
 @register_pass
 @dataclass(frozen=True)
-class RuntimeLimits(Pass):
+class RuntimeLimits(FittingPass):
     """Lower the IR version to one that the runtimes load, and refuse a newer opset, or warn where they try it.
 
     onnx-migrate refuses a model that holds something which such an IR version does not have. If a runtime does not support the
@@ -46,7 +47,6 @@ class RuntimeLimits(Pass):
     name: ClassVar[str] = "runtime_limits"
     title: ClassVar[str] = "checking the limits of the target runtime"
     requires: ClassVar[frozenset[ModelProperty]] = frozenset({ModelProperty.TARGET_OPSET})
-    for_targets: ClassVar[bool] = True
     targets: Targets
     best_effort: bool = False
     """Whether an opset or an IR version that the pass cannot reach is a warning, not an error."""

@@ -10,7 +10,8 @@ from onnx import numpy_helper
 
 from onnx_migrate import VerificationFailed, default_pipeline, migrate
 from onnx_migrate.advice import Advice
-from onnx_migrate.engine.pass_infra import Pass, Retry
+from onnx_migrate.engine.helping_passes import AdvisingPass, Retry
+from onnx_migrate.engine.pass_infra import Pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.files import load
@@ -27,7 +28,7 @@ NET = "17 (float[2] x) => (float[2] y) <float[2] w = {0.5, 2.}> { y = Mul(x, w) 
 
 
 @dataclass(frozen=True)
-class Scales(Pass):
+class Scales(AdvisingPass):
     """Scales the weight, and knows that a factor of 1 is right."""
 
     name = "scales"
