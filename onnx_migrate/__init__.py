@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from onnx_migrate.explanation import explain
     from onnx_migrate.inspection import inspect
     from onnx_migrate.migration import Migration, migrate
-    from onnx_migrate.options import default_pipeline
+    from onnx_migrate.pipelines import default_pipeline
     from onnx_migrate.process.progress import Progress
     from onnx_migrate.report import ModelSummary, PartialReport, Report
     from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
@@ -103,7 +103,7 @@ _MODULES = {
     "inspection": ("inspect",),
     "conversion": ("convert_version",),
     "migration": ("Migration", "migrate"),
-    "options": ("default_pipeline",),
+    "pipelines": ("default_pipeline",),
     "process.progress": ("Progress",),
     "report": ("ModelSummary", "PartialReport", "Report"),
     "rewrite.change_log": ("Change", "ChangeLog", "Note"),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from onnx_migrate.advice import advice_text
 from onnx_migrate.cached import cached_property
+from onnx_migrate.core_options import Opset
 from onnx_migrate.engine.fitting_passes import FittingPass, PredictablePass
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.opset_bounds import OpsetBounds
@@ -26,7 +27,7 @@ from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.graphs import all_nodes, operators_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.options import Opset, default_pipeline
+from onnx_migrate.pipelines import default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import onnx_opset

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast, overload
 import onnx
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.validity import IrLimit
 from onnx_migrate.errors import CannotMigrate, IllegalModel, UsageError

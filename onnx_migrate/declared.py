@@ -40,6 +40,10 @@ class Declared:
     the arguments of click.option. They give types and completions by name, so that the library does not import click. `off` is
     the value that the flag --no-NAME sets. `reported` says whether a result depends on the option. `former` are earlier names
     of the option; keywords, flags and configuration files may still use them.
+
+    `changes_graph` says whether the option asks for another graph. Without such an option, a migration may change the header
+    alone. If `keeps_opset` is true and the caller names no opset, the model keeps its own: who asks for a batch did not ask for
+    another opset. If it is false, a newer opset helps, even beside such an option.
     """
 
     name: str
@@ -51,6 +55,8 @@ class Declared:
     off: str
     reported: bool
     former: tuple[str, ...]
+    changes_graph: bool
+    keeps_opset: bool | None
     click: Mapping[str, Any]
 
     @property
@@ -71,7 +77,7 @@ class Declared:
 
 def option(
     default: T, /, *flags: str, text: str, panel: str = "", off: str = "", reported: bool = True,
-    former: tuple[str, ...] = (), **click: Any,
+    former: tuple[str, ...] = (), changes_graph: bool = False, keeps_opset: bool | None = None, **click: Any,
 ) -> T:  # fmt: skip
     """Declare an option as a field of a dataclass; see `Declared`."""
     told = {
@@ -81,15 +87,21 @@ def option(
         "off": off,
         "reported": reported,
         "former": former,
+        "changes_graph": changes_graph,
+        "keeps_opset": keeps_opset,
         "click": click,
     }
     found: T = field(default=default, metadata=told)
     return found
 
 
-@cache
 def declared(of: type) -> tuple[Declared, ...]:
     """Return the options that a dataclass declares."""
+    return _declared(of)
+
+
+@cache
+def _declared(of: Any) -> tuple[Declared, ...]:
     return tuple(Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
 
 

@@ -19,6 +19,7 @@ from onnx_migrate.compatibility import (
     RuntimeCompatibility,
     Support,
 )
+from onnx_migrate.core_options import Opset
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.reachability import (
@@ -38,7 +39,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights
-from onnx_migrate.options import Opset, Options, default_pipeline, pipeline_of
+from onnx_migrate.options import Options
+from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.remedies import remedies, tried_advice
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.report.json_form import json_of, selects
@@ -180,7 +182,7 @@ def inspect(
     stored = list(stored_weights(bodies(proto)))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
-    options = Options(opset=opset if targets else asked, runtime=targets, simplify=False)
+    options = Options.of_installed(opset=opset if targets else asked, runtime=targets, simplify=False)
     plan = _plan(model, summary, pipeline_of(options))
     if isinstance(plan, MigrateError):
         plan.advise(tried_advice(plan, model, options))
@@ -204,7 +206,9 @@ def inspect(
         plan=planned,
         refusal=plan if isinstance(plan, MigrateError) else None,
         reachability=reachability,
-        domains=find_reachable_domains(model, lambda opsets: default_pipeline(opset=opsets, simplify=False)),
+        domains=find_reachable_domains(
+            model, lambda opsets: pipeline_of(Options.of_installed(opset=opsets, simplify=False))
+        ),
         **_advice(model, targets, None if everywhere else opset, everywhere=everywhere),
     )
 

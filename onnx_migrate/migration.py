@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, cast
 
 from onnx_migrate import files
 from onnx_migrate.advice import Advice
+from onnx_migrate.core_options import policy_of
 from onnx_migrate.declared import KeywordsOf, OfSource
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import Chain
@@ -26,7 +27,8 @@ from onnx_migrate.files import GivenModel as M
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options, pipeline_of, policy_of
+from onnx_migrate.options import Options
+from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.process import OutOfTime, heard_by, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
@@ -82,7 +84,7 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
         Cancelled: `cancel` was set. All of these are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
-        if options.split and options.runtime is not None and not options.extract_outputs:
+        if options.of_feature("split") and options.targets is not None and not options.extract_outputs:
             source = source if isinstance(source, Model) else files.load(source)
             from onnx_migrate.splitting import split_for
 
@@ -101,10 +103,12 @@ class _Run:
         self.asked = asked_for(options.run_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
         self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
-        self.simplified = options.simplify == "require"  # a result without the optional passes is an error
+        self.simplified = (
+            options.of_feature("simplify") == "require"
+        )  # a result without the optional passes is an error
         self.strict = options.require_valid
         # A process for the verification starts while the passes run, unless the result may need no verification run.
-        self.ready = options.isolated and self.policy != "off" and options.ir_version is None
+        self.ready = options.isolated and self.policy != "off" and options.of_feature("ir_version") is None
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
         self.clock = StageClock(reporter.stage)

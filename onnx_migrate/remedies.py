@@ -12,7 +12,8 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes, fed_inputs
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options, default_pipeline, pipeline_of
+from onnx_migrate.options import Options
+from onnx_migrate.pipelines import default_pipeline, pipeline_of
 from onnx_migrate.process import OutOfTime
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.part import cut
@@ -69,17 +70,19 @@ def _outcome(advice: Advice, error: MigrateError, model: Model, options: Options
     """Return the advice after a migration that follows it; None if that ends with the same refusal."""
     changes, example = dict(advice.options), ""
     if advice.fixes_dims:
-        if options.fix_shape or options.dynamic or options.dynamic_batch:
+        if any(map(options.of_feature, ("fix_shape", "dynamic", "dynamic_batch"))):
             return advice  # the sizes of other dims are the user's to choose
         changes["fix_shape"] = _example_dims(model)
         if not changes["fix_shape"]:
             return None
         example = _fix_options(changes["fix_shape"])
+    if not all(hasattr(options, name) for name in changes):
+        return None  # the feature is not installed
     if options.pipeline is not None or "precision" in changes or error.code == "precision-lost":
         return advice  # other passes ignore the options; a search for float32 nodes takes as long as the call
-    failure = _failure(model, replace(options, **_ASIDE, **changes))
+    failure = _failure(model, replace(options, **_aside(options), **changes))
     if failure is None:
-        return advice if options.precision else advice.worked(example)
+        return advice if options.of_feature("precision") else advice.worked(example)
     is_same = failure.code == error.code and failure.reason == error.reason
     return advice if example and not is_same else None
 
@@ -91,7 +94,11 @@ _ASIDE: dict[str, Any] = {
     "precision_io": False,
     "keep_fp32": (),
 }
-"""Options that a trial leaves out, since these passes run the model."""
+
+
+def _aside(options: Options) -> dict[str, Any]:
+    """Return the options that a trial leaves out, since their passes run the model."""
+    return {name: value for name, value in _ASIDE.items() if hasattr(options, name)}
 
 
 def _failure(model: Model, options: Options) -> MigrateError | None:

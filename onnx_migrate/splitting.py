@@ -22,7 +22,8 @@ from onnx_migrate.model.graphs import (
 )
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.options import Options, pipeline_of
+from onnx_migrate.options import Options
+from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 
 __all__ = ["Split", "split_for"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import onnx
 
@@ -38,9 +38,9 @@ from onnx_migrate.standard.opsets import (
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
-__all__ = ["KEEPABLE", "MigrateOpset", "Newer"]
+from .target_opsets import Newer
 
-Newer = Literal["refuse", "keep", "lower"]
+__all__ = ["KEEPABLE", "MigrateOpset"]
 
 KEEPABLE = frozenset({"tf_half_pixel_for_nn"})
 """Attribute values that the standard has removed and ONNX Runtime still accepts at any opset."""

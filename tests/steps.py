@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.errors import CannotMigrate

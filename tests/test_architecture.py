@@ -16,26 +16,29 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison difference explanation inspection conversion migration options engine report rewrite
-    cli -> batching comparison difference explanation inspection compatibility migration report options engine
-        verify files rewrite model standard
+    __init__   -> batching session comparison difference explanation inspection conversion migration pipelines engine report
+        rewrite
+    cli -> batching comparison difference explanation inspection compatibility migration report pipelines options
+        core_options engine verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
-    batching   -> migration options engine verify report files model standard
-    inspection -> remedies compatibility options engine report files rewrite facts model standard
+    batching   -> migration options core_options engine verify report files model standard
+    inspection -> remedies compatibility pipelines options core_options engine report files rewrite facts model standard
     session    -> comparison migration files model
     comparison -> engine verify files model
     difference -> report files rewrite model
     conversion -> remedies options engine report files model rewrite
-    migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
+    migration  -> remedies splitting compatibility migration_result verification report pipelines options core_options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model
-    remedies   -> splitting compatibility options model rewrite standard
-    splitting  -> options rewrite model
-    compatibility     -> options engine rewrite facts model standard
-    report     -> options rewrite facts model standard
-    passes     -> plugins options engine verify files rewrite facts model standard
+    remedies   -> splitting compatibility pipelines options model rewrite standard
+    splitting  -> pipelines options rewrite model
+    compatibility     -> pipelines core_options engine rewrite facts model standard
+    report     -> pipelines options rewrite facts model standard
+    passes     -> plugins core_options engine verify files rewrite facts model standard
     plugins    -> engine rewrite standard
-    options    -> engine verify model standard
+    pipelines  -> options engine
+    options    -> core_options engine
+    core_options -> engine verify standard
     engine     -> files rewrite facts model standard
     verify     -> files facts model standard
     files      -> model
@@ -49,7 +52,8 @@ ARROWS = """
 
     passes/integers -> precision
     passes/precision -> targets
-    passes/targets -> ir_version resize
+    passes/targets -> ir_version resize quantized standard
+    passes/quantized -> standard
     passes/dynamic_dims/repair/control_flow -> domain
     passes/dynamic_dims/repair/rules -> domain
 
@@ -294,7 +298,7 @@ def test_a_default_migration_loads_only_the_passes_that_it_runs() -> None:
         "import sys\n"
         "import onnx_migrate\n"
         "onnx_migrate.migrate('fixtures/conv_relu_upsample_opset9.onnx', simplify=False, verify=False)\n"
-        "others = ('control_flow', 'integers', 'precision', 'static_shapes', 'targets')\n"
+        "others = ('control_flow.control_flow', 'integers.int32', 'precision.precision', 'static_shapes.static_shapes')\n"
         "loaded = [name for name in others if f'onnx_migrate.passes.{name}' in sys.modules]\n"
         "assert not loaded, loaded\n"
     )

@@ -18,11 +18,10 @@ FEATURES = {
     "custom passes": ("engine/graphsurgeon_bridge",),
     "diff": ("difference", "report/diff", "report/diff_nodes", "report/diff_values", "model/matching"),
     "dims": (
-        "model/dims", "verify/dynamic", "passes/dynamic_dims", "passes/input_dims", "passes/declared_shapes",
-        "passes/left",
+        "model/dims", "verify/dynamic", "passes/dynamic_dims",
     ),
     "explain": ("explanation", "standard/error_texts", "cli/output/explanation_view"),
-    "fixed values": ("model/fixed_values", "passes/fixed_values"),
+    "fixed values": ("model/fixed_values", "passes/fixed"),
     "html": ("report/html", "report/result_view", "cli/output/html"),
     "inspect": ("inspection", "cli/output/inspection_view", "facts/running_cost"),
     "integers": ("passes/integers",),
@@ -31,12 +30,12 @@ FEATURES = {
     "other domains": ("passes/domains", "passes/standard", "passes/steps/contrib"),
     "other models": ("files/ir_models",),
     "other runtimes": ("verify/other_runtimes", "verify/evaluators/drivers", "verdicts/runtime_proof"),
-    "parts": ("rewrite/part", "passes/cut", "splitting", "verify/parts"),
+    "parts": ("rewrite/part", "passes/parts", "splitting", "verify/parts"),
     "precision": (
         "passes/precision", "verify/precision", "verdicts/ranges", "verdicts/precision_change",
         "verify/evaluators/strict",
     ),
-    "quantized": ("passes/dequantized", "passes/quantized_as_pairs", "passes/quantized_pairs"),
+    "quantized": ("passes/quantized",),
     "remote": ("files/remote",),
     "resize forms": ("passes/resize",),
     "runtime quirks": (
@@ -53,14 +52,7 @@ FEATURES = {
 }  # fmt: skip
 """The files and folders of each feature. Everything else is core."""
 
-ROOTS = (
-    "__init__",
-    "passes/default_pipeline",
-    "passes/opset_passes",
-    "cli/commands",
-    "cli/root",
-    "cli/__init__",
-)
+ROOTS = ("__init__", "passes/default_pipeline", "passes/opset_passes", "cli/commands")
 """The places that may know all features: the names of the library, the order of the passes, the commands."""
 
 CONVERSION_LINES, MIGRATION_LINES = 32_000, 61_000

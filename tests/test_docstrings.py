@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.cold
 
 PROGRAM = """
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_registry import builtin_passes
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.docstrings import docstring

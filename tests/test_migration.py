@@ -30,7 +30,7 @@ from onnx_migrate import (
     files,
     migrate,
 )
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_registry import builtin_passes
 from onnx_migrate.migration import Migration
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import Worker

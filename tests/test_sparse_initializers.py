@@ -12,7 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import as_pass, make_pass
+from onnx_migrate.engine.pass_infra import as_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import PassError
 from onnx_migrate.facts.value_types import TypeTable, ValueType

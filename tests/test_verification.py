@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, migrate, process
-from onnx_migrate.options import policy_of
+from onnx_migrate.core_options import policy_of
 from onnx_migrate.verify import load_check
 from onnx_migrate.verify.dynamic import proof
 from onnx_migrate.verify.equivalence import check

@@ -16,10 +16,11 @@ from onnx_migrate.batching.executors import Submitter, submitting
 from onnx_migrate.batching.find import find, place
 from onnx_migrate.batching.job import Job, Outcome, Summary
 from onnx_migrate.batching.journal import Journal
+from onnx_migrate.core_options import policy_of
 from onnx_migrate.declared import check_names, current_names, declared
 from onnx_migrate.errors import Cancelled, UsageError, require_onnxruntime
 from onnx_migrate.files import check_target
-from onnx_migrate.options import Options, policy_of
+from onnx_migrate.options import Options
 from onnx_migrate.process import CancelToken
 from onnx_migrate.url import is_url, resolve_file_url
 

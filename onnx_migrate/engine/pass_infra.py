@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar
 
@@ -19,24 +19,20 @@ from onnx_migrate.engine.obligations import PassResult
 from onnx_migrate.errors import MigrateError, PassError, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.safe_open.paths import submodules
 
 __all__ = [
+    "REGISTERED",
     "ObligedPass",
     "Pass",
     "UserPass",
     "as_pass",
-    "builtin_passes",
     "default_passes",
     "installed_passes",
-    "make_pass",
     "package_of",
     "passes_on_request",
     "register_default_pipeline",
     "register_pass",
 ]
-
-PACKAGE = "onnx_migrate.passes"
 
 ENTRY_POINT_GROUP = "onnx_migrate.passes"
 """Entry points of passes that run only if the user names them."""
@@ -88,7 +84,8 @@ class ObligedPass(Pass):
         return self.apply(model, log).model
 
 
-_builtin: dict[str, type[Pass]] = {}
+REGISTERED: dict[str, type[Pass]] = {}
+"""The passes of this distribution whose modules are imported, by name; `pass_registry` imports the others."""
 _packages: dict[type[Pass], str] = {}
 """The distributions of installed passes that are classes."""
 _default: list[Callable[[Any], list[Pass]]] = []
@@ -96,31 +93,15 @@ _default: list[Callable[[Any], list[Pass]]] = []
 
 def register_pass(cls: type[Pass]) -> type[Pass]:
     """Make a pass of this package known by its name; a class decorator."""
-    if cls.name in _builtin:
+    if cls.name in REGISTERED:
         raise ValueError(f"two passes are called {cls.name}")
-    _builtin[cls.name] = cls
+    REGISTERED[cls.name] = cls
     return cls
-
-
-@cache
-def builtin_passes() -> dict[str, type[Pass]]:
-    """Return the classes of this package's passes by name."""
-    for module in submodules(importlib.import_module(PACKAGE)):
-        importlib.import_module(f"{PACKAGE}.{module}")
-    return dict(sorted(_builtin.items()))
 
 
 def is_builtin(item: object) -> bool:
     """Return whether an object is a pass of this package."""
-    return type(item) in _builtin.values()
-
-
-def make_pass(name: str, **options: Any) -> Pass:
-    """Return a pass of this package with these options, which are the fields of its class."""
-    if name not in _builtin and name in submodules(importlib.import_module(PACKAGE)):
-        importlib.import_module(f"{PACKAGE}.{name}")  # all others together take a tenth of a second
-    kind = _builtin.get(name) or builtin_passes()[name]
-    return kind(**options)
+    return type(item) in REGISTERED.values()
 
 
 def register_default_pipeline(

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from onnx_migrate.advice import Advice
 from onnx_migrate.engine.model_properties import ModelProperty, violation
 from onnx_migrate.engine.obligations import Chain, Link, Obligation, PassResult
-from onnx_migrate.engine.pass_infra import ObligedPass, Pass, builtin_passes, is_builtin, package_of
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, is_builtin, package_of
+from onnx_migrate.engine.pass_registry import builtin_passes
 from onnx_migrate.engine.validity import (
     accepted,
     check_result,

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from itertools import pairwise
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.explanation.error_text import Explanation

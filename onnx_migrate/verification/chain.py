@@ -10,7 +10,7 @@ from onnx_migrate.advice import Advice
 from onnx_migrate.cached import cached_property
 from onnx_migrate.engine.helping_passes import AdvisingPass, CuringPass
 from onnx_migrate.engine.obligations import Behind, Chain, Link
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_registry import builtin_passes
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
 from onnx_migrate.errors import CannotMigrate, PassError, VerificationFailed

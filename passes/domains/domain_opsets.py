@@ -8,16 +8,15 @@ from typing import ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.step_table import load_installed
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import ML, newest_opset
 
-from ..migrate_opset import Newer
+from ..target_opsets import Newer, check_opset
 from .domain_steps import lift_domain, lower_domain, newest_import
 
-__all__ = ["CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl", "check_opset"]
+__all__ = ["CustomOpset", "LowerDomains", "LowerMl", "MigrateDomains", "MigrateMl"]
 
 
 @register_pass
@@ -75,10 +74,6 @@ class LowerMl(Pass):
         return model
 
 
-_PREVIEW = "ai.onnx.preview"
-"""Domains of the standard whose operators come and go without versions."""
-
-
 @dataclass(frozen=True)
 class CustomOpset:
     """The opset of a custom domain to reach, and the policy for a model of a newer one."""
@@ -134,21 +129,3 @@ class LowerDomains(Pass):
             if asked.newer == "lower":
                 lower_domain(model, domain, asked.opset, log, self.name, beside=self.beside)
         return model
-
-
-def check_opset(domain: str, opset: int | None = None) -> None:
-    """Raise UsageError for a custom domain that no plug-in has, and for an opset that it does not have."""
-    load_installed()
-    newest = newest_opset(domain)
-    if not newest or domain.startswith(_PREVIEW):
-        raise UsageError(
-            f"{domain!r} names no opset of a domain that can be migrated: no steps are known for its operators",
-            code="unknown-domain",
-            hint="install or import the plug-in that has steps for it (docs/library.md); ai.onnx and ai.onnx.ml need none",
-        )
-    if opset is not None and not 1 <= opset <= newest:
-        raise UsageError(
-            f"there is no opset {opset} of {domain}",
-            code="no-such-opset",
-            hint=f"give one from 1 to {newest}, the newest that the plug-in for it knows",
-        )

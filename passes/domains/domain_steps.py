@@ -22,7 +22,7 @@ from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import imported, onnx_opset, owners, set_onnx_opset
 from onnx_migrate.standard.schema import ML, is_onnx
 
-from ..migrate_opset import Newer
+from ..target_opsets import Newer
 
 __all__ = ["lift_domain", "lower_domain", "newest_import"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.advice import Advice
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model

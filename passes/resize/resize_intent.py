@@ -13,7 +13,8 @@ from onnx_migrate.engine.fitting_passes import PredictablePass
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import PassResult
 from onnx_migrate.engine.other_numbers import AS_ASKED, OtherNumbers
-from onnx_migrate.engine.pass_infra import ObligedPass, Pass, make_pass, register_pass
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass, register_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.facts.shapes import drop_value_info

@@ -31,7 +31,7 @@ from onnx_migrate.standard.targets import Target, Targets
 
 from ..ir_version.initializers import list_all_initializers
 from ..left import leave_or_raise
-from ..quantized_as_pairs import WITH_SCALES, write_out_softmax, write_scales_as_pairs
+from ..quantized.quantized_as_pairs import WITH_SCALES, write_out_softmax, write_scales_as_pairs
 from .axes_from_the_front import OPERATORS_WITH_AXES, count_axes_from_the_front
 from .channel_blocks import BROADCAST, write_channels_apart
 from .forms import (

@@ -26,7 +26,7 @@ from onnx_migrate.standard.schema import is_onnx, newest_opset
 from onnx_migrate.standard.targets import Targets
 
 from ..left import decompose_or_leave, leave_or_raise
-from ..standard import import_onnx
+from ..standard.standard import import_onnx
 from .constants import store_constants
 from .misfits import lack_of, misfits_of, newer_forms, types_taken, where_to_find
 from .model_limits import check_model_limits, check_versions, model_misfits, nodes_in_scopes

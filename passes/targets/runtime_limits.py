@@ -26,7 +26,7 @@ from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import ML
 from onnx_migrate.standard.targets import Target, Targets, operator_knowledge
 
-from ..ir_version import lower_ir
+from ..ir_version.lower_ir import lower_ir
 from ..left import leave_or_raise
 from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
 from .runtime_faults import faulty_nodes

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from onnx_migrate import default_pipeline, files
 from onnx_migrate.batching.journal import NAME, Journal, content, key, whole, written
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.standard.targets import resolve
 from tests.support.small_model import small
 

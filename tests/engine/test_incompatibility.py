@@ -6,7 +6,7 @@ import onnx
 
 from onnx_migrate import files
 from onnx_migrate.engine.incompatibility import Incompatibility, counted, objections_by_trial
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import Where
 from tests.harness import model
 

@@ -7,10 +7,11 @@ from typing import Any
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import as_pass, make_pass
+from onnx_migrate.engine.pass_infra import as_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.errors import UsageError
-from onnx_migrate.options import default_pipeline
+from onnx_migrate.pipelines import default_pipeline
 from tests.engine.passes import Own, double_weights, skip_identity
 
 

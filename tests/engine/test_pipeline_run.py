@@ -13,13 +13,14 @@ from onnx_migrate import ModelProperty
 from onnx_migrate.engine import pipeline_run
 from onnx_migrate.engine.obligations import Behind, Chain, Obligation, PassResult
 from onnx_migrate.engine.other_numbers import OtherNumbers
-from onnx_migrate.engine.pass_infra import ObligedPass, make_pass
+from onnx_migrate.engine.pass_infra import ObligedPass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult, paused_garbage_collection
 from onnx_migrate.errors import IllegalModel, InvalidModel, MigrateError, PassError
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import default_pipeline
+from onnx_migrate.pipelines import default_pipeline
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verdicts import Verdict
 from tests.engine.passes import TEXT, Own

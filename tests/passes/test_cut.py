@@ -226,7 +226,7 @@ def test_a_part_that_computes_something_else_is_found(monkeypatch: pytest.Monkey
         producers(part.proto.graph)["b"].op_type = "Add"
         return part
 
-    monkeypatch.setattr("onnx_migrate.passes.cut.cut", wrong)
+    monkeypatch.setattr("onnx_migrate.passes.parts.cut.cut", wrong)
     with pytest.raises(VerificationFailed, match="a part does not compute what the whole does: 'b' differs"):
         migrate(model(TWO), outputs="b", isolated=False)
 

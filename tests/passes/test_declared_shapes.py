@@ -9,7 +9,8 @@ from onnx import helper
 from onnx_migrate import migrate
 from onnx_migrate.engine.obligations import PassResult
 from onnx_migrate.engine.other_numbers import OtherNumbers
-from onnx_migrate.engine.pass_infra import ObligedPass, make_pass
+from onnx_migrate.engine.pass_infra import ObligedPass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.facts import onnx_inference
 from onnx_migrate.model.model import Model

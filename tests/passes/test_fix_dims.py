@@ -10,7 +10,7 @@ import pytest
 from onnx_migrate.passes.input_dims import requested_dims
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import UsageError, VerificationFailed
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model

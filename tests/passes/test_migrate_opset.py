@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 from onnx_migrate.passes.targets.runtime_opsets import RuntimeOpsets
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

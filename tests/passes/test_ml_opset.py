@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, defs, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.errors import CannotMigrate, UsageError

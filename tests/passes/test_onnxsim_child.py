@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_registry import builtin_passes
 from tests.harness import model
 from tests.steps import operators
 from tests.support.paths import ROOT

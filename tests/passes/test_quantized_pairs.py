@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness

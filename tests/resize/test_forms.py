@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.migration import migrate

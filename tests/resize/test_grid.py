@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

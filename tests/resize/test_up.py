@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, run, same

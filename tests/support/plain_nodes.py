@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model

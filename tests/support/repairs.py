@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model

@@ -17,7 +17,7 @@ def passes() -> None:
     In the order they run, including those that other packages install. Passes that run only with --pass NAME come last.
     """
     from onnx_migrate.engine.pass_infra import UserPass, package_of, passes_on_request
-    from onnx_migrate.options import default_pipeline
+    from onnx_migrate.pipelines import default_pipeline
 
     on_request = passes_on_request()
     for item in (*default_pipeline(dynamic={}), *on_request):

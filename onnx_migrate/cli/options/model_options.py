@@ -13,9 +13,10 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from onnx_migrate.cli.options.panels import Command, arranged
+from onnx_migrate.core_options import RUNNING, share_of
 from onnx_migrate.declared import declared
 from onnx_migrate.errors import UsageError
-from onnx_migrate.options import RUNNING, Options, share_of
+from onnx_migrate.options import Options
 
 __all__ = ["DynamicBatchCommand", "codes", "model_option", "model_options"]
 
@@ -87,7 +88,7 @@ def _evaluators(_context: click.Context, _parameter: click.Parameter, typed: str
 
 def _pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the passes that `--skip-pass` can leave out."""
-    from onnx_migrate.options import default_pipeline
+    from onnx_migrate.pipelines import default_pipeline
 
     return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(typed)]
 

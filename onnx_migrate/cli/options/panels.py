@@ -15,9 +15,10 @@ import rich_click as click
 from onnx_migrate.cached import cached_property
 from onnx_migrate.cli.options.former_names import current_flags
 from onnx_migrate.cli.options.short_help import short_help_option
+from onnx_migrate.core_options import DIMS, OPERATORS, PARTS, REACH, REWRITING, RUNNING, VERIFICATION
 from onnx_migrate.declared import declared
 from onnx_migrate.docstrings import docstring
-from onnx_migrate.options import DIMS, OPERATORS, PARTS, REACH, REWRITING, RUNNING, VERIFICATION, Options
+from onnx_migrate.options import Options
 
 __all__ = [
     "Command", "OptionGroup", "arranged", "format_help_text", "groups_of", "in_panels", "keep_help", "long_help",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from onnx_migrate.options import default_pipeline
+from onnx_migrate.pipelines import default_pipeline
 from onnx_migrate.report.data import INEXACT, ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html.node_diagram import Drawing, draw

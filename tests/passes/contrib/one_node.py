@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.engine.validity import check_result
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from onnx_migrate.passes.domains.domain_opsets import CustomOpset, LowerDomains, MigrateDomains, check_opset
+from onnx_migrate.passes.domains.domain_opsets import CustomOpset, LowerDomains, MigrateDomains
+from onnx_migrate.passes.target_opsets import check_opset
 
 from onnx_migrate import default_pipeline, files
 from onnx_migrate.errors import UsageError

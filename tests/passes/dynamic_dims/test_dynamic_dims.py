@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model

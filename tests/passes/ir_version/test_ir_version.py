@@ -92,7 +92,7 @@ def test_a_later_pass_may_not_write_what_is_newer() -> None:
 
 
 def test_a_runtime_lowers_the_ir_version() -> None:
-    from onnx_migrate.engine.pass_infra import make_pass
+    from onnx_migrate.engine.pass_registry import make_pass
     from onnx_migrate.standard.targets import resolve
 
     source = model(NEW)

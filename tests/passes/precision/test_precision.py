@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_migrate
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

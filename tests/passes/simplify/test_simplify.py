@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnx_migrate
-from onnx_migrate.engine.pass_infra import builtin_passes, make_pass
+from onnx_migrate.engine.pass_registry import builtin_passes, make_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import inline, load
 from onnx_migrate.model.model import Model

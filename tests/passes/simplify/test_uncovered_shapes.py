@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_migrate.engine.pass_infra import builtin_passes, make_pass
+from onnx_migrate.engine.pass_registry import builtin_passes, make_pass
 from onnx_migrate.errors import PassError
 from onnx_migrate.files import load
 from onnx_migrate.model.model import Model

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_registry import builtin_passes
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Exactness

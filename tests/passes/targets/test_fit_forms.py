@@ -10,7 +10,7 @@ import pytest
 
 from onnx_migrate import files, migrate
 from onnx_migrate.compatibility import CompatibilityChecker
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

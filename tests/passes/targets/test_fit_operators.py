@@ -8,7 +8,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate import files
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.targets import Targets

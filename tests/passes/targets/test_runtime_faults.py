@@ -8,7 +8,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.compatibility import CompatibilityChecker, Support
-from onnx_migrate.engine.pass_infra import builtin_passes
+from onnx_migrate.engine.pass_registry import builtin_passes
 from onnx_migrate.model.model import Model
 from onnx_migrate.standard.targets import PREDICATES, resolve
 from tests.harness import model, random_feeds, require_opset, run, same

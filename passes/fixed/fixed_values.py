@@ -20,7 +20,7 @@ from onnx_migrate.verdicts import Verdict
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.prover import Prover
 
-from .input_dims import loaded_like
+from .fixed_dims import loaded_like
 
 __all__ = ["Fed", "FixValues"]
 

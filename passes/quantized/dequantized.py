@@ -24,8 +24,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import is_onnx
 
+from ..standard.standard import MICROSOFT
 from .quantized_as_pairs import MOVING
-from .standard import MICROSOFT
 
 __all__ = ["Dequantized"]
 

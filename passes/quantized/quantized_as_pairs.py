@@ -20,7 +20,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import is_onnx
 
-from .standard import MICROSOFT, import_onnx
+from ..standard.standard import MICROSOFT, import_onnx
 
 __all__ = ["MOVING", "WITH_SCALES", "QuantizedAsPairs", "write_out_softmax", "write_scales_as_pairs"]
 

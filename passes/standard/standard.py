@@ -20,7 +20,7 @@ from onnx_migrate.standard.opsets import body_opsets, set_onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
-from .left import decompose_or_leave
+from ..left import decompose_or_leave
 
 __all__ = ["MICROSOFT", "Standard", "import_onnx"]
 

@@ -1,0 +1,29 @@
+"""The passes that a migration runs for its options."""
+
+from __future__ import annotations
+
+from onnx_migrate.declared import KeywordsOf
+from onnx_migrate.engine.fitting_passes import FittingPass
+from onnx_migrate.engine.pass_infra import default_passes
+from onnx_migrate.engine.pipeline import Pipeline
+from onnx_migrate.options import Options
+
+__all__ = ["default_pipeline", "pipeline_of"]
+
+
+def pipeline_of(options: Options) -> Pipeline:
+    """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `skip_pass`. Raises UsageError."""
+    pipeline = options.pipeline
+    if pipeline is None:
+        pipeline = Pipeline(tuple(default_passes(options)))
+    last = next((item.name for item in pipeline if item.optional or isinstance(item, FittingPass)), None)
+    for item in options.passes:
+        pipeline = pipeline.add(item, before=last)
+    given = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass
+    return pipeline.without(*(name.strip() for names in given for name in names.split(",")))
+
+
+@KeywordsOf(Options)
+def default_pipeline(options: Options) -> Pipeline:
+    """Return the passes `migrate` runs with these keywords, installed ones included, to list, reorder or extend."""
+    return pipeline_of(options)

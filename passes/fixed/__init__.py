@@ -1,0 +1,1 @@
+"""Gives inputs and dims fixed values."""

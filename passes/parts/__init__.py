@@ -1,0 +1,1 @@
+"""Extracts a part of a model."""

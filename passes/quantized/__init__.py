@@ -1,0 +1,1 @@
+"""Writes quantised operators as pairs of QuantizeLinear and DequantizeLinear, or as floats."""

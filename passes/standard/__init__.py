@@ -1,0 +1,1 @@
+"""Replaces operators of other domains by standard ONNX operators."""

@@ -1,0 +1,163 @@
+"""Features are folders: without one of them, and those that need it, everything else works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import onnx_migrate
+from onnx_migrate.declared import declared
+from onnx_migrate.engine.features import Feature, Phase, features, passes_in
+from onnx_migrate.options import Options
+from onnx_migrate.pipelines import default_pipeline
+from tests.support.paths import ROOT
+
+OWN: Mapping[str, Feature] = {feature.name: feature for feature in features()}
+
+OF_THE_CORE = {"ir_version": "lower_opset sets the IR version of what it lowered"}
+"""Features that others cannot do without, with the reason."""
+
+WORKS = """
+import sys
+import onnx_migrate
+from onnx_migrate.engine.features import features
+gone = set(sys.argv[1].split())
+assert gone.isdisjoint(feature.name for feature in features()), gone
+path = sys.argv[2]
+migration = onnx_migrate.migrate(path)
+assert migration.report.after.opset == 17 and migration.report.verified
+assert onnx_migrate.convert_version(path, 13).opset_import[0].version == 13
+assert onnx_migrate.inspect(path).summary.inputs
+sys.argv = ["onnx-migrate", "--help"]
+from onnx_migrate.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+"""
+
+
+def with_dependants(name: str) -> set[str]:
+    """Return a feature and those that need it, at any distance."""
+    gone = {name}
+    while True:
+        more = {other for other, feature in OWN.items() if not gone.isdisjoint(feature.needs)} - gone
+        if not more:
+            return gone
+        gone |= more
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(OWN.keys() - OF_THE_CORE.keys()))
+def test_without_a_feature_the_rest_works(name: str, tmp_path: Path) -> None:
+    gone = with_dependants(name)
+    for folder in ("onnx_migrate", "passes"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for other in gone:
+        shutil.rmtree(tmp_path / "passes" / other)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKS, " ".join(gone), ROOT / "fixtures/conv_relu_upsample_opset9.onnx"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    options = OWN[name].options
+    flags = (
+        [item.flags[0] for item in declared(options) if item.flags and item.name in vars(options)]
+        if options
+        else []
+    )
+    assert not [flag for flag in flags if f" {flag} " in done.stdout]
+
+
+@pytest.mark.parametrize("feature", OWN.values(), ids=OWN)
+def test_a_feature_declares_the_phases_of_its_passes(feature: Feature) -> None:
+    asked = Options(
+        opset="ai.onnx.ml=2", runtime="tensorrt==8.6", extract_outputs="y", quantized_form="float", dynamic_batch=True,
+        fix_values={"s": 1}, fix_shape={"N": 1}, precision="fp16", int32="io", to_onnx_ops=True, resize_intent=True,
+        control_flow=False, unroll_rnn=True, ir_version=8, static=True,
+    )  # fmt: skip
+    placed = list(feature.build(asked))
+
+    assert placed
+    assert {phase for phase, _ in placed} <= set(feature.phases)
+
+
+def test_passes_run_in_the_order_of_their_phases() -> None:
+    options = Options(dynamic_batch=True, precision="fp16", to_onnx_ops=True)
+    order = [phase for phase, _ in passes_in(options, tuple(Phase))]
+
+    assert order == sorted(order, key=list(Phase).index)
+    names = default_pipeline(dynamic_batch=True, precision="fp16", to_onnx_ops=True).names
+    assert [name for name in names if name in ("dynamic_dims", "standard", "precision", "simplify")] == [
+        "dynamic_dims", "standard", "precision", "simplify",
+    ]  # fmt: skip
+
+
+def test_an_installed_package_brings_a_feature(tmp_path: Path) -> None:
+    """Its option is a keyword and a flag, and its pass runs in its phase."""
+    (tmp_path / "shout.py").write_text(SHOUT)
+    info = tmp_path / "shout-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[onnx_migrate.features]\nshout = shout:FEATURE\n")
+    code = (
+        "import onnx_migrate\n"
+        "path = 'fixtures/conv_relu_upsample_opset9.onnx'\n"
+        "assert 'shout' not in onnx_migrate.default_pipeline().names\n"
+        "report = onnx_migrate.migrate(path, shout=True, verify=False).report\n"
+        "assert 'shout' in report.passes and '--shout' in report.command, report.command\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True)
+
+
+SHOUT = '''
+"""A feature: upper-case doc strings."""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onnx_migrate.core_options import REWRITING, CoreOptions
+from onnx_migrate.declared import option
+from onnx_migrate.engine.features import Feature, Phase
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShoutOptions(CoreOptions):
+    shout: bool = option(False, "--shout", panel=REWRITING, is_flag=True, help="Shout.", text="shout.")
+
+
+def build(options):
+    if options.shout:
+        from onnx_migrate import Pass
+
+        @dataclass(frozen=True)
+        class Shout(Pass):
+            name: ClassVar[str] = "shout"
+
+            def run(self, model, log):
+                model.proto.doc_string = "SHOUT"
+                return model
+
+        yield Phase.REWRITE, Shout()
+
+
+FEATURE = Feature("shout", build, phases=(Phase.REWRITE,), options=ShoutOptions)
+'''
+
+
+def test_the_core_and_each_feature_share_no_option() -> None:
+    names = [item.name for item in declared(Options)]
+
+    assert len(names) == len(set(names))
+    assert all(f"{name}: " in str(onnx_migrate.migrate.__doc__) for name in names)
