@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import onnx
 
@@ -38,7 +38,8 @@ from onnx_migrate.standard.opsets import (
 from onnx_migrate.standard.schema import is_onnx, newest_opset, signature_at
 from onnx_migrate.standard.unlisted_operators import is_runtime_operator
 
-from .target_opsets import Newer
+if TYPE_CHECKING:
+    from .target_opsets import Newer
 
 __all__ = ["KEEPABLE", "MigrateOpset"]
 

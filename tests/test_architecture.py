@@ -27,7 +27,8 @@ ARROWS = """
     comparison -> engine verify files model
     difference -> report files rewrite model
     conversion -> remedies options engine report files model rewrite
-    migration  -> remedies splitting compatibility migration_result verification report pipelines options core_options engine verify files rewrite model
+    migration  -> remedies splitting compatibility migration_result verification report pipelines options
+        core_options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model
     remedies   -> splitting compatibility pipelines options model rewrite standard

@@ -65,6 +65,7 @@ cli/options/model_options -> explanation/__init__
 cli/options/model_options -> standard/targets/__init__
 cli/options/model_options -> standard/targets/read
 conversion -> remedies
+core_options -> standard/targets/__init__
 engine/pass_infra -> engine/graphsurgeon_bridge
 engine/pipeline_run -> model/dims/open_names
 engine/validity -> model/mending/__init__
@@ -87,12 +88,12 @@ migration -> splitting
 migration -> verify/other_runtimes/places
 migration_result -> report/diff
 migration_result -> report/diff_nodes
-options -> engine/fitting_passes
-options -> model/dims/fixed_sizes
-options -> model/dims/requests
-options -> model/fixed_values
-options -> standard/targets/__init__
-passes/lower_opset -> passes/ir_version/__init__
+passes/input_dims -> model/dims/open_names
+passes/input_dims -> model/dims/plan
+passes/input_dims -> model/dims/requests
+passes/lower_opset -> passes/ir_version/lower_ir
+passes/target_opsets -> standard/targets/__init__
+pipelines -> engine/fitting_passes
 report/data -> model/dims/plan
 report/data -> report/result_view
 report/data -> rewrite/simplification

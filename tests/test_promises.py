@@ -3,12 +3,12 @@
 Where a promise is kept by one room alone, that room's tests break it in every way known, and are named:
 
 1. Exit 0: it loads, is valid, at the target, has the interface it had, and computes the same or says why not.
-2. All or nothing: `tests/files/test_save.py` kills it at every system call and fills the disk,
+2. All or nothing: `tests/files/test_saving.py` kills it at every system call and fills the disk,
    `tests/cli/test_app.py` ends it by signals.
-3. Bad input is one line with a code: `tests/cli/output/test_failure.py`, `tests/files/test_load.py`.
-4. No byte from outside the model's folder: `tests/files/test_load.py`.
+3. Bad input is one line with a code: `tests/cli/output/test_failure.py`, `tests/files/test_loading.py`.
+4. No byte from outside the model's folder: `tests/files/test_loading.py`.
 5. Same input, same options, same bytes; a second time changes nothing.
-6. Time and memory grow with the graph: `tests/files/test_load.py`; `benchmarks/` for gigabytes.
+6. Time and memory grow with the graph: `tests/files/test_loading.py`; `benchmarks/` for gigabytes.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_what_a_config_file_says_is_in_the_command(cli: Run, folder: Path) -> No
     found = json.loads(cli("small.onnx", "out.onnx", "--json").out)["request"]
 
     assert found["command"] == (
-        "onnx-migrate small.onnx out.onnx --for onnxruntime==1.9 --for tensorrt==8.6 --no-simplify --no-verify --config none"
+        "onnx-migrate small.onnx out.onnx --no-verify --no-simplify --for onnxruntime==1.9 --for tensorrt==8.6 --config none"
     )
 
 
@@ -65,7 +65,7 @@ def test_a_page_and_a_text_have_the_request(cli: Run, folder: Path) -> None:
     pytest.importorskip("jinja2")
     ended = cli("small.onnx", "out.onnx", "--for", "tensorrt==8.6", *FAST, "--html", "page.html", "-v")
 
-    command = "onnx-migrate small.onnx out.onnx --for tensorrt==8.6 --no-simplify --no-verify"
+    command = "onnx-migrate small.onnx out.onnx --no-verify --no-simplify --for tensorrt==8.6"
     page = (folder / "page.html").read_text(encoding="utf-8")
     for text in (command, "TensorRT 8.6", "by its documentation, not tested by us", "opsets up to 17"):
         assert text in ended.out

@@ -87,7 +87,7 @@ def test_the_tests_of_the_guide_pass() -> None:
 
 
 def test_the_pass_of_the_guide_edits_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pass_infra, "_builtin", {})
+    monkeypatch.setattr(pass_infra, "REGISTERED", {})
     names = execute(
         block("@register_pass"), register_pass=pass_infra.register_pass, dataclass=dataclass, Pass=Pass,
         ClassVar=ClassVar, Model=Model, ChangeLog=ChangeLog, all_nodes=all_nodes, __name__=__name__,

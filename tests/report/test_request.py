@@ -42,8 +42,8 @@ def command(**arguments: Any) -> str | None:
         ({"runtime": ["TensorRT 8.6", "ort==1.14"]}, "--for 'TensorRT 8.6' --for ort==1.14"),
         ({"runtime": resolve(["opencv==4.8"])}, "--for opencv==4.8"),
         ({"lower": False}, "--no-lower"),
-        ({"simplify": False, "verify": False}, "--no-simplify --no-verify"),
-        ({"simplify": "require", "verify": "require"}, "--simplify=require --verify=require"),
+        ({"simplify": False, "verify": False}, "--no-verify --no-simplify"),
+        ({"simplify": "require", "verify": "require"}, "--verify=require --simplify=require"),
         ({"dynamic": "x:N,3,H,W"}, "--dynamic x:N,3,H,W"),
         ({"dynamic": {"x": {0: "N", -1: "W"}}}, "--dynamic x:N,3,H,W"),
         ({"dynamic": {"x": [0]}}, "--dynamic 'x:?,3,H,32'"),
@@ -111,7 +111,7 @@ def test_a_report_holds_request_targets_and_versions() -> None:
     assert found["options"] == {"runtime": ["tensorrt==8.6", "onnxruntime==1.14"], "verify": "off"}
     assert found["versions"].keys() >= {"onnx-migrate", "onnx", "onnxruntime"}
     assert found["command"] == (
-        "onnx-migrate MODEL out.onnx --for tensorrt==8.6 --for onnxruntime==1.14 --no-verify --save-as-external-data"
+        "onnx-migrate MODEL out.onnx --no-verify --for tensorrt==8.6 --for onnxruntime==1.14 --save-as-external-data"
     )
 
 

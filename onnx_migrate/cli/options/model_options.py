@@ -133,8 +133,13 @@ _DECLARED = {item.name: item for item in declared(Options) if item.flags}
 
 
 def model_option(name: str, *names: str, **changes: Any) -> Callable[[F], F]:
-    """Return the decorator that gives an option to a command; `names` and `changes` are what is not as it is declared."""
-    item = _DECLARED[name]
+    """Return the decorator that gives an option to a command; `names` and `changes` are what is not as it is declared.
+
+    It changes nothing if the feature of the option is not installed.
+    """
+    item = _DECLARED.get(name)
+    if item is None:
+        return lambda command: command
     given = {**item.click, **changes}
     for argument, known in _NAMED.items():
         if isinstance(given.get(argument), str):
