@@ -209,7 +209,7 @@ def new_environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("way", ["regular", "editable", "sdist", "wheel"])
 def test_installed_by_pip(way: str, tree: Path, wheel: Path, sdist: Path, tmp_path: Path) -> None:
     python = new_environment(tmp_path / "venv")

@@ -90,6 +90,7 @@ def shown(proto: onnx.ModelProto) -> list[tuple[str, bytes]]:
     ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("path", FIXTURES, ids=NAMES)
 def test_1_success_means_success(path: Path, tmp_path: Path) -> None:
     before, target = onnx.load(path), tmp_path / "out.onnx"
@@ -226,6 +227,7 @@ def test_4_nothing_outside_the_folder_is_read(tmp_path: Path) -> None:
         assert not (folder / "out.onnx").exists()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("path", FIXTURES, ids=NAMES)
 def test_5_the_same_bytes_and_a_second_time_changes_nothing(path: Path, tmp_path: Path) -> None:
     first, again, second = (tmp_path / name for name in ("first.onnx", "again.onnx", "second.onnx"))

@@ -119,7 +119,7 @@ def test_sample() -> None:
     assert check_chains(60, 1) > 40
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_many() -> None:
     assert check_chains(3000, 2) > 1500
 

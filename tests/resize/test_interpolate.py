@@ -79,7 +79,7 @@ def test_sample() -> None:
     assert right < count, "up to opset 10 the files are not what PyTorch computes"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.skipif(ORT_NEWEST < 26, reason="the counts are of all targets")
 def test_all() -> None:
     assert check_exports(1) == (2524, 2364, 36)

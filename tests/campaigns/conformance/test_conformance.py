@@ -1,6 +1,6 @@
 """What onnx's own releases recorded is what a migrated model gives, in four settings and at two opsets.
 
-The default run takes a spread sample; `pytest -m conformance` takes all cases in a few minutes, on two cores.
+The default run takes a spread sample; `pytest -m campaign tests/campaigns/conformance` takes all cases in a few minutes, on two cores.
 `python -m tests.campaigns.conformance.table` writes docs/conformance.md.
 """
 
@@ -86,7 +86,7 @@ def test_sample(place: int, setting: str, target: int) -> None:
     assert len(sample) - len(failed) > 0.9 * len(sample)
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("setting", "target"),
     [

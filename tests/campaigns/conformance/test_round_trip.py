@@ -59,12 +59,12 @@ def test_sample() -> None:
     assert not differing(available(SAMPLED)[::9])
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 def test_every_case() -> None:
     assert not differing(available(tuple(RELEASES)))
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 @pytest.mark.parametrize("target", [13, 26])
 def test_a_result_comes_back_as_it_is(target: int) -> None:
     changed = []

@@ -26,6 +26,7 @@ def campaign() -> Iterator[Campaign]:
         yield campaign
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("scenario", QUICK, ids=lambda each: each.name)
 def test_a_sample_of_all_faults(scenario: Scenario, campaign: Campaign) -> None:
     figures = campaign.run(scenario, sample=CASES)

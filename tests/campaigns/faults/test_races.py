@@ -25,7 +25,7 @@ def test_writers_of_one_output_leave_one_whole_model(race: Race, kill: bool) -> 
     assert came.reads > 10 or not race.readable
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("kill", [False, True], ids=["all live", "one killed"])
 @pytest.mark.parametrize("race", RACES.values(), ids=lambda race: race.name)
 def test_many_rounds(race: Race, kill: bool) -> None:

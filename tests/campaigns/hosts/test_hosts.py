@@ -38,7 +38,7 @@ def test_a_host_sees_what_others_see(host: Host) -> None:
     assert faults(host, run(host)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "host", [host for host in HOSTS if host.name not in OFTEN], ids=lambda host: host.name
 )
@@ -60,7 +60,7 @@ def test_no_call_waits_for_another() -> None:
     assert " 0 stalls" in stalls(3)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_call_waits_for_another_in_200_rounds() -> None:
     assert " 0 stalls" in stalls(200)
 

@@ -1,6 +1,6 @@
 """`--for opencv` writes what OpenCV computes for PyTorch's linear Upsample and Resize up to opset 10, whatever the file says.
 
-The recorded outputs are PyTorch's. Each release of OpenCV computes them for the originals (`pytest -m runtimes`), and for
+The recorded outputs are PyTorch's. Each release of OpenCV computes them for the originals (`pytest -m campaign`), and for
 the results; what the files say is up to 2.25 of 3.79 away.
 """
 
@@ -37,7 +37,7 @@ def recorded(name: str) -> tuple[dict[str, Any], list[Any]]:
         return {"x": file["x"]}, [file[key] for key in file.files if key != "x"]
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", WHEELS)
 def test_opencv_computes_the_same_before_and_after(version: str, tmp_path: Path) -> None:
     (tmp_path / "io").mkdir()

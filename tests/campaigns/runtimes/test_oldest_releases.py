@@ -1,4 +1,4 @@
-"""The rows of ONNX Runtime before 1.6 against the wheels, which need a Python 3.7 or older: `pytest -m runtimes`.
+"""The rows of ONNX Runtime before 1.6 against the wheels, which need a Python 3.7 or older: `pytest -m campaign`.
 
 Releases before 1.2 load a model of any opset and IR version, as far as they have its operators. So each opset is tried with an
 operator that it added.
@@ -48,7 +48,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_row_has_the_newest_opset_and_an_ir_version_that_loads(version: str, models: Path) -> None:
     try:

@@ -1,4 +1,4 @@
-"""The table of runtimes against real releases, which pip installs: `pytest -m runtimes`.
+"""The table of runtimes against real releases, which pip installs: `pytest -m campaign`.
 
 Releases of ONNX Runtime before 1.15 need a Python 3.8, as pyenv has it; those that no Python here can install are skipped.
 """
@@ -76,7 +76,7 @@ def identities(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ONNXRUNTIME)
 def test_onnxruntime_loads_what_its_row_says_and_nothing_newer(version: str, identities: Path) -> None:
     found = ran(
@@ -90,7 +90,7 @@ def test_onnxruntime_loads_what_its_row_says_and_nothing_newer(version: str, ide
     assert max(int(name[2:]) for name in loaded if name.startswith("ir")) == row.ir_version
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("requirement", "models"), RELEASES, ids=[requirement for requirement, _ in RELEASES]
 )
@@ -120,7 +120,7 @@ def test_models_give_the_same_numbers_there(
     assert found.ended == expected, found.why
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["1.6.0", "1.9.0", "1.12.1", "1.14.1", "1.17.3"])
 def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: Path) -> None:
     """What the default exporter writes at opsets 18 and 23, with what PyTorch computed."""
@@ -145,7 +145,7 @@ def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: P
     assert found.ended == dict.fromkeys(names, "right"), found.why
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["4.5.5.64", "4.8.1.78", "4.12.0.88"])
 def test_opencv_takes_inputs_of_three_axes(version: str, tmp_path: Path) -> None:
     (tmp_path / "io").mkdir()

@@ -152,7 +152,7 @@ def many(folder: Path, count: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "end",
-    [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.campaign)],
     ids=lambda end: end.name,
 )
 def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(

@@ -30,7 +30,7 @@ def cases() -> Iterator[Any]:
                 seen[case.operator] = count = seen.get(case.operator, 0) + 1
                 others = ("if", "function") if case.fixed else ("symbolic", "if", "function")
                 variants = ("plain", *(others if count <= WHOLE else ()))
-                marks = [pytest.mark.slow] if count > SAMPLE and count % 5 else []
+                marks = [pytest.mark.campaign] if count > SAMPLE and count % 5 else []
                 for opset in case.opsets:
                     yield pytest.param(case, opset, variants, id=f"{case}-{opset}", marks=marks)
 

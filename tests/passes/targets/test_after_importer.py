@@ -106,7 +106,7 @@ def test_tensorrt_8_5_takes_what_its_opset_has_and_it_has_not(name: str) -> None
     assert hold("tensorrt", index, name) in ("", "target-lacks")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "row", ROWS, ids=[f"{name}-{ALL[name]['release'][at].get('from', '')}" for name, at in ROWS]
 )

@@ -26,7 +26,7 @@ def test_an_error_reads_without_source_locations():
     assert not caught.value.loading
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["1.6.0", "1.9.0", "1.17.3"])
 def test_an_old_release_runs_in_a_python_of_its_own(version):
     from tests.campaigns.runtimes import releases
