@@ -29,7 +29,7 @@ from tests.support import rows, warm_start  # noqa: E402
 from tests.support.faulty_runtime import faulty, saturating  # noqa: E402
 from tests.support.other_kernels import skip_other_kernels  # noqa: E402
 from tests.support.processes import start  # noqa: E402
-from tests.support.skips import unknown  # noqa: E402
+from tests.support.skips import Elsewhere, skip, without_run  # noqa: E402
 
 __all__ = ["faulty", "saturating", "start"]
 
@@ -60,13 +60,15 @@ def _skipping_new_notation() -> Iterator[None]:
     except parser.ParseError as error:
         if READS:
             raise
-        pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
+        skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}", Elsewhere.NEWEST)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--all`."""
     parser.addoption(
-        "--all", action="store_true", help="run all rows of all tests, in all settings, and tests that take long"
+        "--all",
+        action="store_true",
+        help="run all rows of all tests, in all settings, and tests that take long",
     )
     parser.addoption("--every", type=int, help=argparse.SUPPRESS)
 
@@ -87,7 +89,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Choose rows of a test and number them. To make a row takes 0.2 ms, so the others are not made."""
     yield
     test, calls = metafunc.definition, metafunc._calls
-    if not (rows.runs_all(metafunc.config) or test.get_closest_marker("campaign") or test.get_closest_marker("long")):
+    if not (
+        rows.runs_all(metafunc.config)
+        or test.get_closest_marker("campaign")
+        or test.get_closest_marker("long")
+    ):
         sample = test.get_closest_marker("sample")
         metafunc._calls = calls = rows.choose(calls, test.nodeid, sample.args[0] if sample else 0)
     if not metafunc.config.getoption("all"):
@@ -148,15 +154,15 @@ def pytest_runtest_protocol() -> Iterator[object]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run in which a test skips for a reason that tests/support/skips.py does not have."""
+    """Fail a run in which a test skips and names no other run that covers it."""
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or sys.platform != "linux":
+    if reporter is None:
         return
     skipped = (report.longrepr for report in reporter.stats.get("skipped", ()))
     reasons = [where[2].removeprefix("Skipped: ") for where in skipped if isinstance(where, tuple)]
-    if found := unknown(reasons):
-        reporter.write_line("\nSkipped for reasons that tests/support/skips.py does not have:", red=True)
-        for reason in found:
+    if uncovered := without_run(reasons):
+        reporter.write_line("\nThese skips name no run (tests/support/skips.py):", red=True)
+        for reason in uncovered:
             reporter.write_line(f"  {reason}", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -12,9 +12,12 @@ from onnx_migrate.standard.schema import newest_opset
 from tests.docs import operators_down_page, operators_page
 from tests.docs.step_pages import slug
 from tests.harness import SUPPORTED
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(
-    newest_opset() != SUPPORTED, reason="the page is written with the newest onnx, which knows all steps"
+pytestmark = skip_if(
+    newest_opset() != SUPPORTED,
+    "the page is written with the newest onnx, which knows all steps",
+    Elsewhere.NEWEST,
 )
 
 BOTH = pytest.mark.parametrize("module", [operators_page, operators_down_page])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import onnx
-import pytest
 
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
+from tests.support.skips import Elsewhere, skip_if
 
 NEWEST_SUPPORTED = 28
 """The newest opset that the registry has been written for; an older onnx knows a part of its steps."""
@@ -55,7 +55,7 @@ def test_every_step_says_why() -> None:
     assert not silent, f"no reason given: {_listed(silent)}"
 
 
-@pytest.mark.skipif(newest_opset() != NEWEST_SUPPORTED, reason="an older onnx knows fewer steps")
+@skip_if(newest_opset() != NEWEST_SUPPORTED, "an older onnx knows fewer steps", Elsewhere.NEWEST)
 def test_count() -> None:
     """The figure that the documentation names."""
     assert len(_known() - REMOVALS - OF_RUNTIME) == 426
@@ -100,7 +100,7 @@ def test_every_step_says_why_down() -> None:
     assert not silent, f"no reason given: {_listed(silent)}"
 
 
-@pytest.mark.skipif(newest_opset() != NEWEST_SUPPORTED, reason="an older onnx knows fewer steps")
+@skip_if(newest_opset() != NEWEST_SUPPORTED, "an older onnx knows fewer steps", Elsewhere.NEWEST)
 def test_count_down() -> None:
     """469 steps leave a version above 7; no node can have the 2 at which Upsample and Scatter were deprecated."""
     assert len(_known_down() - DOWN_OF_RUNTIME) == 467

@@ -44,7 +44,9 @@ def choose(calls: Sequence[CallT], test: str, share: int) -> list[CallT]:
 
     With a `share`, which the mark `sample` gives, they are one row in so many. Rows with a mark of their own stay.
     """
-    unmarked = sorted((call for call in calls if not call.marks), key=lambda call: _hash(f"{test}[{call.id}]"))
+    unmarked = sorted(
+        (call for call in calls if not call.marks), key=lambda call: _hash(f"{test}[{call.id}]")
+    )
     chosen = {id(call) for call in (unmarked[: -(-len(unmarked) // share)] if share else _covering(unmarked))}
     return [call for call in calls if call.marks or id(call) in chosen]
 

@@ -1,6 +1,6 @@
 """What onnx's own releases recorded is what a migrated model gives, in four settings and at two opsets.
 
-The default run takes a spread sample; `pytest -m campaign tests/campaigns/conformance` takes all cases in a few minutes, on two cores.
+The default run takes a spread sample; `pytest -m campaign tests/campaigns/conformance` takes all cases, in a few minutes.
 `python -m tests.campaigns.conformance.table` writes docs/conformance.md.
 """
 
@@ -19,12 +19,15 @@ from tests.campaigns.conformance.explained import EXPLAINED
 from tests.campaigns.conformance.judge import SETTINGS, VARIANTS, Outcome, judge
 from tests.campaigns.conformance.survey import survey
 from tests.harness import ONNX_NEWEST, ORT_NEWEST, SUPPORTED
+from tests.support.skips import Elsewhere, skip, skip_if
 
 TARGETS = sorted({ORT_NEWEST, ONNX_NEWEST})
 STRIDE = 40
 
-pytestmark = pytest.mark.skipif(
-    ONNX_NEWEST < SUPPORTED, reason=f"onnx {onnx.__version__} cannot judge the cases of newer releases"
+pytestmark = skip_if(
+    ONNX_NEWEST < SUPPORTED,
+    f"onnx {onnx.__version__} cannot judge the cases of newer releases",
+    Elsewhere.NEWEST,
 )
 
 
@@ -32,7 +35,7 @@ def available(releases: tuple[str, ...]) -> list[Case]:
     try:
         return cases(releases)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
 
 def too_new(case: Case, target: int) -> bool:

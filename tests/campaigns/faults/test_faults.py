@@ -9,10 +9,11 @@ import pytest
 from tests.campaigns.faults.campaign import Campaign
 from tests.campaigns.faults.injector import Fault, why_unavailable
 from tests.campaigns.faults.scenarios import SCENARIOS, Scenario
+from tests.support.skips import Elsewhere, skip_if
 
 REASON = why_unavailable()
 
-pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
+pytestmark = skip_if(bool(REASON), REASON, Elsewhere.INSTALLED)
 
 QUICK = [each for each in SCENARIOS.values() if not each.workers]
 

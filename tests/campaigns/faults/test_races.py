@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from tests.campaigns.faults.races import RACES, Race, run_race
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by SIGKILL")
+pytestmark = skip_if(sys.platform == "win32", "processes are killed by SIGKILL", Elsewhere.LINUX)
 
 QUICK = [race for race in RACES.values() if race.name in ("one file", "external data", "in place")]
 

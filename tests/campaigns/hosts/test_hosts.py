@@ -14,10 +14,11 @@ from tests.campaigns.hosts.run import faults, run
 from tests.campaigns.hosts.scripts import HOSTS, Host
 from tests.campaigns.hosts.stalls import Rounds
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 pytestmark = [
     pytest.mark.cold,
-    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, and forks"),
+    skip_if(sys.platform != "linux", "looks into /proc, and forks", Elsewhere.LINUX),
 ]
 
 OFTEN = {

@@ -19,6 +19,7 @@ from onnx_migrate.standard.targets import resolve, shipped
 from tests.campaigns.runtimes.releases import Unavailable, run
 from tests.campaigns.runtimes.sample import write_io
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, skip
 from tests.support.small_model import FAST, HERE
 from tests.support.versions import RUNTIME
 
@@ -58,7 +59,7 @@ def test_opencv_computes_the_same_before_and_after(version: str, tmp_path: Path)
     try:
         found = run("opencv", version, tmp_path, names)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
     assert found.ended == names, found.why
 

@@ -15,6 +15,7 @@ import pytest
 from onnx_migrate.standard.targets import resolve
 from tests.campaigns.runtimes.releases import Unavailable, run
 from tests.campaigns.runtimes.sample import write_io
+from tests.support.skips import Elsewhere, skip
 
 VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "1.0.0", "1.1.2", "1.2.0", "1.3.0", "1.4.0", "1.5.2", "1.6.0")
 
@@ -54,7 +55,7 @@ def test_the_row_has_the_newest_opset_and_an_ir_version_that_loads(version: str,
     try:
         found = run("onnxruntime", version, models, sorted(path.stem for path in models.glob("*.onnx")))
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
     right = {name for name, ended in found.ended.items() if ended == "right"}
     row = resolve([f"onnxruntime=={version}"])

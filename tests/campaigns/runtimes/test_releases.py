@@ -23,6 +23,7 @@ from tests.campaigns.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.campaigns.runtimes.test_oldest_releases import VERSIONS as OLDEST
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, skip
 
 ONNXRUNTIME = (
     "1.6.0", "1.7.0", "1.8.1", "1.9.0", "1.10.0", "1.11.1", "1.12.1", "1.13.1", "1.14.1", "1.15.1", "1.16.3", "1.17.3",
@@ -58,7 +59,7 @@ def ran(requirement: str, folder: Path, names: list[str]) -> Ran:
     try:
         return run(name, version, folder, names)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ import pytest
 from onnx_migrate.cli.output.json_lines import JsonLines
 from onnx_migrate.errors import SaveError, UsageError
 from tests.cli.running import FAST, Run
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+pytestmark = skip_if(not hasattr(os, "mkfifo"), "pipes with a name", Elsewhere.LINUX)
 
 BATCH = "batch", "small.onnx", "--out-dir", "out", *FAST, "-q", "--json-lines"
 
