@@ -1,4 +1,4 @@
-"""The rows of parametrized tests, of which a plain run takes enough to try each value of each parameter."""
+"""The rows of parametrized tests: a plain run takes enough rows to try each value of each parameter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 __all__ = ["choose", "number", "row_of_grid", "runs_all"]
 
 _GRID = 5
-"""The rows from which on a test is a grid: each of its rows runs in the plain setting and in one other, in turn."""
+"""A test of so many rows is a grid: each of its rows runs in the plain setting and in one other, in turn."""
 
 _rows: dict[str, int] = {}
 """The number of each row of a grid, by the id of its test. It is the same in each process that runs a part of the tests."""
@@ -26,7 +26,7 @@ class Call(Protocol):
 
     @property
     def id(self) -> str:
-        """The text in the brackets of the test's id."""
+        """Return the text in the brackets of the test's id."""
 
 
 CallT = TypeVar("CallT", bound=Call)
@@ -69,7 +69,7 @@ def _hash(text: str) -> int:
 
 
 def number(tests: Collection[str]) -> None:
-    """Number the rows of a test, of which these are the ids."""
+    """Number the rows of a test by their ids."""
     if len(tests) >= _GRID:
         _rows.update({test: row for row, test in enumerate(tests)})
 
