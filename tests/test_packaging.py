@@ -350,6 +350,7 @@ def test_an_editable_install_is_a_path_that_type_checkers_follow(tree: Path, tmp
     assert not [name for name in files_in(wheel) if name.endswith(".py")], "an import hook"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["files", "process", "inspection", "batching", "migration", "cli.app"])
 def test_any_module_may_be_the_first_that_is_imported(module: str) -> None:
     """An import in a circle works or not by which module comes first."""

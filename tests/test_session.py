@@ -114,6 +114,7 @@ def test_a_call_that_waits_for_a_place_can_be_cancelled() -> None:
         assert session.migrate(small(), simplify=False, progress=busy).report.verified
 
 
+@pytest.mark.long
 @skip_if(sys.platform != "linux", "forks", Elsewhere.LINUX)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_has_all_places_of_a_session() -> None:

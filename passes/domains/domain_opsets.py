@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.step_table import load_installed
+from onnx_migrate.engine.steps.step_modules import load_installed
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.schema import newest_opset
 from tests.docs import operators_down_page, operators_page
 from tests.docs.step_pages import slug
@@ -32,7 +32,7 @@ def test_the_page_is_up_to_date(module) -> None:  # type: ignore[no-untyped-def]
 def test_every_step_is_on_the_page(module) -> None:  # type: ignore[no-untyped-def]
     text = module.PAGE.read_text(encoding="utf-8")
 
-    for step in steps() if module is operators_page else lowerings():
+    for step in steps(Direction.UP if module is operators_page else Direction.DOWN):
         assert step.operator in text
         assert (step.refusal or step.reason).replace("|", "\\|") in text.replace("\n", " ")
 

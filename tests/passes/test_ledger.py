@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx
 
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 from tests.support.skips import Elsewhere, skip_if
@@ -29,7 +29,7 @@ OF_RUNTIME = {(operator.name, operator.standard_from or operator.step_at) for op
 
 
 def _registered() -> set[tuple[str, int]]:
-    return {(step.operator, step.to) for step in steps() if not step.domain}
+    return {(step.operator, step.version) for step in steps(Direction.UP) if not step.domain}
 
 
 def _listed(found: set[tuple[str, int]]) -> str:
@@ -51,7 +51,9 @@ def test_every_registration_is_a_step() -> None:
 
 
 def test_every_step_says_why() -> None:
-    silent = {(step.operator, step.to) for step in steps() if not (step.reason or step.refusal)}
+    silent = {
+        (step.operator, step.version) for step in steps(Direction.UP) if not (step.reason or step.refusal)
+    }
     assert not silent, f"no reason given: {_listed(silent)}"
 
 
@@ -82,7 +84,7 @@ def _unreachable(name: str, version: int) -> bool:
 
 
 def _registered_down() -> set[tuple[str, int]]:
-    return {(step.operator, step.leaves) for step in lowerings() if not step.domain}
+    return {(step.operator, step.version) for step in steps(Direction.DOWN) if not step.domain}
 
 
 def test_every_step_is_registered_down() -> None:
@@ -96,7 +98,9 @@ def test_every_registration_is_a_step_down() -> None:
 
 
 def test_every_step_says_why_down() -> None:
-    silent = {(step.operator, step.leaves) for step in lowerings() if not (step.reason or step.refusal)}
+    silent = {
+        (step.operator, step.version) for step in steps(Direction.DOWN) if not (step.reason or step.refusal)
+    }
     assert not silent, f"no reason given: {_listed(silent)}"
 
 

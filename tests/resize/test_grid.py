@@ -108,6 +108,7 @@ def mixed(draw: st.DrawFn) -> Point:
     return Point(spec, (1, 2, *lengths), "float32", scales=(1.0, 1.0, *scales))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(mixed())
 def test_random_shapes_and_scales(point: Point) -> None:

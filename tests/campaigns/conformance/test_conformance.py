@@ -13,6 +13,7 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.opsets import onnx_opset
 from tests.campaigns.conformance.cases import RELEASES, SAMPLED, Case, Unavailable, cases
 from tests.campaigns.conformance.explained import EXPLAINED
@@ -59,9 +60,9 @@ def unexplained(failed: dict[Case, Outcome], setting: str, target: int) -> list[
 def sampled() -> tuple[list[Case], list[Case]]:
     """Return the cases of some releases: those with an operator that an adapter is for, and the others."""
     adapted: dict[str, int] = {}
-    for step in steps():
+    for step in steps(Direction.UP):
         if step.kind == "adapted":
-            adapted[step.operator] = max(step.to, adapted.get(step.operator, 0))
+            adapted[step.operator] = max(step.version, adapted.get(step.operator, 0))
     concerned, others = [], []
     for case in sorted(available(SAMPLED), key=lambda case: (case.name, case.release)):
         model = case.model()

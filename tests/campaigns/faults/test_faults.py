@@ -60,6 +60,7 @@ FOUND = [
 """Faults by which a model was lost, or something was left behind, once."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "fault"), FOUND, ids=str)
 def test_what_was_found_once(name: str, fault: str, campaign: Campaign) -> None:
     figures = campaign.run(SCENARIOS[name], only=Fault.parse(fault))

@@ -12,6 +12,7 @@ from tests.campaigns.fuzz.oracle import check
 from tests.support.skips import Elsewhere, skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", FINDS, ids=lambda path: path.stem)
 def test_what_was_found_is_mended(path: Path) -> None:
     case, result = find(path)

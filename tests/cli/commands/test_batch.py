@@ -309,6 +309,7 @@ def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> 
     assert "worker processes end as they start: " in ended.err
 
 
+@pytest.mark.long
 def test_unverified_results_are_counted_everywhere(process: Run, folder: Path) -> None:
     (folder / "in").mkdir()
     odd = """<ir_version: 6, opset_import: ["": 11]>

@@ -38,6 +38,7 @@ def test_a_named_pipe_gets_the_lines_and_stays(process: Run, folder: Path) -> No
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
+@pytest.mark.long
 def test_open_files_of_the_process(process: Run, folder: Path) -> None:
     """/dev/stdout is standard output, wherever that leads: a file is written on, not begun anew."""
     assert lines_of(process(*BATCH, "/dev/stdout").out) == ["model", "totals"]

@@ -14,8 +14,9 @@ from onnx import TensorProto, defs
 
 from onnx_migrate.engine.steps import decompose
 from onnx_migrate.engine.steps import formula as registry
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
-from onnx_migrate.engine.steps.formula import EXACT, Formula, Op, Value, formula, formulas
+from onnx_migrate.engine.steps.formula import Formula, Op, Value, formula, formulas
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
@@ -25,7 +26,7 @@ from tests.harness import model, run
 from tests.steps import check_written_out, operators, write_out
 from tests.support.skips import Elsewhere, skip
 
-decompositions()  # loads all
+steps(Direction.WITHOUT)  # loads all
 
 
 def schemas(item: Formula) -> list[Any]:
@@ -63,7 +64,7 @@ class Trial:
     def use(self, function: Callable[..., Any], operator: str, domain: str = "") -> None:
         function.__doc__ = "It is what the test says.\n\nWhat changes: a test.\n\nWhy equal: it is tested."
         self.adapt = adapt = registry._adapter(registry._formula(domain, operator, 1, function, without=True))
-        found = Decomposition(domain, operator, adapt, "for the test", EXACT)
+        found = Step(Direction.WITHOUT, domain, operator, adapt=adapt, reason="for the test")
         self.monkeypatch.setattr(
             decompose,
             "decomposition_of",

@@ -111,6 +111,7 @@ def test_a_model_is_read_whole(size: int, step: int) -> None:
     assert read_model(lambda _: file.read(step), "x") == data
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ENDLESS)
 def test_what_is_no_model_ends_the_reading(case: str) -> None:
     count = 0

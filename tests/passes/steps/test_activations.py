@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.registry import decomposition_of
 from onnx_migrate.errors import InvalidModel
 from tests.harness import FLOATS
 from tests.steps import check, check_down, check_written_out, lower, refuses, special_values

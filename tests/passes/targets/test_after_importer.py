@@ -94,6 +94,7 @@ def hold(table_name: str, index: int, name: str) -> str:
     return ""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("place", "row"), list(enumerate(LAST)), ids=[name for name, _ in LAST])
 def test_a_sample_of_models_fits_the_last_row(place: int, row: tuple[str, int]) -> None:
     hold(*row, NAMES[place % len(NAMES)])
