@@ -29,8 +29,8 @@ from onnx_migrate.engine.reachability import (
     find_reachable_domains,
     find_reachable_opsets,
 )
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
-from onnx_migrate.engine.steps.step_table import import_steps
+from onnx_migrate.engine.steps.registry import decomposition_of
+from onnx_migrate.engine.steps.step_modules import import_steps
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, Where
 from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.files.reading import from_file

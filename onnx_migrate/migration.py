@@ -16,7 +16,7 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import Chain
 from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.pipeline_run import PipelineResult
-from onnx_migrate.engine.steps.step_table import import_steps
+from onnx_migrate.engine.steps.step_modules import import_steps
 from onnx_migrate.errors import (
     CannotMigrate,
     InvalidModel,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from onnx_migrate.core_options import CoreOptions, Opset
-from onnx_migrate.engine.steps.step_table import load_installed
+from onnx_migrate.engine.steps.step_modules import load_installed
 from onnx_migrate.errors import UsageError
 from onnx_migrate.standard.schema import ML, is_onnx, newest_opset
 

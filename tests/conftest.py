@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import signal
@@ -24,15 +25,18 @@ import onnx  # noqa: E402
 import pytest  # noqa: E402
 from onnx import parser  # noqa: E402
 
-from tests.support import grids, warm_start  # noqa: E402
+from tests.support import rows, warm_start  # noqa: E402
 from tests.support.faulty_runtime import faulty, saturating  # noqa: E402
 from tests.support.other_kernels import skip_other_kernels  # noqa: E402
 from tests.support.processes import start  # noqa: E402
-from tests.support.skips import unknown  # noqa: E402
+from tests.support.skips import Elsewhere, skip, without_run  # noqa: E402
 
 __all__ = ["faulty", "saturating", "start"]
 
 warm_start.install()
+
+MOST_PROCESSES = 4
+"""Each process of the tests has up to 700 MB."""
 
 NOTATION = '<ir_version: 8, opset_import: ["": 17]> g (float x) => (float y) { [name] y = Clip (x, "", "") }'
 
@@ -56,37 +60,44 @@ def _skipping_new_notation() -> Iterator[None]:
     except parser.ParseError as error:
         if READS:
             raise
-        pytest.skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}")
+        skip(f"the text of a model is beyond onnx {onnx.__version__}: {error}", Elsewhere.NEWEST)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--every` and `--few`."""
+    """Add `--all`."""
     parser.addoption(
-        "--every",
-        type=int,
-        default=1,
-        metavar="N",
-        help="of a test of many rows, run one row of N, chosen by a hash; the others are left out",
+        "--all",
+        action="store_true",
+        help="run all rows of all tests, in all settings, and tests that take long",
     )
-    parser.addoption(
-        "--few",
-        type=int,
-        default=grids.FEW,
-        metavar="ROWS",
-        help="up to how many rows of a test all run, whatever --every says (default: %(default)s)",
-    )
+    parser.addoption("--every", type=int, help=argparse.SUPPRESS)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Leave out the tests that the command does not ask for, and share all of them among the processors."""
+    if not config.option.markexpr and not any("::" in argument for argument in config.args):
+        config.option.markexpr = "not campaign" if config.getoption("all") else "not campaign and not long"
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput")
+    # Without a path all tests run, which is worth the start of further processes; a few tests end sooner without them.
+    if is_whole and config.getoption("numprocesses", 0) is None and not config.option.usepdb:
+        config.option.numprocesses = min(os.cpu_count() or 1, MOST_PROCESSES)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
-    """Number the rows of a test, and make none of those that `--every` does not choose: each would take 0.2 ms."""
+    """Choose rows of a test and number them. To make a row takes 0.2 ms, so the others are not made."""
     yield
-    rows = [f"{metafunc.definition.nodeid}[{call.id}]" for call in metafunc._calls]
-    grids.number(rows, metafunc.config.getoption("--few"))
-    every = metafunc.config.getoption("--every")
-    if every > 1:
-        chosen = zip(metafunc._calls, rows, strict=True)
-        metafunc._calls = [call for call, row in chosen if grids.is_chosen(row, every)]
+    test, calls = metafunc.definition, metafunc._calls
+    if not (
+        rows.runs_all(metafunc.config)
+        or test.get_closest_marker("campaign")
+        or test.get_closest_marker("long")
+    ):
+        sample = test.get_closest_marker("sample")
+        metafunc._calls = calls = rows.choose(calls, test.nodeid, sample.args[0] if sample else 0)
+    if not metafunc.config.getoption("all"):
+        rows.number([f"{test.nodeid}[{call.id}]" for call in calls])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -143,15 +154,15 @@ def pytest_runtest_protocol() -> Iterator[object]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run in which a test skips for a reason that tests/support/skips.py does not have."""
+    """Fail a run in which a test skips and names no other run that covers it."""
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or sys.platform != "linux":
+    if reporter is None:
         return
     skipped = (report.longrepr for report in reporter.stats.get("skipped", ()))
     reasons = [where[2].removeprefix("Skipped: ") for where in skipped if isinstance(where, tuple)]
-    if found := unknown(reasons):
-        reporter.write_line("\nSkipped for reasons that tests/support/skips.py does not have:", red=True)
-        for reason in found:
+    if uncovered := without_run(reasons):
+        reporter.write_line("\nThese skips name no run (tests/support/skips.py):", red=True)
+        for reason in uncovered:
             reporter.write_line(f"  {reason}", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

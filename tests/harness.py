@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
-import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser
 
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verify.evaluators.integer_sums import saturates, with_exact_sums
+from tests.support.skips import Elsewhere, skip, skip_if
 from tests.support.versions import RUNTIME
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]
@@ -46,9 +46,10 @@ def _ort_runs(opset: int, ir: int = 8) -> bool:
 ORT_NEWEST = next(opset for opset in range(min(26, ONNX_NEWEST), 1, -1) if _ort_runs(opset))
 """The newest opset that the installed ONNX Runtime runs; newer targets are checked with onnx.reference."""
 
-needs_negative_axes = pytest.mark.skipif(
+needs_negative_axes = skip_if(
     RUNTIME < (1, 27),
-    reason="ONNX Runtime before 1.27 does not load a Resize with negative axes, or crashes as it runs",
+    "ONNX Runtime before 1.27 does not load a Resize with negative axes, or crashes as it runs",
+    Elsewhere.NEWEST,
 )
 
 VARIANTS = ("plain", "symbolic", "unranked", "if", "function")
@@ -108,14 +109,17 @@ def _ir_version(opset: int, local: bool) -> int:
 def require_opset(opset: int) -> None:
     """Skip the test that runs when the installed onnx does not know an opset."""
     if opset > ONNX_NEWEST:
-        pytest.skip(f"onnx {onnx.__version__} knows opsets up to {ONNX_NEWEST}, and this needs {opset}")
+        skip(
+            f"onnx {onnx.__version__} knows opsets up to {ONNX_NEWEST}, and this needs {opset}",
+            Elsewhere.NEWEST,
+        )
 
 
 def require_ir_of(opset: int) -> None:
     """Skip the test that runs when the installed ONNX Runtime does not load the IR version of an opset."""
     ir = minimal_ir_version(opset)
     if not _ort_runs(17, ir):
-        pytest.skip(f"ONNX Runtime {ort.__version__} does not load IR version {ir}")
+        skip(f"ONNX Runtime {ort.__version__} does not load IR version {ir}", Elsewhere.NEWEST)
 
 
 NOT_BY_REFERENCE = {"Resize": 99, "Upsample": 99, "Softmax": 13, "LogSoftmax": 13, "Hardmax": 13}
@@ -172,13 +176,16 @@ def reference(proto: onnx.ModelProto, feeds: Feeds, cause: Exception | None) -> 
     from onnx.reference import ReferenceEvaluator
 
     if cause is not None and any(node.op_type == "LpNormalization" for node in proto.graph.node):
-        pytest.skip(f"onnx.reference sums x^p without absolute values, and ONNX Runtime says: {cause}")
+        skip(
+            f"onnx.reference sums x^p without absolute values, and ONNX Runtime says: {cause}",
+            Elsewhere.NEVER,
+        )
     try:
         return list(ReferenceEvaluator(proto).run(None, dict(feeds)))
     except Exception as error:
         message = f"no evaluator runs it: {error} (ONNX Runtime: {cause})"
         if ONNX_NEWEST < SUPPORTED:
-            pytest.skip(f"onnx {onnx.__version__}: {message}")
+            skip(f"onnx {onnx.__version__}: {message}", Elsewhere.NEWEST)
         raise AssertionError(message) from error
 
 

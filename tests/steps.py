@@ -3,7 +3,7 @@
 `check` lifts, `check_down` lowers and `check_written_out` writes operators with others. Each does so in the settings of
 `tests.harness.make_variant`: as the model is, with symbolic dims, with unknown ranks, inside an If branch that reads outer
 values, and inside a local function. In a grid, a row runs as it is and in one of the other settings, in turn: what they can
-break does not depend on the numbers of a row. With ONNX_MIGRATE_ALL_SETTINGS set, all rows run in all settings.
+break does not depend on the numbers of a row. With `pytest --all`, all rows run in all settings.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.harness import (
     same,
     text_type,
 )
-from tests.support.grids import row_of_grid
+from tests.support.rows import row_of_grid
 
 Source = str | onnx.ModelProto
 
@@ -161,7 +161,7 @@ def _in_turn(variants: Sequence[str]) -> Sequence[str]:
     """Return the variants in which the running test is to hold: all, or of a grid's row the plain one and one of the others."""
     row = row_of_grid(os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0])
     others = [variant for variant in variants if variant != "plain"]
-    if row is None or not others or "ONNX_MIGRATE_ALL_SETTINGS" in os.environ:
+    if row is None or not others:
         return variants
     return [variant for variant in variants if variant in ("plain", others[row % len(others)])]
 

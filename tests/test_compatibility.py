@@ -117,7 +117,7 @@ def seconds(count: int) -> float:
     return time.process_time() - start
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_all_runtimes_take_seconds_and_the_time_is_linear() -> None:
     seconds(5)
     short, whole = min(seconds(250) for _ in range(3)), min(seconds(1000) for _ in range(2))

@@ -9,8 +9,8 @@ import pytest
 
 from onnx_migrate import docstrings
 from onnx_migrate.docstrings import docstring
-from onnx_migrate.engine.steps import step_table
-from onnx_migrate.engine.steps.step_table import reason_of
+from onnx_migrate.engine.steps import step_docs
+from onnx_migrate.engine.steps.step_docs import reason_of
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.cold
@@ -64,7 +64,7 @@ def test_a_step_needs_one() -> None:
 
 
 def test_a_program_without_sources_says_where_the_reason_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_table, "are_dropped", lambda: True)
+    monkeypatch.setattr(step_docs, "are_dropped", lambda: True)
     monkeypatch.setattr(docstrings, "are_dropped", lambda: True)
     monkeypatch.setattr(
         docstrings.inspect, "getsource", lambda _: (_ for _ in ()).throw(OSError("no source"))

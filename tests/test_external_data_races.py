@@ -178,7 +178,7 @@ def test_a_verification_in_between_changes_nothing(swap: str, tmp_path: Path) ->
     assert race(swap, tmp_path, 2.0, verify="auto").ends.total()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("verify", ["off", "auto"])
 @pytest.mark.parametrize("swap", SWAPS)
 def test_nothing_outside_is_read_in_a_minute(swap: str, verify: str, tmp_path: Path) -> None:

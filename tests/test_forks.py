@@ -13,9 +13,10 @@ import pytest
 
 from onnx_migrate import forks
 from onnx_migrate.cached import cached_property
+from tests.support.skips import Elsewhere, skip_if
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="forks"),
+    skip_if(sys.platform == "win32", "forks", Elsewhere.LINUX),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

@@ -13,9 +13,10 @@ import onnx.parser
 import pytest
 
 from onnx_migrate import LoadError, UsageError, convert_version, migrate
+from tests.support.skips import Elsewhere, import_or_skip
 from tests.support.small_model import bytes_of
 
-ir: Any = pytest.importorskip("onnx_ir")
+ir: Any = import_or_skip("onnx_ir", Elsewhere.INSTALLED)
 
 TEXT = """<ir_version: 7, opset_import: ["": 11, "local": 1], producer_name: "me", model_version: 3, doc_string: "doc">
 g (float[N,3] x) => (float[1,N,3] y) <float[3] w = {1,2,3}> {

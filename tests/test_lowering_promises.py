@@ -39,6 +39,7 @@ def _between(case: Case) -> range:
     return range(case.opset - 1, OLDEST - 1, -1)
 
 
+@pytest.mark.sample(4)
 @each
 def test_each_opset_is_reached_with_the_same_numbers_or_refused_with_a_code(case: Case) -> None:
     """What reaches an opset reaches every one between: below the first refusal there are only refusals."""
@@ -56,6 +57,7 @@ def test_each_opset_is_reached_with_the_same_numbers_or_refused_with_a_code(case
     assert _bytes(source) == untouched
 
 
+@pytest.mark.sample(4)
 @each
 def test_by_way_of_an_opset_between_the_numbers_are_the_same(case: Case) -> None:
     source = case.model()
@@ -68,6 +70,7 @@ def test_by_way_of_an_opset_between_the_numbers_are_the_same(case: Case) -> None
         _check(case, convert_version(convert_version(source, way), case.reaches), case.reaches)
 
 
+@pytest.mark.sample(4)
 @each
 def test_the_same_bytes_each_time_and_nothing_to_do_the_second_time(case: Case) -> None:
     if case.reaches == case.opset:
@@ -78,6 +81,7 @@ def test_the_same_bytes_each_time_and_nothing_to_do_the_second_time(case: Case) 
     assert _bytes(convert_version(once, case.reaches)) == _bytes(once)
 
 
+@pytest.mark.sample(4)
 @each
 def test_what_was_lowered_can_be_lifted_to_where_it_came_from(case: Case) -> None:
     if case.reaches == case.opset:

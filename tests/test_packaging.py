@@ -16,6 +16,7 @@ import pytest
 
 from onnx_migrate import __version__
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 MODEL = ROOT / "fixtures" / "conv_relu_upsample_opset11.onnx"
 SKIPPED = {
@@ -192,7 +193,7 @@ print(home)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
+@skip_if(sys.platform == "win32", "paths of environments", Elsewhere.LINUX)
 def test_the_wheel_works(wheel: Path, python: Path, tree: Path, tmp_path: Path) -> None:
     site = unpack(wheel, python)
     for cwd in (tmp_path, tree):  # in a source tree the folder found first is the tree's
@@ -209,7 +210,7 @@ def new_environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("way", ["regular", "editable", "sdist", "wheel"])
 def test_installed_by_pip(way: str, tree: Path, wheel: Path, sdist: Path, tmp_path: Path) -> None:
     python = new_environment(tmp_path / "venv")
@@ -283,7 +284,7 @@ print(sorted({"onnxruntime", "onnxsim", "onnx_graphsurgeon", "rich", "click", "o
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
+@skip_if(sys.platform == "win32", "paths of environments", Elsewhere.LINUX)
 def test_beside_onnx_and_numpy_alone(wheel: Path, tmp_path: Path) -> None:
     """What an exporter calls needs no other package; what does says so, with the command that installs it."""
     needed = [
@@ -309,7 +310,7 @@ def test_beside_onnx_and_numpy_alone(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="paths of environments")
+@skip_if(sys.platform == "win32", "paths of environments", Elsewhere.LINUX)
 def test_another_distribution_of_onnxruntime_keeps_its_files(wheel: Path, tmp_path: Path) -> None:
     """All of them own the folder onnxruntime, so that a dependency on one would overwrite the other's files."""
     others = {found.metadata["Name"] for found in distributions()}
@@ -349,6 +350,7 @@ def test_an_editable_install_is_a_path_that_type_checkers_follow(tree: Path, tmp
     assert not [name for name in files_in(wheel) if name.endswith(".py")], "an import hook"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["files", "process", "inspection", "batching", "migration", "cli.app"])
 def test_any_module_may_be_the_first_that_is_imported(module: str) -> None:
     """An import in a circle works or not by which module comes first."""

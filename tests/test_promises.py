@@ -34,6 +34,7 @@ from onnx_migrate.report.codes import CODES
 from tests.cli.running import large
 from tests.support.paths import ROOT
 from tests.support.processes import Start
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.warm_start import warm
 
 FIXTURES = sorted((ROOT / "fixtures").glob("*.onnx"))
@@ -90,6 +91,7 @@ def shown(proto: onnx.ModelProto) -> list[tuple[str, bytes]]:
     ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("path", FIXTURES, ids=NAMES)
 def test_1_success_means_success(path: Path, tmp_path: Path) -> None:
     before, target = onnx.load(path), tmp_path / "out.onnx"
@@ -137,7 +139,7 @@ for _ in range(1000):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="kills")
+@skip_if(sys.platform == "win32", "kills", Elsewhere.LINUX)
 @pytest.mark.parametrize("in_place", [False, True], ids=["another file", "in place"])
 def test_2_killed_at_any_moment_there_is_a_whole_model(in_place: bool, tmp_path: Path, start: Start) -> None:
     source = tmp_path / "model.onnx"
@@ -226,6 +228,7 @@ def test_4_nothing_outside_the_folder_is_read(tmp_path: Path) -> None:
         assert not (folder / "out.onnx").exists()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("path", FIXTURES, ids=NAMES)
 def test_5_the_same_bytes_and_a_second_time_changes_nothing(path: Path, tmp_path: Path) -> None:
     first, again, second = (tmp_path / name for name in ("first.onnx", "again.onnx", "second.onnx"))
@@ -269,7 +272,7 @@ print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
+@skip_if(sys.platform != "linux", "measures memory as Linux does", Elsewhere.LINUX)
 def test_6_memory_does_not_grow_with_the_weights(tmp_path: Path) -> None:
     megabytes = 300
     proto = onnx.load(ROOT / "fixtures" / "unet_opset9.onnx")

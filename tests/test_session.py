@@ -16,6 +16,7 @@ import pytest
 import onnx_migrate
 from onnx_migrate import Cancelled, Progress, Session, UsageError, VerificationFailed
 from tests.process.processes import alive, eventually
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.small_model import bytes_of, small
 
 LAVISH = """<ir_version: 8, opset_import: ["": 17]>
@@ -113,7 +114,8 @@ def test_a_call_that_waits_for_a_place_can_be_cancelled() -> None:
         assert session.migrate(small(), simplify=False, progress=busy).report.verified
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@pytest.mark.long
+@skip_if(sys.platform != "linux", "forks", Elsewhere.LINUX)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_has_all_places_of_a_session() -> None:
     def fork(event: Progress) -> None:

@@ -6,73 +6,48 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.other_kernels import OTHER_KERNELS
 from tests.support.paths import ROOT
-from tests.support.skips import unknown
+from tests.support.skips import Elsewhere, skip_if, without_run
 
 
-@pytest.mark.parametrize(("reason", "code"), [("Chromium is not installed", 0), ("it is Monday", 1)])
-def test_a_run_fails_where_a_test_skips_for_another_reason(reason: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [('skips.skip("no Chromium", skips.Elsewhere.INSTALLED)', 0), ('pytest.skip("it is Monday")', 1)],
+)
+def test_a_run_fails_where_a_skip_names_no_other_run(call: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "from tests.conftest import *\nfrom tests.conftest import pytest_sessionfinish\n"
     )
-    (tmp_path / "test_it.py").write_text(f"import pytest\n\ndef test_it():\n    pytest.skip({reason!r})\n")
+    head = "import pytest\nfrom tests.support import skips\n\ndef test_it():\n    "
+    (tmp_path / "test_it.py").write_text(head + call)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert done.returncode == code, done.stdout
-    assert ("  it is Monday" in done.stdout) == bool(code)
+    assert "test_it.py:5: " in done.stdout  # the place of the call, not that of `skip`
+    assert ("\n  it is Monday" in done.stdout) == bool(code)
 
 
-def test_reasons_are_known_by_how_they_begin() -> None:
-    assert unknown(["Chromium is not installed", "onnx 1.16.0 has no UINT4", "new"]) == ["new"]
+def test_reasons_end_with_the_run_that_covers_the_test() -> None:
+    mark = skip_if(True, "onnx 1.16 has no UINT4", Elsewhere.NEWEST)
+    assert without_run([mark.kwargs["reason"], "new"]) == ["new"]
 
 
-def _said(node: ast.expr | None) -> Iterator[str]:
-    """Yield the texts that an expression may give, as far as they stand in it."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.IfExp):
-        yield from (*_said(node.body), *_said(node.orelse))
-    elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "1.0" for part in node.values)
-
-
-OF_OTHER_SYSTEMS = re.compile(r"platform|hasattr|the system |Linux")
-"""What a condition or its reason names where it asks for the system: on Linux it does not skip."""
-
-ALWAYS_THERE = ("onnxruntime", "onnxsim", "resource")
-
-
-def _reasons(path: Path) -> Iterator[str]:
-    """Yield the reasons of the skips in a file that stand there as texts, and that may come on Linux."""
-    text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text if "skip" in text else "")):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        name, first = node.func.attr, node.args[0] if node.args else None
-        if name == "skip":
-            yield from _said(first)
-        elif name == "importorskip":
-            modules = (text for text in _said(first) if text.partition(".")[0] not in ALWAYS_THERE)
-            yield from (f"could not import '{module}'" for module in modules)
-        elif name == "skipif" and first is not None and not OF_OTHER_SYSTEMS.search(ast.unparse(node)):
-            yield from (
-                text for given in node.keywords if given.arg == "reason" for text in _said(given.value)
-            )
-
-
-def test_every_reason_in_the_tests_is_listed() -> None:
-    """A run sees those of its releases and machine alone."""
-    files = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
-    assert sorted({(path.name, text) for path in files for text in _reasons(path) if unknown([text])}) == []
+def test_no_test_skips_by_pytest_alone() -> None:
+    """A run sees the skips of its releases and machine alone."""
+    own = {ROOT / "tests" / "support" / "skips.py", Path(__file__)}
+    call = re.compile(r"pytest\.(skip\(|importorskip|mark\.skip)")
+    texts = {
+        path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path not in own
+    }
+    assert [path.name for path, text in texts.items() if call.search(text)] == []
 
 
 def test_the_tests_of_other_kernels_exist() -> None:
@@ -87,6 +62,11 @@ def test_the_tests_of_other_kernels_exist() -> None:
 
 
 def test_the_tests_that_ci_names_exist() -> None:
-    named = re.findall(r"\btests/[\w/.]+", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
-    assert len(named) > 8
-    assert [place for place in named if not (ROOT / place).exists()] == []
+    text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    (left_out,) = re.findall(r"OF_NEWEST = \((.*?)\n\)", text, re.DOTALL)
+    named = [
+        *re.findall(r'"(tests/[\w/.]+)"', text),
+        *(f"tests/{name}" for name in re.findall(r'"(.+?)"', left_out)),
+    ]
+    assert len(named) > 25
+    assert [path for path in named if not (ROOT / path).exists()] == []

@@ -23,6 +23,7 @@ from onnx_migrate.url import (
     without_query,
 )
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.small_model import small
 
 
@@ -134,7 +135,7 @@ def test_paths_do_not_load_fsspec() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no folder in use can be deleted there")
+@skip_if(sys.platform == "win32", "no folder in use can be deleted there", Elsewhere.LINUX)
 def test_a_deleted_working_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")

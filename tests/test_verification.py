@@ -16,6 +16,7 @@ from onnx_migrate.verify.dynamic import proof
 from onnx_migrate.verify.equivalence import check
 from onnx_migrate.verify.evaluators import LEVELS, UNOPTIMIZED, EvaluationError, Evaluator, Runnable
 from tests.harness import require_opset
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.small_model import HERE, bytes_of, small
 
 ODD = """<ir_version: 6, opset_import: ["": 11]>
@@ -97,7 +98,7 @@ def test_a_result_that_does_not_load_is_refused(far: str) -> None:
     assert "newest" not in caught.value.hint  # it loads at no opset
 
 
-@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
+@skip_if(onnx.defs.onnx_opset_version() < 23, "onnx is older", Elsewhere.NEWEST)
 @pytest.mark.parametrize("levels", [LEVELS, (UNOPTIMIZED,)], ids=["all", "unoptimised"])
 def test_the_newest_opset_at_which_it_loads_as_the_original_does_is_named(
     monkeypatch: pytest.MonkeyPatch, levels: tuple[Evaluator, ...]
@@ -121,8 +122,10 @@ def test_the_newest_opset_at_which_it_loads_as_the_original_does_is_named(
     assert "RoiAlign(22)" in error.reason
 
 
-ONE_RELEASE = pytest.mark.skipif(
-    not onnxruntime.__version__.startswith("1.31."), reason="the fault is that of one release's optimiser"
+ONE_RELEASE = skip_if(
+    not onnxruntime.__version__.startswith("1.31."),
+    "the fault is that of one release's optimiser",
+    Elsewhere.ONE_RELEASE,
 )
 
 

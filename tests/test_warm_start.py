@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.warm_server import MODULES
 from tests.support.warm_start import WarmPopen, warm
 
@@ -26,7 +27,7 @@ raise SystemExit(7)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+@skip_if(sys.platform != "linux", "processes are forked on Linux alone", Elsewhere.LINUX)
 def test_a_program_sees_what_it_sees_in_a_process_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

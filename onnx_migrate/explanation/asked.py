@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
 from onnx_migrate.advice import advice_of
+from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
 from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
-from onnx_migrate.explanation.operators import OperatorSteps, known_steps, operator_steps, step_heading
+from onnx_migrate.explanation.operators import OperatorSteps, operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.json_form import selects
@@ -98,13 +99,13 @@ def _named(name: str) -> Answer | None:
     if lowered in CODES:
         return Answer(name, codes=(lowered,))
     if " " not in name and "-" in name:
-        steps = tuple(
+        asked = tuple(
             AskedStep(step.code, step_heading(step), step.doc, _help_of(step))
-            for step in known_steps()
+            for step in steps()
             if step.code == lowered
         )
-        if steps:
-            return Answer(name, steps=steps)
+        if asked:
+            return Answer(name, steps=asked)
     entry = next((item for item in error_texts() if item.name == lowered), None)
     if entry is not None:
         found = find(entry.example, [entry])

@@ -7,8 +7,8 @@ from collections import Counter
 from difflib import get_close_matches
 from functools import cache
 
+from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.explanation.operator_facts import operator_names
-from onnx_migrate.explanation.operators import known_steps
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.error_texts import ErrorText, error_texts, words_of
 from onnx_migrate.standard.error_texts.pasted import lower, plain
@@ -55,7 +55,7 @@ def names() -> tuple[str, ...]:
     """Return the names of all that can be explained: codes, steps, operators, runtimes and error texts."""
     operators = (keys[0][1] for keys in operator_names().values())
     texts = (entry.name for entry in error_texts())
-    return tuple(sorted({*CODES, *(step.code for step in known_steps()), *operators, *known_names(), *texts}))
+    return tuple(sorted({*CODES, *(step.code for step in steps()), *operators, *known_names(), *texts}))
 
 
 def near_names(text: str) -> tuple[str, ...]:
@@ -63,15 +63,15 @@ def near_names(text: str) -> tuple[str, ...]:
     wanted = text.strip().lower()
     if not wanted or len(wanted) > _LONGEST_NAME or len(wanted.split()) > 3:
         return ()
-    steps = [step.code for step in known_steps()]
+    step_codes = [step.code for step in steps()]
     of_operator = [
-        code for code in steps if code.rpartition("-")[0].partition("-")[0] == wanted.partition("-")[0]
+        code for code in step_codes if code.rpartition("-")[0].partition("-")[0] == wanted.partition("-")[0]
     ]
     if of_operator and "-" in wanted:
         return tuple(of_operator)
     operators = {name: keys[0][1] for name, keys in operator_names().items()}
     runtimes = {**spellings(), **{name: name for name in known_names()}}
-    names = {**{code: code for code in (*CODES, *steps)}, **runtimes, **operators}
+    names = {**{code: code for code in (*CODES, *step_codes)}, **runtimes, **operators}
     close = get_close_matches(wanted, list(names), 5, 0.75)
     return tuple(dict.fromkeys(names[name] for name in close))
 

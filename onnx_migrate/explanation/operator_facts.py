@@ -7,8 +7,8 @@ from functools import cache
 
 from onnx import defs
 
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
-from onnx_migrate.engine.steps.lowering_registry import lowering_from
+from onnx_migrate.engine.steps.registry import decomposition_of, step_at
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.schema import signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
 
@@ -135,13 +135,13 @@ def version_facts(name: str, version: int | None) -> dict[str, str]:
         return {**facts, "version_before_7": "yes"}
     # Texts also give the opset in place of the version of the operator.
     own = max((since for since in known if since <= version), default=0)
-    step = lowering_from("", name, own)
+    step = step_at(Direction.DOWN, "", name, own)
     if step is None or own <= _OLDEST_KERNELS:
         return facts
     if step.refusal:
         return {**facts, "version_stays": step.refusal}
     facts["opset_before_version"] = str(own - 1)
-    if not step.to_version:
+    if not step.older:
         facts["version_is_first"] = "yes"
     return facts
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
-from onnx_migrate.engine.steps.lowering_registry import Lowering, lowerings
-from onnx_migrate.engine.steps.registry import Step, steps
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.explanation.operator_facts import canonical, operator_facts
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.schema import versions
 
-__all__ = ["OperatorSteps", "StepLine", "known_steps", "operator_steps", "step_heading"]
+__all__ = ["OperatorSteps", "StepLine", "operator_steps", "step_heading"]
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,9 @@ class OperatorSteps:
         return f"{self.domain}:{self.operator}" if self.domain else self.operator
 
 
-def known_steps() -> list[Step | Lowering | Decomposition]:
-    """Return all steps up and down, and all decompositions."""
-    return [*steps(), *lowerings(), *decompositions()]
-
-
-def step_heading(step: Step | Lowering | Decomposition) -> str:
+def step_heading(step: Step) -> str:
     """Return the heading above the description of a step."""
-    if isinstance(step, Decomposition):
+    if step.direction is Direction.WITHOUT:
         return f"{step.operator} where a runtime lacks it: {step.exactness.value}"
     grade = f", {step.exactness.value}" if step.adapt else ""
     return f"{step.operator} {_between(step)}: {step.kind}{grade}"
@@ -62,34 +56,34 @@ def operator_steps(name: str) -> OperatorSteps | None:
     if key is None:
         return None
     domain, operator = key
-    own = [step for step in known_steps() if (step.domain, step.operator) == key]
-    down = sorted((step for step in own if isinstance(step, Lowering)), key=lambda step: -step.leaves)
+    own = [step for step in steps() if (step.domain, step.operator) == key]
+    down = sorted((step for step in own if step.direction is Direction.DOWN), key=lambda step: -step.version)
     return OperatorSteps(
         domain,
         operator,
         operator_facts(name, None).get("op_history", ""),
         versions(domain, operator),
-        tuple(_line(step) for step in own if isinstance(step, Step)),
+        tuple(_line(step) for step in own if step.direction is Direction.UP),
         tuple(map(_line, down)),
-        tuple(_line(step) for step in own if isinstance(step, Decomposition)),
+        tuple(_line(step) for step in own if step.direction is Direction.WITHOUT),
     )
 
 
 def _of_plugin(name: str) -> tuple[str, str] | None:
     """Return domain and operator of a name like com.example.Swish, if a plug-in has steps for it."""
     wanted = name.replace(":", ".").lower()
-    keys = ((step.domain, step.operator) for step in known_steps())
+    keys = ((step.domain, step.operator) for step in steps())
     return next((key for key in keys if key[0] and ".".join(key).lower() == wanted), None)
 
 
-def _between(step: Step | Lowering) -> str:
-    if isinstance(step, Lowering):
-        return f"{step.leaves} → {step.to_version or f'other operators, of opset {step.leaves - 1}'}"
-    return f"{step.from_version} → {step.to}"
+def _between(step: Step) -> str:
+    if step.direction is Direction.DOWN:
+        return f"{step.version} → {step.older or f'other operators, of opset {step.version - 1}'}"
+    return f"{step.older} → {step.version}"
 
 
-def _line(step: Step | Lowering | Decomposition) -> StepLine:
-    if isinstance(step, Decomposition):
+def _line(step: Step) -> StepLine:
+    if step.direction is Direction.WITHOUT:
         return StepLine(step.code, "", "adapted", step.exactness.value, step.reason)
     reason = step.reason or step.refusal
     return StepLine(

@@ -8,8 +8,15 @@ the version that it reaches, the key of a step down the version that it leaves.
 from __future__ import annotations
 
 from onnx_migrate.engine.steps.formula import Op, Value, formula
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, impossible, lowering, unchanged
-from onnx_migrate.engine.steps.registry import adapter, compatible, unsupported
+from onnx_migrate.engine.steps.registration import (
+    adapter,
+    compatible,
+    impossible,
+    lowering,
+    unchanged,
+    unsupported,
+)
+from onnx_migrate.engine.steps.step import LostTypes
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.rewriter import Rewriter

@@ -214,6 +214,9 @@ class Rewriter(NodeView):
 
     # The report
 
+    def finish(self) -> None:
+        """Do the work that had to wait for all edits; on the way up there is none."""
+
     def note(self, reason: str, exactness: Exactness | None = None) -> None:
         """Set the reason of this rewrite that the report shows, and its exactness where that differs from the adapter's."""
         self.reasons.append(reason)

@@ -11,8 +11,9 @@ import onnx
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.engine.steps.decompose_model import decompose_model
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
 from onnx_migrate.engine.steps.formula import Op, TensorProto, Value, unregistered
+from onnx_migrate.engine.steps.registry import decomposition_of
+from onnx_migrate.engine.steps.step import Step
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.bounded_arrays import bounded_dims
@@ -107,7 +108,7 @@ _QUANTIZED = (
 """Prefixes of com.microsoft operator names; this pass first replaces these operators by standard ones."""
 
 
-def _form(domain: str, operator: str) -> Decomposition | None:
+def _form(domain: str, operator: str) -> Step | None:
     return _PAIRS.get(("" if is_onnx(domain) else domain, operator)) or decomposition_of(domain, operator)
 
 
@@ -149,7 +150,7 @@ def write_out_softmax(rw: LoweringRewriter) -> str | None:
     return None
 
 
-def _write(rw: LoweringRewriter, form: Decomposition) -> None:
+def _write(rw: LoweringRewriter, form: Step) -> None:
     assert form.adapt is not None
     form.adapt(rw.node, rw)
     rw.note(form.reason, form.exactness)

@@ -9,7 +9,7 @@ import onnx
 
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
+from onnx_migrate.engine.steps.registry import foreign_domains
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.messages import count_of, listed

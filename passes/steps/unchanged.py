@@ -5,7 +5,7 @@ Tests run every claim. Other claims stand in the files of their families, beside
 
 from __future__ import annotations
 
-from onnx_migrate.engine.steps.rows import types_only
+from onnx_migrate.engine.steps.registration import types_only
 from onnx_migrate.plugins import LostTypes, compatible, unchanged
 
 # Move or compare values, round or negate them, or compute integers modulo a power of two: a wider type gives the same bits.

@@ -12,7 +12,7 @@ from onnx_migrate.engine.fitting_passes import FittingPass
 from onnx_migrate.engine.incompatibility import Incompatibility, counted
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import register_pass
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.registry import decomposition_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import Scope

@@ -67,6 +67,7 @@ def test_one_child_runs_one_job_after_another(folder: Path) -> None:
     assert first == second != str(os.getpid())
 
 
+@pytest.mark.long
 def test_a_job_that_ends_its_child_fails_alone(folder: Path) -> None:
     outcome = run_warm(job(folder, "crash"), 60.0, None)
 

@@ -17,6 +17,7 @@ from onnx_migrate import __version__, default_pipeline
 from onnx_migrate.cli.app import run
 from tests.cli.running import FAST, Ended, Run, leftovers, snapshot, wait_for
 from tests.support.processes import Start
+from tests.support.skips import Elsewhere, skip_if
 
 pytestmark = pytest.mark.cold
 
@@ -175,7 +176,7 @@ def never_ready(folder: Path) -> Path:
     return folder / "slow"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@skip_if(sys.platform != "linux", "looks into /proc", Elsewhere.LINUX)
 @pytest.mark.parametrize("where", ["wait", "pass_by"], ids=["in a pass", "in a child process"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_leaves_no_files_and_no_processes(
@@ -219,7 +220,7 @@ def test_a_signal_leaves_no_files_and_no_processes(
 
 
 @pytest.mark.usefixtures("in_background")
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@skip_if(sys.platform != "linux", "looks into /proc", Elsewhere.LINUX)
 @pytest.mark.parametrize(
     "args",
     [["small.onnx", "out.onnx"], ["batch", "small.onnx", "--out-dir", "out"]],
@@ -257,7 +258,7 @@ sys.stderr.flush()
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
+@skip_if(sys.platform == "win32", "no signal masks there", Elsewhere.LINUX)
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_signals_are_blocked_while_native_modules_load(
     process: Run, environment: dict[str, str], tmp_path: Path, name: str, code: int

@@ -15,8 +15,9 @@ import pytest
 
 from tests.cli.running import FAST, Raw, leftovers
 from tests.support.processes import Start
+from tests.support.skips import Elsewhere, import_or_skip
 
-pytest.importorskip("aiohttp")
+import_or_skip("aiohttp", Elsewhere.INSTALLED)
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FAST, Raw, opset_of, snapshot
+from tests.support.skips import Elsewhere, skip_if
 
 AT_ONCE = 60
 """Seconds; most of them are those of a busy machine."""
@@ -62,7 +63,7 @@ def test_a_batch_is_not_held_up_by_a_pipe(raw: Raw, folder: Path) -> None:
     assert (folder / "out" / "small.onnx").exists()
 
 
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system has no paths of descriptors")
+@skip_if(not os.path.isdir("/dev/fd"), "the system has no paths of descriptors", Elsewhere.LINUX)
 @pytest.mark.parametrize("where", ["/dev/fd/{}", "/dev/stdin"])
 def test_a_model_from_a_process_substitution_is_that_model(where: str, raw: Raw, folder: Path) -> None:
     data = (folder / "small.onnx").read_bytes()

@@ -13,8 +13,9 @@ import pytest
 from tests.cli.running import Run
 from tests.docs.json_schemas import FOLDER, SCHEMAS, text
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, import_or_skip
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = import_or_skip("jsonschema", Elsewhere.INSTALLED)
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,12 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.process.limits import memory_limit
 from tests.support.paths import ROOT
 from tests.support.processes import Start
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.small_model import UPSAMPLE
 
 pytestmark = pytest.mark.cold
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers and no limits of a process")
+posix = skip_if(sys.platform == "win32", "Windows has no timers and no limits of a process", Elsewhere.LINUX)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FAST, Run
+from tests.support.skips import Elsewhere, import_or_skip
 
 CHIP = """name = "chip"
 [[release]]
@@ -62,7 +63,7 @@ def test_a_failure_says_what_was_asked_for(cli: Run, folder: Path) -> None:
 
 
 def test_a_page_and_a_text_have_the_request(cli: Run, folder: Path) -> None:
-    pytest.importorskip("jinja2")
+    import_or_skip("jinja2", Elsewhere.INSTALLED)
     ended = cli("small.onnx", "out.onnx", "--for", "tensorrt==8.6", *FAST, "--html", "page.html", "-v")
 
     command = "onnx-migrate small.onnx out.onnx --no-verify --no-simplify --for tensorrt==8.6"

@@ -14,11 +14,12 @@ import pytest
 from onnx_migrate.cli.standard_streams import OutputFailed, reporting
 from tests.cli.running import FAST, Raw, large, leftovers, snapshot
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 FIXTURE = ROOT / "fixtures" / "classifier_opset11.onnx"
 TOOL = f'"{sys.executable}" -m onnx_migrate'
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="redirections are those of a POSIX shell")
+pytestmark = skip_if(sys.platform == "win32", "redirections are those of a POSIX shell", Elsewhere.LINUX)
 
 
 def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -39,7 +40,7 @@ def model(tmp_path: Path) -> Path:
     return target
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+@skip_if(not Path("/dev/full").exists(), "the device is Linux's", Elsewhere.LINUX)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_model_on_a_full_disk_is_told(model: Path, unbuffered: str) -> None:
     ended = shell(f"{TOOL} m.onnx - {' '.join(FAST)} > /dev/full", model.parent, PYTHONUNBUFFERED=unbuffered)
@@ -64,7 +65,7 @@ def test_a_stream_that_takes_a_part_of_a_write_gets_the_rest(tmp_path: Path) -> 
     assert b"File too large" in ended.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+@skip_if(not Path("/dev/full").exists(), "the device is Linux's", Elsewhere.LINUX)
 def test_a_report_that_is_lost_leaves_the_model_and_says_so(model: Path) -> None:
     ended = shell(f"{TOOL} m.onnx out.onnx {' '.join(FAST)} > /dev/full", model.parent)
     assert ended.returncode == 5
@@ -72,7 +73,7 @@ def test_a_report_that_is_lost_leaves_the_model_and_says_so(model: Path) -> None
     onnx.checker.check_model(onnx.load(model.parent / "out.onnx"))
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is Linux's")
+@skip_if(not Path("/dev/full").exists(), "the device is Linux's", Elsewhere.LINUX)
 def test_messages_that_are_lost_change_no_exit_code(model: Path) -> None:
     (model.parent / "bad.onnx").write_bytes(b"no model")
     ended = shell(f"{TOOL} bad.onnx out.onnx 2> /dev/full", model.parent)

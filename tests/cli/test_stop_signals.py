@@ -11,6 +11,7 @@ import pytest
 
 from onnx_migrate.cli import stop_signals
 from onnx_migrate.process.signals import STOPS
+from tests.support.skips import Elsewhere, skip, skip_if
 
 HEAD = """
 import os, signal, sys, time
@@ -36,7 +37,7 @@ def swallow(number):
         pass
 """
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+pytestmark = skip_if(sys.platform == "win32", "POSIX signals", Elsewhere.LINUX)
 
 
 def ended(code: str) -> tuple[int, str, str]:
@@ -186,7 +187,7 @@ def test_a_signal_during_the_imports_ends_the_command_without_a_traceback(
     module: str, number: str, code: int, word: str
 ) -> None:
     if module.endswith("stop_signals") and number == "SIGTERM":
-        pytest.skip("Python leaves it to the system until there is a handler")
+        skip("Python leaves it to the system until there is a handler", Elsewhere.NEVER)
     done = subprocess.run(
         [sys.executable, "-c", EARLY.format(module=module, number=number)],
         capture_output=True, text=True, timeout=30, check=False,

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowerings
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, LostTypes, Step
 from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
 
@@ -43,7 +44,7 @@ def main() -> None:
 
 def page() -> str:
     """Return the page for the registry as it is."""
-    every = sorted(lowerings(), key=lambda step: (step.domain, step.operator.lower(), step.leaves))
+    every = sorted(steps(Direction.DOWN), key=lambda step: (step.domain, step.operator.lower(), step.version))
     kinds = [step.kind for step in every]
     head = HEAD.format(
         oldest=OLDEST,
@@ -51,26 +52,26 @@ def page() -> str:
         ml=sum(bool(step.domain) for step in every),
         **{kind: kinds.count(kind) for kind in ("adapted", "unchanged", "refused")},
     )
-    adapters = adapters_section(every, lambda step: f"below {step.leaves}")
+    adapters = adapters_section(every, lambda step: f"below {step.version}")
     return "\n".join([head, _rewritten(every), _unchanged(every), adapters])
 
 
-def _rewritten(every: Iterable[Lowering]) -> str:
+def _rewritten(every: Iterable[Step]) -> str:
     lines = ["## Steps that rewrite or refuse\n", "| operator | below | | |", "|---|---|---|---|"]
     homes: dict[object, str] = {step.adapt: own[0].code for own in by_adapter(every) for step in own}
     for step in every:
         if step.kind == "unchanged" and step.exactness.value == "exact":
             continue
         text = (step.refusal or step.reason) + (f". Instead: {step.hint}" if step.hint else "")
-        lines.append(f"| {operator_of(step)} | {step.leaves} | {kind_cell(step, homes)} | {cell(text)} |")
+        lines.append(f"| {operator_of(step)} | {step.version} | {kind_cell(step, homes)} | {cell(text)} |")
     return "\n".join(lines) + "\n"
 
 
-def _unchanged(every: Iterable[Lowering]) -> str:
+def _unchanged(every: Iterable[Step]) -> str:
     reasons: dict[tuple[str, LostTypes], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for step in every:
         if step.kind == "unchanged" and step.exactness.value == "exact":
-            reasons[step.reason, step.types][operator_of(step)].append(step.leaves)
+            reasons[step.reason, step.types][operator_of(step)].append(step.version)
     lines = [
         "## Steps that leave the node unchanged\n",
         "| the version before | types | steps |",

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from onnx.defs import get_all_schemas_with_history
 
-from onnx_migrate.engine.steps.registry import Step, steps
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.standard.schema import newest_opset
 from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
@@ -40,7 +41,7 @@ def main() -> None:
 
 def page() -> str:
     """Return the page for the registry as it is."""
-    every = sorted(steps(), key=lambda step: (step.domain, step.operator.lower(), step.to))
+    every = sorted(steps(Direction.UP), key=lambda step: (step.domain, step.operator.lower(), step.version))
     kinds = [step.kind for step in every]
     operators: dict[str, list[Step]] = defaultdict(list)
     for step in every:
@@ -57,7 +58,7 @@ def page() -> str:
             first[form.name] = min(form.since_version, first.get(form.name, form.since_version))
     own = [step for step in every if not step.domain]
     # A step to the first version of an operator starts at an operator that was removed.
-    standard = sum(step.to > first.get(step.operator, newest_opset()) for step in own)
+    standard = sum(step.version > first.get(step.operator, newest_opset()) for step in own)
     head = HEAD.format(
         newest=newest_opset(),
         standard=standard,
@@ -65,7 +66,7 @@ def page() -> str:
         other=len(every) - len(own),
         **{kind: kinds.count(kind) for kind in set(kinds)},
     )
-    adapters = adapters_section(every, lambda step: f"{step.from_version or 1} → {step.to}")
+    adapters = adapters_section(every, lambda step: f"{step.older or 1} → {step.version}")
     return "\n".join([head, _moved(moved, every), _claims(claims), adapters])
 
 
@@ -77,7 +78,7 @@ def _moved(operators: Iterable[list[Step]], every: Iterable[Step]) -> str:
         for step in own:
             text = step.refusal or step.reason
             text += f". Instead: {step.hint}" if step.hint else ""
-            lines.append(f"| {name} | {step.to} | {kind_cell(step, homes)} | {cell(text)} |")
+            lines.append(f"| {name} | {step.version} | {kind_cell(step, homes)} | {cell(text)} |")
             name = ""
     return "\n".join(lines) + "\n"
 
@@ -85,7 +86,7 @@ def _moved(operators: Iterable[list[Step]], every: Iterable[Step]) -> str:
 def _claims(claims: Iterable[Step]) -> str:
     reasons: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for step in claims:
-        reasons[step.reason][operator_of(step)].append(step.to)
+        reasons[step.reason][operator_of(step)].append(step.version)
     lines = ["## Operators that only gained\n", "| what the new version changes | steps |", "|---|---|"]
     for reason, found in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])):
         names = (f"{name} {', '.join(map(str, versions))}" for name, versions in found.items())

@@ -5,31 +5,27 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
-from onnx_migrate.engine.steps.lowering_registry import Lowering
-from onnx_migrate.engine.steps.registry import Step
+from onnx_migrate.engine.steps.step import Step
 
 __all__ = ["adapters_section", "by_adapter", "cell", "kind_cell", "operator_of", "slug"]
 
-StepT = TypeVar("StepT", Step, Lowering)
 
-
-def operator_of(step: Step | Lowering) -> str:
+def operator_of(step: Step) -> str:
     """Return the name of a step's operator, with its domain unless that is ai.onnx."""
     return f"{step.domain}.{step.operator}" if step.domain else step.operator
 
 
-def by_adapter(ordered: Iterable[StepT]) -> list[list[StepT]]:
+def by_adapter(ordered: Iterable[Step]) -> list[list[Step]]:
     """Return the steps of each adapter, in the order of its first step."""
-    found: dict[object, list[StepT]] = defaultdict(list)
+    found: dict[object, list[Step]] = defaultdict(list)
     for step in ordered:
         if step.adapt:
             found[step.adapt].append(step)
     return list(found.values())
 
 
-def adapters_section(ordered: Iterable[StepT], way: Callable[[StepT], str]) -> str:
+def adapters_section(ordered: Iterable[Step], way: Callable[[Step], str]) -> str:
     """Return the section with the docstring of each adapter; `way` says what a step leads from and to."""
     parts = ["## Adapters\n"]
     for own in by_adapter(ordered):
@@ -44,7 +40,7 @@ def _escaped(text: str) -> str:
     return text.replace("][", "]\\[")
 
 
-def kind_cell(step: StepT, homes: dict[object, str]) -> str:
+def kind_cell(step: Step, homes: dict[object, str]) -> str:
     """Return what a step is, with a link to its adapter, whose section is called by `homes`."""
     kind = f"[adapted](#{slug(homes[step.adapt])})" if step.adapt else step.kind
     return kind if step.exactness.value == "exact" else f"{kind}, {step.exactness.value}"

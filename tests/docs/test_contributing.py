@@ -13,10 +13,9 @@ import pytest
 
 from onnx_migrate.engine import pass_infra
 from onnx_migrate.engine.pass_infra import Pass
-from onnx_migrate.engine.steps import lower
 from onnx_migrate.engine.steps.formula import Op, Value, _adapter, _formula
-from onnx_migrate.engine.steps.lowering_registry import Lowering
-from onnx_migrate.engine.steps.registry import Adapter
+from onnx_migrate.engine.steps.registration import Adapter
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.graphs import all_nodes
@@ -27,6 +26,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from tests.harness import model, run, same
 from tests.steps import check, check_down, lift
 from tests.support.paths import ROOT
+from tests.support.replaced_steps import replace_steps_down
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = [textwrap.dedent(block) for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)]
@@ -69,8 +69,8 @@ def test_the_formula_of_the_guide_keeps_the_numbers(monkeypatch: pytest.MonkeyPa
 
     names = execute(block("@formula"), formula=formula, Op=Op, Value=Value)
     adapt = _adapter(_formula("", "HardSwish", 14, names["hard_swish"], without=False))
-    step = Lowering("", "HardSwish", 14, adapt, reason="the guide's")
-    monkeypatch.setattr(lower, "lowering_from", lambda *key: step)
+    step = Step(Direction.DOWN, "", "HardSwish", 14, adapt, reason="the guide's")
+    replace_steps_down(monkeypatch, lambda *key: step)
     check_down(
         '<ir_version: 7, opset_import: ["": 14]> g (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }'
     )

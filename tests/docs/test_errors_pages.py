@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.error_texts import error_texts
 from onnx_migrate.standard.schema import newest_opset
 from tests.docs.errors_pages import FOLDER, pages
 from tests.harness import SUPPORTED
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(
+pytestmark = skip_if(
     newest_opset() != SUPPORTED,
-    reason="the pages are written with the newest onnx, which knows all operators",
+    "the pages are written with the newest onnx, which knows all operators",
+    Elsewhere.NEWEST,
 )
 
 

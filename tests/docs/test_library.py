@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import FIXTURES, ROOT
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.warm_start import warm
 
 TEXT = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
@@ -88,8 +89,10 @@ def has_types(path: Path) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="types are checked with the newest releases of what is imported"
+@skip_if(
+    sys.version_info < (3, 11),
+    "types are checked with the newest releases of what is imported",
+    Elsewhere.NEWEST,
 )
 def test_a_type_checker_accepts_it_strictly(work: Path) -> None:
     scripts = sorted(str(path) for path in (work / "blocks").glob("*.py") if has_types(path))

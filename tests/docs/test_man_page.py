@@ -6,10 +6,9 @@ import re
 import shutil
 import subprocess
 
-import pytest
-
 from onnx_migrate.cli.app import app
 from tests.docs.man_page import PAGE, escaped, page
+from tests.support.skips import Elsewhere, skip_if
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -22,7 +21,7 @@ def test_text_is_printed_as_it_is() -> None:
     assert escaped("a → b") == r"a \[u2192] b"
 
 
-@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@skip_if(shutil.which("groff") is None, "groff is not installed", Elsewhere.INSTALLED)
 def test_groff_shows_every_option_and_has_no_complaints() -> None:
     done = subprocess.run(
         ["groff", "-man", "-Tutf8", "-ww", str(PAGE)],

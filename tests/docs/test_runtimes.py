@@ -16,6 +16,7 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.docs.runtimes_page"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", known_names())
 def test_every_row_is_on_the_page(name: str) -> None:
     table = shipped(name)

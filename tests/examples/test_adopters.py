@@ -10,6 +10,7 @@ import pytest
 
 from tests.examples.test_examples import run, work
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, import_or_skip
 
 __all__ = ["work"]
 
@@ -29,7 +30,7 @@ def test_an_adopter_calls_it(
     work: Path, script: str, packages: tuple[str, ...], arguments: tuple[str, ...], printed: str
 ) -> None:
     for package in packages:
-        pytest.importorskip(package)
+        import_or_skip(package, Elsewhere.BY_HAND)
 
     assert printed in run(work, sys.executable, FOLDER / script, *arguments)
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.cli.running import SMALL, large
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, import_or_skip, skip
 from tests.support.warm_start import let_fork
 
 
@@ -86,7 +87,7 @@ def builds_what_changed(work: Path, *build: str) -> None:
 
 def test_the_makefile(work: Path) -> None:
     if shutil.which("make") is None:
-        pytest.skip("make is not installed")
+        skip("make is not installed", Elsewhere.INSTALLED)
     shutil.copy(ROOT / "examples" / "make" / "Makefile", work)
 
     builds_what_changed(work, "make")
@@ -96,7 +97,7 @@ def test_the_makefile(work: Path) -> None:
 @pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
 def test_the_cmake_project(work: Path, generator: str) -> None:
     if shutil.which("cmake") is None or shutil.which("ninja" if generator == "Ninja" else "make") is None:
-        pytest.skip("cmake or its generator's tool is not installed")
+        skip("cmake or its generator's tool is not installed", Elsewhere.INSTALLED)
     shutil.copy(ROOT / "examples" / "cmake" / "CMakeLists.txt", work)
 
     run(work, "cmake", "-S", ".", "-B", "build", "-G", generator)
@@ -154,7 +155,7 @@ def steps() -> list[str]:
 @pytest.mark.parametrize("target", ["", "build dir"])
 def test_the_action(work: Path, target: str) -> None:
     if shutil.which("bash") is None:
-        pytest.skip("bash is not installed")
+        skip("bash is not installed", Elsewhere.INSTALLED)
     install, migrate = steps()
     assert install == 'python -m pip install --quiet "${WANTED:-${OWN}[all]}"'
     assert "mapfile" not in migrate.replace("has no mapfile", "")  # the bash of macOS is 3.2
@@ -178,8 +179,8 @@ def test_the_action(work: Path, target: str) -> None:
 
 def test_after_a_torch_export(work: Path) -> None:
     """Needs PyTorch and onnxscript, which the tests do not install."""
-    pytest.importorskip("torch")
-    pytest.importorskip("onnxscript")
+    import_or_skip("torch", Elsewhere.BY_HAND)
+    import_or_skip("onnxscript", Elsewhere.BY_HAND)
 
     run(work, sys.executable, ROOT / "examples" / "after_torch_export.py")
 

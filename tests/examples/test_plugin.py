@@ -13,6 +13,7 @@ import onnx.parser
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 PLUGIN = ROOT / "examples" / "plugin"
 MODEL = """<ir_version: 8, opset_import: ["": 12, "com.example": 1]>
@@ -58,9 +59,10 @@ def run(installed: Path, *words: object, cwd: Path | None = None) -> subprocess.
 
 
 @pytest.mark.long
-@pytest.mark.skipif(
+@skip_if(
     not hasattr(onnx.defs.OpSchema, "set_type_and_shape_inference_function"),
-    reason="before onnx 1.17 a registered schema infers no types, so that the example's step writes a CastLike more",
+    "before onnx 1.17 a registered schema infers no types, so that the example's step writes a CastLike more",
+    Elsewhere.NEWEST,
 )
 def test_its_own_tests_pass(installed: Path, tmp_path: Path) -> None:
     options = (

@@ -16,6 +16,7 @@ from onnx_migrate.explanation.in_model import ModelVerdict, ask_model
 from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.operator_facts import contributed_facts, version_facts
 from tests.cli.running import Run
+from tests.support.skips import Elsewhere, import_or_skip
 
 Make = Callable[..., str]
 
@@ -204,7 +205,7 @@ def test_facts_of_versions() -> None:
 def test_what_is_advised_for_a_missing_kernel_makes_the_model_load(
     cli: Run, folder: Path, make: Make
 ) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = import_or_skip("onnxruntime", Elsewhere.INSTALLED)
     path = make(QLINEAR, 13, 7)
     with pytest.raises(Exception, match="QLinearConv") as refusal:
         onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onnx_migrate.explanation.operators import known_steps, operator_steps, step_heading
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.explanation.operators import operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
 from onnx_migrate.report.json_form import json_of
 from onnx_migrate.standard.targets import known_names
@@ -37,7 +38,7 @@ def test_an_unknown_operator() -> None:
 
 
 def test_every_step_has_a_heading_and_is_found_by_its_operator() -> None:
-    for step in known_steps():
+    for step in steps():
         assert step.operator in step_heading(step)
 
 

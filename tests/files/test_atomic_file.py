@@ -17,6 +17,7 @@ from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.model.payloads import file_stamp
 from tests.files.feature_models import model, weight
 from tests.files.saving import changed, names, other, refusal
+from tests.support.skips import Elsewhere, skip
 
 
 def test_a_temporary_file_in_use_is_not_removed(
@@ -63,7 +64,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
     if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("may not mount")
+        skip("may not mount", Elsewhere.ROOT)
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
 

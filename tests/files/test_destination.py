@@ -14,6 +14,7 @@ from onnx_migrate.files.destination import check_file, check_not_source, check_t
 from onnx_migrate.model.model import Model
 from tests.files.feature_models import plain, with_external_data
 from tests.files.saving import moved, names, refusal
+from tests.support.skips import Elsewhere, skip_if
 
 
 def test_a_path_that_cannot_be_written_is_refused(source: Path, out: Path) -> None:
@@ -29,7 +30,7 @@ def test_a_path_that_cannot_be_written_is_refused(source: Path, out: Path) -> No
     assert names(out.parent) == {"pipe"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+@skip_if(os.geteuid() != 0, "needs root to become somebody else", Elsewhere.ROOT)
 def test_missing_permissions_are_named(source: Path, out: Path) -> None:
     for folder in (source.parent, *source.parents[:-2]):
         folder.chmod(0o755)

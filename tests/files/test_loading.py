@@ -15,6 +15,7 @@ from onnx_migrate.files.reading import from_file
 from onnx_migrate.model.weights import Weights
 from tests.files.feature_models import model, plain, weight, with_external_data
 from tests.files.refusals import refusal
+from tests.support.skips import Elsewhere, import_or_skip
 
 
 def test_the_folder_of_the_data_is_the_one_that_the_model_was_opened_in(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_link_to_a_model_with_its_weights_inside_is_read_where_it_really_is(tm
     loaded = load(view / "a.onnx")
     assert (loaded.weights.folder, loaded.origin) == (real, (str(view / "a.onnx"),))
     assert loaded.weights.array(loaded.proto.graph.initializer[0]).tobytes() == weight("w").raw_data
-    runtime = pytest.importorskip("onnxruntime")
+    runtime = import_or_skip("onnxruntime", Elsewhere.INSTALLED)
     options = runtime.SessionOptions()
     key = "session.model_external_initializers_file_folder_path"
     options.add_session_config_entry(key, str(loaded.weights.folder))

@@ -10,6 +10,7 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from onnx_migrate.model.payloads import byte_size, data_field, has_type, packed_bytes
 from onnx_migrate.model.tensors import numbers, tensors
 from onnx_migrate.model.weights import location_of, mark_external
+from tests.support.skips import Elsewhere, skip
 
 
 def tensor(name: str) -> TensorProto:
@@ -52,7 +53,7 @@ def test_the_size_of_raw_data_is_that_of_onnx(data_type: int) -> None:
     dtype = helper.tensor_dtype_to_np_dtype(data_type)
     made = numpy_helper.from_array(np.zeros((3, 5), dtype), "w")
     if made.data_type != data_type:
-        pytest.skip("an older onnx represents this type by another one in NumPy")
+        skip("an older onnx represents this type by another one in NumPy", Elsewhere.NEWEST)
 
     assert byte_size([3, 5], data_type) == len(made.raw_data)
     assert byte_size([], data_type) == len(numpy_helper.from_array(np.zeros((), dtype)).raw_data)
@@ -116,7 +117,7 @@ def test_numbers_of_types_that_numpy_lacks(name: str) -> None:
     """Every onnx gives them otherwise: as bits before 1.19, then as types of ml_dtypes."""
     kind = getattr(TensorProto, name, None)
     if kind is None:
-        pytest.skip(f"onnx {onnx.__version__} has no {name}")
+        skip(f"onnx {onnx.__version__} has no {name}", Elsewhere.NEWEST)
     given = [1.5, -2.0, 0.0, 4.0, -0.5]
     found = numbers(numpy_helper.to_array(helper.make_tensor("t", kind, [5], given)))
 

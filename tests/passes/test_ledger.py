@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import onnx
-import pytest
 
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.schema import newest_opset, operators, signature, versions
 from onnx_migrate.standard.unlisted_operators import EXPERIMENTAL_OPERATORS, RUNTIME_OPERATORS
+from tests.support.skips import Elsewhere, skip_if
 
 NEWEST_SUPPORTED = 28
 """The newest opset that the registry has been written for; an older onnx knows a part of its steps."""
@@ -29,7 +29,7 @@ OF_RUNTIME = {(operator.name, operator.standard_from or operator.step_at) for op
 
 
 def _registered() -> set[tuple[str, int]]:
-    return {(step.operator, step.to) for step in steps() if not step.domain}
+    return {(step.operator, step.version) for step in steps(Direction.UP) if not step.domain}
 
 
 def _listed(found: set[tuple[str, int]]) -> str:
@@ -51,11 +51,13 @@ def test_every_registration_is_a_step() -> None:
 
 
 def test_every_step_says_why() -> None:
-    silent = {(step.operator, step.to) for step in steps() if not (step.reason or step.refusal)}
+    silent = {
+        (step.operator, step.version) for step in steps(Direction.UP) if not (step.reason or step.refusal)
+    }
     assert not silent, f"no reason given: {_listed(silent)}"
 
 
-@pytest.mark.skipif(newest_opset() != NEWEST_SUPPORTED, reason="an older onnx knows fewer steps")
+@skip_if(newest_opset() != NEWEST_SUPPORTED, "an older onnx knows fewer steps", Elsewhere.NEWEST)
 def test_count() -> None:
     """The figure that the documentation names."""
     assert len(_known() - REMOVALS - OF_RUNTIME) == 426
@@ -82,7 +84,7 @@ def _unreachable(name: str, version: int) -> bool:
 
 
 def _registered_down() -> set[tuple[str, int]]:
-    return {(step.operator, step.leaves) for step in lowerings() if not step.domain}
+    return {(step.operator, step.version) for step in steps(Direction.DOWN) if not step.domain}
 
 
 def test_every_step_is_registered_down() -> None:
@@ -96,11 +98,13 @@ def test_every_registration_is_a_step_down() -> None:
 
 
 def test_every_step_says_why_down() -> None:
-    silent = {(step.operator, step.leaves) for step in lowerings() if not (step.reason or step.refusal)}
+    silent = {
+        (step.operator, step.version) for step in steps(Direction.DOWN) if not (step.reason or step.refusal)
+    }
     assert not silent, f"no reason given: {_listed(silent)}"
 
 
-@pytest.mark.skipif(newest_opset() != NEWEST_SUPPORTED, reason="an older onnx knows fewer steps")
+@skip_if(newest_opset() != NEWEST_SUPPORTED, "an older onnx knows fewer steps", Elsewhere.NEWEST)
 def test_count_down() -> None:
     """469 steps leave a version above 7; no node can have the 2 at which Upsample and Scatter were deprecated."""
     assert len(_known_down() - DOWN_OF_RUNTIME) == 467

@@ -11,8 +11,8 @@ from onnx import TensorProto, defs, numpy_helper
 
 import onnx_migrate
 from onnx_migrate.engine.pass_registry import make_pass
-from onnx_migrate.engine.steps.lowering_registry import lowerings
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -37,10 +37,10 @@ def imports(owner: onnx.ModelProto | onnx.FunctionProto) -> dict[str, int]:
 
 def test_every_step_is_registered() -> None:
     known = {(name, to) for domain, name in operators() if domain == ML for to in versions(ML, name)[1:]}
-    found = {(step.operator, step.to) for step in steps() if step.domain == ML}
+    found = {(step.operator, step.version) for step in steps(Direction.UP) if step.domain == ML}
     assert known <= found
-    assert {step.to for step in steps() if step.domain == ML} <= {2, 3, 4, 5}
-    assert {step.domain for step in steps()} == {"", ML}
+    assert {step.version for step in steps(Direction.UP) if step.domain == ML} <= {2, 3, 4, 5}
+    assert {step.domain for step in steps(Direction.UP)} == {"", ML}
 
 
 def test_by_default_it_stays() -> None:
@@ -183,7 +183,7 @@ def test_every_step_is_registered_down() -> None:
     known = {
         (name, version) for domain, name in operators() if domain == ML for version in versions(ML, name)
     }
-    found = {(step.operator, step.leaves) for step in lowerings() if step.domain == ML}
+    found = {(step.operator, step.version) for step in steps(Direction.DOWN) if step.domain == ML}
     valid = {(name, version) for name, version in known if not defs.get_schema(name, version, ML).deprecated}
     assert found == {(name, version) for name, version in valid if version > 1}
 

@@ -52,6 +52,7 @@ def test_with_too_little_nothing_is_written(tmp_path: Path) -> None:
     assert not (tmp_path / "b.onnx").exists()
 
 
+@pytest.mark.long
 def test_alone_it_imports_less_and_writes_the_same(tmp_path: Path) -> None:
     code = f"""
 import sys

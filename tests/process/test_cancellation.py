@@ -15,6 +15,7 @@ from onnx_migrate.process import Limits, Returned, Worker, deadline
 from onnx_migrate.process.cancellation import Stopped, check_cancelled, check_stopped, stoppable
 from onnx_migrate.process.progress import Progress, Reporter
 from onnx_migrate.process.signals import blocked
+from tests.support.skips import Elsewhere, skip_if
 
 
 def later(token: threading.Event, seconds: float = 0.3) -> None:
@@ -94,7 +95,7 @@ def test_the_error_that_is_carried_is_the_one_that_is_raised() -> None:
         raise Stopped(ZeroDivisionError("mine"))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="threads watch there")
+@skip_if(sys.platform == "win32", "threads watch there", Elsewhere.LINUX)
 def test_no_thread_watches(module: str) -> None:
     token, threads = threading.Event(), threading.active_count()
     seen: list[int] = []
@@ -124,7 +125,7 @@ def test_own_work_ends_at_the_deadline_and_names_its_stage(monkeypatch: pytest.M
     assert caught.value.code == "timed-out"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no signal masks there")
+@skip_if(sys.platform == "win32", "no signal masks there", Elsewhere.LINUX)
 def test_a_signal_is_delivered_when_the_block_ends() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))

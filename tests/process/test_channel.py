@@ -11,8 +11,9 @@ import pytest
 
 from onnx_migrate.process.channel import LENGTH, SocketChannel, above_standard_streams
 from onnx_migrate.process.waiting import Expired, Waiting
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes there")
+pytestmark = skip_if(sys.platform == "win32", "pipes there", Elsewhere.LINUX)
 
 
 def soon() -> Waiting:

@@ -24,6 +24,7 @@ from onnx_migrate.process.endings import (
     what_helps,
 )
 from onnx_migrate.process.limits import Limits, less_memory, memory_limit
+from tests.support.skips import Elsewhere, skip_if
 
 
 @pytest.mark.parametrize("function", [math.sqrt, "math:sqrt"])
@@ -119,7 +120,7 @@ def test_memory_is_three_quarters_of_the_machine_unless_given() -> None:
     assert Limits.of(5, 1 << 30) == Limits(5, 1 << 30)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
+@skip_if(sys.platform != "linux", "RLIMIT_DATA covers mappings on Linux", Elsewhere.LINUX)
 def test_the_limit_is_of_the_child_alone() -> None:
     import resource
 
@@ -144,7 +145,7 @@ def taken(more, size):
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
+@skip_if(sys.platform != "linux", "RLIMIT_DATA covers mappings on Linux", Elsewhere.LINUX)
 def test_a_block_may_take_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "less_memory_in_child.py").write_text(LESS, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)

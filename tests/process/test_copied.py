@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
+from tests.support.skips import Elsewhere, skip_if
+
 pytestmark = [
     pytest.mark.cold,
-    pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone"),
+    skip_if(sys.platform != "linux", "copies are made on Linux alone", Elsewhere.LINUX),
 ]
 
 SCRIPT = """

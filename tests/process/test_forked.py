@@ -15,6 +15,7 @@ from onnx_migrate.process.endings import Ending
 from onnx_migrate.process.forked import call_in_fork
 from tests.process.processes import alive, eventually
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 LITTLE = 1 << 28
 
@@ -68,7 +69,7 @@ def test_what_ends_a_call_badly_ends_nothing_else(
         os.kill(before, 0)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is limited per call on Linux")
+@skip_if(not os.path.exists("/proc/self/statm"), "memory is limited per call on Linux", Elsewhere.LINUX)
 def test_memory_is_what_a_call_needs_in_addition() -> None:
     held = bytearray(LITTLE)  # of the parent
     assert isinstance(ask("builtins:bytearray", LITTLE // 4), Returned)
@@ -106,7 +107,7 @@ def test_a_call_takes_half_of_the_time_that_is_left() -> None:
     assert 1.2 < time.monotonic() - start < 3.0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@skip_if(sys.platform != "linux", "forks", Elsewhere.LINUX)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_during_a_call_of_another_thread_has_copies_of_its_own() -> None:
     before = of_the_copy()
@@ -122,7 +123,7 @@ def test_a_fork_during_a_call_of_another_thread_has_copies_of_its_own() -> None:
     assert of_the_copy() > 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="SIGCHLD")
+@skip_if(sys.platform != "linux", "SIGCHLD", Elsewhere.LINUX)
 def test_a_host_that_ignores_sigchld_or_waits_for_all_children() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
@@ -133,7 +134,7 @@ def test_a_host_that_ignores_sigchld_or_waits_for_all_children() -> None:
         signal.signal(signal.SIGCHLD, before)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="pipes of POSIX")
+@skip_if(sys.platform != "linux", "pipes of POSIX", Elsewhere.LINUX)
 def test_a_copy_that_ended_raises_no_sigpipe() -> None:
     """A host that has set the default action of SIGPIPE would end."""
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -162,7 +163,7 @@ thread.join()
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG")
+@skip_if(sys.platform != "linux", "PR_SET_PDEATHSIG", Elsewhere.LINUX)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_native_code_ends_with_a_parent_that_is_killed(number: int, module: str, tmp_path: Path) -> None:
     begun = tmp_path / "pid"
@@ -228,7 +229,7 @@ print(forked.call_in_fork("os:getpid", seconds=5.0, memory=1 << 28))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a Worker takes the calls")
+@skip_if(sys.platform != "linux", "elsewhere a Worker takes the calls", Elsewhere.LINUX)
 def test_a_signal_to_a_new_copy_runs_no_handler_of_this_process() -> None:
     """The copy would go on as if it were this process, or not end at all."""
     done = subprocess.run(

@@ -10,6 +10,7 @@ import pytest
 from onnx_migrate.errors import MigrateError
 from onnx_migrate.process import Returned, Worker, worker
 from onnx_migrate.process.interpreter import interpreter
+from tests.support.skips import Elsewhere, skip_if
 
 
 def test_it_is_that_of_this_process() -> None:
@@ -32,7 +33,7 @@ def test_a_frozen_program_does_not_start_itself(monkeypatch: pytest.MonkeyPatch)
     assert interpreter() is None
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux alone")
+@skip_if(sys.platform != "linux", "copies are made on Linux alone", Elsewhere.LINUX)
 def test_a_frozen_program_has_copies_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     with Worker() as child:

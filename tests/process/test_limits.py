@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import pytest
-
 from onnx_migrate.process import Limits, Returned, Worker
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits private memory")
+pytestmark = skip_if(sys.platform != "linux", "only Linux limits private memory", Elsewhere.LINUX)
 
 GIGABYTE = 1 << 30
 

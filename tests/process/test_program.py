@@ -9,6 +9,7 @@ import pytest
 
 from onnx_migrate.process import Crashed, Limits, OutOfMemory, Program, TimedOut
 from tests.process.processes import alive, eventually
+from tests.support.skips import Elsewhere, skip_if
 
 _ECHO = "import sys, json\nfor line in sys.stdin:\n    print(json.dumps({'got': json.loads(line)['say']}), flush=True)\n"
 
@@ -61,7 +62,7 @@ def test_it_is_killed_with_what_it_started_when_it_takes_too_long(tmp_path):
     assert eventually(lambda: not alive(int((tmp_path / "pid").read_text())))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
+@skip_if(sys.platform != "linux", "only Linux limits another process", Elsewhere.LINUX)
 def test_its_memory_is_limited():
     code = "import sys\ninput()\nx = bytearray(2**30)\nprint('{}', flush=True)"
     with program(code, memory=2**28) as running:

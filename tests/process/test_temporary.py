@@ -20,6 +20,7 @@ from onnx_migrate.process import temporary
 from onnx_migrate.process.temporary import TemporaryFolder, remove_all, remove_stale
 from tests.support.paths import ROOT
 from tests.support.processes import Start
+from tests.support.skips import Elsewhere, skip_if
 
 
 def test_it_exists_as_long_as_it_is_referred_to() -> None:
@@ -59,7 +60,7 @@ def test_all_are_removed_at_once() -> None:
     assert not any(folder.path.exists() for folder in folders)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+@skip_if(sys.platform == "win32", "POSIX locks", Elsewhere.LINUX)
 def test_no_folder_is_left_where_its_lock_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +79,7 @@ def test_no_folder_is_left_where_its_lock_cannot_be_made(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="folders have no descriptors")
+@skip_if(sys.platform == "win32", "folders have no descriptors", Elsewhere.LINUX)
 def test_a_close_that_reports_an_error_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a network file system that is full; the descriptor is closed all the same."""
     real = os.close
@@ -124,7 +125,7 @@ def run(start: Start, root: Path, code: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+@skip_if(sys.platform == "win32", "POSIX locks", Elsewhere.LINUX)
 def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
 ) -> None:
@@ -154,7 +155,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(
     assert len(os.listdir(tmp_path)) == len(before) - 1
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+@skip_if(sys.platform == "win32", "POSIX locks", Elsewhere.LINUX)
 def test_the_folder_of_a_process_that_is_not_seen_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
 ) -> None:
@@ -166,7 +167,7 @@ def test_the_folder_of_a_process_that_is_not_seen_is_kept(
         living.communicate("")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@skip_if(not hasattr(os, "fork"), "needs fork", Elsewhere.LINUX)
 def test_a_fork_does_not_remove_the_folders_of_its_parent() -> None:
     folder = TemporaryFolder()
     child = os.fork()
@@ -236,7 +237,7 @@ def test_a_search_lets_no_other_thread_wait(tmp_path: Path, monkeypatch: pytest.
     assert first[0].path.is_dir()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of POSIX")
+@skip_if(sys.platform != "linux", "limits of POSIX", Elsewhere.LINUX)
 def test_a_folder_is_removed_where_no_more_files_may_be_open() -> None:
     import resource
 

@@ -18,6 +18,7 @@ from onnx_migrate.process import Crashed, Limits, OutOfMemory, Raised, Returned,
 from onnx_migrate.process.worker import Worker
 from tests.process.processes import alive, eventually
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 
 @pytest.mark.parametrize("isolated", [True, False])
@@ -68,7 +69,7 @@ def test_time_is_limited(module):
     assert time.perf_counter() - start < 20
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
+@skip_if(sys.platform != "linux", "RLIMIT_DATA covers mappings on Linux", Elsewhere.LINUX)
 def test_memory_is_limited(module):
     ending = process.run(f"{module}:eat", limits=Limits(memory=512 << 20))
     assert ending == OutOfMemory(512 << 20)
@@ -86,7 +87,7 @@ def test_the_callers_main_is_not_run_again(tmp_path):
     assert done.stdout == "once\n2.0\n", done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG is Linux's")
+@skip_if(sys.platform != "linux", "PDEATHSIG is Linux's", Elsewhere.LINUX)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_the_child_dies_with_its_parent(module, tmp_path, end, start):
     note = tmp_path / "pid"
@@ -100,7 +101,7 @@ def test_the_child_dies_with_its_parent(module, tmp_path, end, start):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG is Linux's")
+@skip_if(sys.platform != "linux", "PDEATHSIG is Linux's", Elsewhere.LINUX)
 def test_a_child_of_a_child_dies_with_both(module: str, tmp_path: Path) -> None:
     """As in a batch, whose workers run the native stages of a model in children when it is tried again."""
     note = tmp_path / "pid"

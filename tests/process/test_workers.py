@@ -20,6 +20,7 @@ from onnx_migrate.process import Limits, OutOfMemory, Returned, Workers, run, us
 from onnx_migrate.process.signals import STOPS
 from tests.process.processes import alive, eventually
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 VICTIM = """
 import os, signal, sys, time
@@ -98,7 +99,7 @@ def test_a_worker_that_somebody_ended_is_replaced(own: Workers) -> None:
     assert value("os:getpid") != first
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
+@skip_if(sys.platform != "linux", "RLIMIT_DATA covers mappings on Linux", Elsewhere.LINUX)
 def test_memory_and_limits_that_a_call_leaves_are_not_the_next_one_s(own: Workers) -> None:
     limits = Limits(memory=300 << 20)
     first = value("used:leak", 100 << 20, limits=limits)
@@ -159,7 +160,7 @@ def _in_fork(results: Any, parents: int) -> None:
     results.put((own, alive(parents)))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@skip_if(sys.platform != "linux", "forks", Elsewhere.LINUX)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_has_workers_of_its_own_which_end_with_it(own: Workers) -> None:
     parents = value("os:getpid")
@@ -230,7 +231,7 @@ def test_a_script_without_a_main_guard_leaves_no_process_and_no_folder(
     assert how == "at once" or not left
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@skip_if(sys.platform != "linux", "looks into /proc", Elsewhere.LINUX)
 def test_the_thread_that_ends_idle_workers_takes_no_signals() -> None:
     """A handler would run in the main thread where that blocks signals, and leave a folder that nothing knows of."""
     workers = Workers(60.0)

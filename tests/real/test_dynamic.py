@@ -1,6 +1,6 @@
 """Frozen dims of models that others published: mended and proved, or refused by name.
 
-`pytest -m slow tests/real/test_dynamic.py`; the default run takes one model. Models whose dims are open are
+`pytest -m campaign tests/real/test_dynamic.py`; the default run takes one model. Models whose dims are open are
 frozen first, and the repaired model is compared with the published one at other sizes.
 """
 
@@ -62,13 +62,13 @@ def test_shufflenet() -> None:
     light("shufflenet")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", LIGHT)
 def test_every_light_model(name: str) -> None:
     light(name)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(("wheel", "name"), MENDED)
 def test_batch(wheel: str, name: str) -> None:
     migration = mended(models(wheel)[name], dynamic_batch=True)
@@ -78,7 +78,7 @@ def test_batch(wheel: str, name: str) -> None:
     assert migration.report.seconds["dynamic_dims"] < 4  # measured at 0.5 s for the largest
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(("wheel", "name"), KEYS)
 def test_frozen_and_mended_back(wheel: str, name: str, tmp_path: Path) -> None:
     sizes, wishes = KEYS[wheel, name]
@@ -100,7 +100,7 @@ def test_frozen_and_mended_back(wheel: str, name: str, tmp_path: Path) -> None:
                 )
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_height_and_width_before_a_pool_over_all() -> None:
     for name in ("resnet50", "inception_v1", "shufflenet"):
         path = models("onnx==1.14.1")[f"light_{name}"]
@@ -112,7 +112,7 @@ def test_height_and_width_before_a_pool_over_all() -> None:
         assert "GlobalAveragePool" in after
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_onnxsim_takes_the_result() -> None:
     import onnxsim
 
@@ -122,7 +122,7 @@ def test_onnxsim_takes_the_result() -> None:
     assert same
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_what_cannot_be_is_named() -> None:
     with pytest.raises(CannotMigrate, match=r"'n16' \(Gemm\).*fc6_w_0"):
         onnx_migrate.migrate(models("onnx==1.14.1")["light_bvlc_alexnet"], dynamic="data_0:N,3,H,W")

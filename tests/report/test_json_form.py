@@ -10,8 +10,9 @@ from typing import Any, TypedDict
 import pytest
 
 from onnx_migrate.report.json_form import Seconds, json_of, properties, schema, schema_of, selects
+from tests.support.skips import Elsewhere, import_or_skip
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = import_or_skip("jsonschema", Elsewhere.INSTALLED)
 
 
 class Colour(Enum):

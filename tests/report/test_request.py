@@ -13,6 +13,7 @@ from onnx_migrate.options import Options
 from onnx_migrate.report.request import Request, tool_versions
 from onnx_migrate.standard.targets import resolve
 from tests.harness import ONNX_NEWEST, model
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.targets import targets_of
 
 PORTS = (Port("x", "tensor(float)", (1, 3, "H", 32)), Port("u", "tensor(float)", None))
@@ -150,8 +151,10 @@ def test_a_report_says_how_the_operators_of_the_result_are_known(rows: str, text
     assert warned == ([] if rows else ["operators-not-known"])
 
 
-@pytest.mark.skipif(
-    ONNX_NEWEST < 22, reason="this onnx is used with an onnxsim that folds no Shape unless it optimises"
+@skip_if(
+    ONNX_NEWEST < 22,
+    "this onnx is used with an onnxsim that folds no Shape unless it optimises",
+    Elsewhere.NEWEST,
 )
 def test_the_warning_names_what_the_result_has_when_it_is_simplified() -> None:
     source = model(

@@ -21,6 +21,7 @@ from tests.resize.oracle import output_lengths
 from tests.resize.shaped import apply_resize_passes
 from tests.resize.test_grid import TARGETS
 from tests.steps import operators
+from tests.support.skips import Elsewhere, skip_if
 
 F = np.float32
 
@@ -119,7 +120,7 @@ def test_sample() -> None:
     assert check_chains(60, 1) > 40
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_many() -> None:
     assert check_chains(3000, 2) > 1500
 
@@ -168,7 +169,7 @@ MODELS = {
 }
 
 
-@pytest.mark.skipif(ONNX_NEWEST < 19, reason="needs targets above 18")
+@skip_if(ONNX_NEWEST < 19, "needs targets above 18", Elsewhere.NEWEST)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("form", ["auto", "scales", "sizes"])
 def test_the_numbers_stay_the_same(name: str, form: str) -> None:

@@ -78,7 +78,7 @@ def test_sample(seed: int) -> None:
         check_lift(point, (11, 13, TARGETS[-1]))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_whole_grid() -> None:
     for point in legacy(2500, 77):
         if point.spec.coordinates == "tf_half_pixel_for_nn" and point.spec.mode != "nearest":
@@ -108,13 +108,14 @@ def mixed(draw: st.DrawFn) -> Point:
     return Point(spec, (1, 2, *lengths), "float32", scales=(1.0, 1.0, *scales))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(mixed())
 def test_random_shapes_and_scales(point: Point) -> None:
     check_lift(point)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @settings(max_examples=4000, deadline=None, derandomize=True)
 @given(mixed())
 def test_many_random_shapes_and_scales(point: Point) -> None:
@@ -196,6 +197,6 @@ def test_sample_form() -> None:
     assert check_forms(300, 5) > 30
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_many() -> None:
     assert check_forms(8000, 6) > 500

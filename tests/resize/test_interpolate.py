@@ -13,6 +13,7 @@ import pytest
 from tests.harness import ONNX_NEWEST, ORT_NEWEST, run
 from tests.resize.shaped import apply_resize_passes
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, skip_if
 
 Array = np.ndarray[Any, Any]
 
@@ -79,7 +80,7 @@ def test_sample() -> None:
     assert right < count, "up to opset 10 the files are not what PyTorch computes"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(ORT_NEWEST < 26, reason="the counts are of all targets")
+@pytest.mark.campaign
+@skip_if(ORT_NEWEST < 26, "the counts are of all targets", Elsewhere.NEWEST)
 def test_all() -> None:
     assert check_exports(1) == (2524, 2364, 36)

@@ -37,13 +37,13 @@ def test_sample(seed: int, tie: float) -> None:
         agree(point, tie)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_whole_grid(tie: float) -> None:
     for point in grid(12_000, 99):
         agree(point, tie)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("nearest", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
 @pytest.mark.parametrize(
     "coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"]

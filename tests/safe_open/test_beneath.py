@@ -10,6 +10,7 @@ import pytest
 from onnx_migrate.safe_open import beneath
 from onnx_migrate.safe_open.beneath import Folder, OutsideError, open_beneath
 from onnx_migrate.safe_open.regular import NotRegularError
+from tests.support.skips import Elsewhere, skip_if
 
 
 def content(fd: int) -> bytes:
@@ -75,7 +76,7 @@ def test_what_is_no_file_is_refused(home: Path) -> None:
             open_beneath([Folder.at(home)], name)
 
 
-@pytest.mark.skipif(not beneath._BY_DESCRIPTOR, reason="the system opens by path only")
+@skip_if(not beneath._BY_DESCRIPTOR, "the system opens by path only", Elsewhere.LINUX)
 @pytest.mark.parametrize("swapped", ["file", "folder", "root"])
 def test_a_swap_after_the_links_were_resolved_leads_nowhere(
     swapped: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import pytest
 
 from onnx_migrate.safe_open.paths import exists, listed, real_path, submodules
 from onnx_migrate.safe_open.regular import NotRegularError, open_regular, own_pipe, read_at_most
+from tests.support.skips import Elsewhere, skip_if
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_other_errors_are_raised_and_links_followed(tmp_path: Path, monkeypatch:
         real_path(tmp_path)
 
 
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system has no paths of descriptors")
+@skip_if(not os.path.isdir("/dev/fd"), "the system has no paths of descriptors", Elsewhere.LINUX)
 def test_pipes_of_this_process_and_nothing_else(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "named")
     (tmp_path / "file").touch()
@@ -100,7 +101,7 @@ def test_pipes_of_this_process_and_nothing_else(tmp_path: Path) -> None:
     os.close(file)
 
 
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system has no paths of descriptors")
+@skip_if(not os.path.isdir("/dev/fd"), "the system has no paths of descriptors", Elsewhere.LINUX)
 def test_a_pipe_is_read_up_to_a_limit() -> None:
     reader, writer = os.pipe()
     os.write(writer, bytes(9))

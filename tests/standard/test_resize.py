@@ -20,6 +20,7 @@ from onnx_migrate.standard.resize import (
     sizes_are_lengths,
 )
 from tests.harness import model, run
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import ONNX
 
 PAIRS = [(5, 9), (13, 25), (7, 31), (706, 224), (10, 13), (3, 1), (1, 3), (199, 195)]
@@ -42,7 +43,7 @@ def test_run_length_is_what_onnx_runtime_returns(length: int, out: int) -> None:
     assert run(source, ramp(length))[0].shape == (1, run_length(length, scale))
 
 
-@pytest.mark.skipif(ONNX < (1, 22), reason="onnx inferred in float32 until 1.22")
+@skip_if(ONNX < (1, 22), "onnx inferred in float32 until 1.22", Elsewhere.NEWEST)
 def test_inferred_length_is_what_onnx_infers() -> None:
     differing = 0
     for length in range(1, 40):

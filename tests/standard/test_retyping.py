@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.standard.retyping import _OTHERS, derived_types, retyping
+from tests.support.skips import Elsewhere, import_or_skip, skip_if
 from tests.support.versions import RUNTIME
 
 F16, BF16, F32, I64 = TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.INT64
@@ -65,9 +66,9 @@ def test_types_that_follow_from_inputs() -> None:
     assert derived_types("com.acme", "Unknown", 1, (F16,), 2) == (0, 0)
 
 
-@pytest.mark.skipif(RUNTIME < (1, 32), reason="ONNX Runtime 1.32 registers more types than before")
+@skip_if(RUNTIME < (1, 32), "ONNX Runtime 1.32 registers more types than before", Elsewhere.NEWEST)
 def test_the_rows_are_those_that_onnx_runtime_registers() -> None:
-    state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    state = import_or_skip("onnxruntime.capi.onnxruntime_pybind11_state", Elsewhere.INSTALLED)
     schemas = {
         (schema.domain, schema.name): schema
         for schema in state.get_all_operator_schema()

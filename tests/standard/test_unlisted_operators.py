@@ -15,6 +15,7 @@ from onnx_migrate.standard.unlisted_operators import (
     is_runtime_operator,
     substitute_for_inference,
 )
+from tests.support.skips import Elsewhere, import_or_skip
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_the_installed_onnx_has_a_schema_of_none_of_them() -> None:
 
 
 def test_the_list_is_complete() -> None:
-    state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    state = import_or_skip("onnxruntime.capi.onnxruntime_pybind11_state", Elsewhere.INSTALLED)
     standard = {
         (schema.name, schema.since_version)
         for schema in onnx.defs.get_all_schemas_with_history()
@@ -102,7 +103,7 @@ def test_the_list_is_complete() -> None:
 
 @pytest.mark.parametrize("operator", RUNTIME_OPERATORS, ids=lambda operator: operator.name)
 def test_its_attributes_are_those_of_onnx_runtime(operator) -> None:  # type: ignore[no-untyped-def]
-    state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    state = import_or_skip("onnxruntime.capi.onnxruntime_pybind11_state", Elsewhere.INSTALLED)
     (schema,) = [
         schema
         for schema in state.get_all_operator_schema()

@@ -48,7 +48,7 @@ def _warm() -> None:
     with contextlib.suppress(Exception):
         importlib.import_module("onnx_migrate.engine.pass_infra").builtin_passes()
         # The modules alone: what installed packages register is for each process to load.
-        import_package = importlib.import_module("onnx_migrate.engine.steps.step_table").import_package
+        import_package = importlib.import_module("onnx_migrate.engine.steps.step_modules").import_package
         for package in ("onnx_migrate.passes.steps", "onnx_migrate.passes.steps.contrib"):
             import_package(package)
 

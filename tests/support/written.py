@@ -10,13 +10,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.steps import lower as engine
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
+from onnx_migrate.engine.steps.step import Direction, LostTypes, Step
 from onnx_migrate.rewrite.expressions import Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.rewrite.op import Op
 from tests.harness import run
 from tests.steps import lower
+from tests.support.replaced_steps import replace_steps_down
 
 __all__ = ["Written"]
 
@@ -46,14 +46,14 @@ class Written:
             op = Op(rw)
             op.end(op.Cast(build(op, Value(op, rw.input(0))), to=kind))
 
-        def found(domain: str, operator: str, version: int) -> Lowering | None:
-            if operator == "Dropout":
-                return Lowering(
-                    domain, operator, version, adapt=step, reason="for the test", types=LostTypes.OWN
-                )
-            return lowering_from(domain, operator, version)
+        def replaced(domain: str, operator: str, version: int, registered: Step | None) -> Step | None:
+            if operator != "Dropout":
+                return registered
+            return Step(
+                Direction.DOWN, domain, operator, version, step, reason="for the test", types=LostTypes.OWN
+            )
 
-        self.monkeypatch.setattr(engine, "lowering_from", found)
+        replace_steps_down(self.monkeypatch, replaced)
         dims: list[Any] = list(x.shape) if static else [f"d{axis}" for axis in range(x.ndim)]
         graph = helper.make_graph(
             [helper.make_node("Dropout", ["x"], ["y"])],

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import numpy_helper
 
 from onnx_migrate.model.model import Segment
@@ -20,14 +19,15 @@ from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_origin
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 
 Net = str | onnx.ModelProto
 """A model, or its graph in onnx's text format, from the inputs on."""
 
 
-wrong_optimiser = pytest.mark.skipif(
-    RUNTIME >= (1, 32), reason="ONNX Runtime before 1.32 merges pad_maxpool_opset9 wrongly"
+wrong_optimiser = skip_if(
+    RUNTIME >= (1, 32), "ONNX Runtime before 1.32 merges pad_maxpool_opset9 wrongly", Elsewhere.ONE_RELEASE
 )
 
 RELU = "(float[N,4] x) => (float[N,4] y) { y = Relu (x) }"

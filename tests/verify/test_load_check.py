@@ -14,6 +14,7 @@ from onnx_migrate.verdicts import Kind, LoadFailure
 from onnx_migrate.verify import Runnable, Settings, load_check
 from onnx_migrate.verify.load_check import check_loads, load_failure
 from tests.campaigns.hostile.growth import doubled_shapes_in_a_function
+from tests.support.skips import Elsewhere, skip_if
 from tests.verify.harness import RELU, net, verdict
 
 
@@ -53,7 +54,7 @@ def test_what_the_original_does_not_do_is_not_asked_of_the_result():
     assert load_failure(None, runnable(BROKEN)) is not None
 
 
-@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 22, reason="onnx is older")
+@skip_if(onnx.defs.onnx_opset_version() < 22, "onnx is older", Elsewhere.NEWEST)
 def test_a_missing_kernel_is_a_limit_of_the_runtime_at_a_node_without_a_name():
     roi = """(float[1,2,8,8] x, float[3,4] r) => (float[3,2,2,2] y) <int64[3] b = {0,0,0}> {
         y = RoiAlign<output_height=2, output_width=2>(x, r, b) }"""
@@ -61,8 +62,10 @@ def test_a_missing_kernel_is_a_limit_of_the_runtime_at_a_node_without_a_name():
     assert (failure.node, failure.operator, failure.limit) == ("y", "RoiAlign", True)
 
 
-@pytest.mark.skipif(
-    not onnxruntime.__version__.startswith("1.31."), reason="the fault is that of one release's optimiser"
+@skip_if(
+    not onnxruntime.__version__.startswith("1.31."),
+    "the fault is that of one release's optimiser",
+    Elsewhere.ONE_RELEASE,
 )
 def test_a_fault_of_the_optimiser():
     failure = load_failure(runnable(OPTIMISER_FAULT, opset=19), runnable(OPTIMISER_FAULT, opset=21))
@@ -114,7 +117,7 @@ def test_the_check_runs_where_time_is_over(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA covers mappings on Linux")
+@skip_if(sys.platform != "linux", "RLIMIT_DATA covers mappings on Linux", Elsewhere.LINUX)
 def test_loading_takes_no_more_than_its_share_of_the_memory():
     """ONNX Runtime follows the values of shapes as it loads: 2^40 numbers of functions that call each other."""
     large = Runnable(structure=doubled_shapes_in_a_function().SerializeToString())

@@ -20,6 +20,7 @@ from onnx_migrate.verify.evaluators.interface import Evaluator
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each, start_count
 from onnx_migrate.verify.settings import interruption, libraries_of
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, import_or_skip, skip
 from tests.support.small_model import small
 from tests.verify.harness import RELU, net, prove, runnable, verdict
 
@@ -45,7 +46,7 @@ g (float[3,3] x) => (float[3,3] y) { a = ai.onnx.contrib.Inverse (x)  y = Softma
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if COMPILER is None:
-        pytest.skip("there is no C compiler")
+        skip("there is no C compiler", Elsewhere.INSTALLED)
     folder = tmp_path_factory.mktemp("library")
     (folder / "ops.c").write_text(SOURCE, encoding="utf-8")
     subprocess.run([COMPILER, "-shared", "-fPIC", "-o", folder / "libops.so", folder / "ops.c"], check=True)
@@ -125,7 +126,7 @@ def test_paths_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_models_with_custom_operators_are_verified() -> None:
-    extensions = pytest.importorskip("onnxruntime_extensions")
+    extensions = import_or_skip("onnxruntime_extensions", Elsewhere.INSTALLED)
     model = onnx.parser.parse_model(INVERSE)
 
     assert not migrate(model, opset=17).report.verified

@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from onnx_migrate import files
 from onnx_migrate.model.payloads import FilePayload
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
+from tests.support.skips import Elsewhere, import_or_skip
 from tests.verify.harness import net
 
 TEXT = "(float[1,64] x) => (float[1,64] y) { m = MatMul(x, w) y = Add(m, b) }"
@@ -192,7 +193,7 @@ def test_a_node_of_other_inputs_or_attributes_is_another_node() -> None:
 
 
 def test_what_onnxsim_folds_is_found_to_be_a_fold() -> None:
-    onnxsim = pytest.importorskip("onnxsim")
+    onnxsim = import_or_skip("onnxsim", Elsewhere.INSTALLED)
     rng = np.random.default_rng(1)
     text = """(float[1,4,9,9] x) => (float[1,6,11,11] y) {
       p = Mul(x, k) c = Conv(p, w) b = BatchNormalization(c, gain, shift, mean, variance) r = Relu(b)

@@ -214,7 +214,7 @@ def _with_domains(options: list[str]) -> list[str]:
     """Join `--to-onnx-ops` with the domain behind it."""
     if _TO_ONNX not in options[:-1]:
         return options
-    from onnx_migrate.engine.steps.decomposition_registry import foreign_domains
+    from onnx_migrate.engine.steps.registry import foreign_domains
 
     found: list[str] = []
     for argument in options:

@@ -1,6 +1,6 @@
 """Replaces operators that a target lacks by others, using the registered steps down, and lifts the new nodes again.
 
-The opset of the model stays. A node of a lacking operator is decomposed (see `decomposition_registry`), or lowered below
+The opset of the model stays. A node of a lacking operator is decomposed (a step of `Direction.WITHOUT`), or lowered below
 the first version of its operator. If the target lacks an operator of the new nodes too, the same happens to these nodes.
 The other new nodes are lifted to the opset of the model again.
 """
@@ -16,16 +16,14 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.advice import Hint
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
-from onnx_migrate.engine.steps.lost_types import casts_to, has_lost_types
+from onnx_migrate.engine.steps.lost_types import casts_to
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lowering_registry import lowering_from
-from onnx_migrate.engine.steps.node_steps import node_name, where_of
-from onnx_migrate.engine.steps.registry import next_step
+from onnx_migrate.engine.steps.node_steps import node_name, take, where_of
+from onnx_migrate.engine.steps.registry import decomposition_of, next_step, step_at
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.schema import is_onnx, signature_at, versions
@@ -44,7 +42,7 @@ Newer = Callable[[str, int], "str | None"]
 """Returns why a target does not support an operator of ai.onnx in its form at an opset, None if it does."""
 
 
-Forms = Callable[[str, str], "Decomposition | None"]
+Forms = Callable[[str, str], "Step | None"]
 
 ReadAs = Callable[[onnx.NodeProto, int], "int | None"]
 """Returns the newer opset whose form a node of an opset has, if a runtime used its name before the standard did; else None."""
@@ -142,36 +140,33 @@ class Decompose(StepVisitor):
         if written_out is not None:
             rewriter = self.rewriter(node, scope, where, version, self._opset)
             self._show(rewriter, f"{reason}: {_clause(written_out.reason, node.op_type)}")
-            return self.apply(written_out, rewriter)
+            return take(written_out, rewriter)
         ends_at = _last_step(node.op_type) if is_onnx(node.domain) else None
         limited = self.unfit(onnx.NodeProto(op_type=node.op_type, domain=node.domain), scope) is None
         if not is_onnx(node.domain) or (not limited and (ends_at is None or version < ends_at)):
             raise self._error(
                 f"{reason}, and onnx-migrate cannot write it with other operators", code=self.lacking_code
             )
-        while (form := signature_at(node.domain, node.op_type, version)) is not None:
-            step = lowering_from(node.domain, node.op_type, form.since_version)
-            if step is None and limited:  # other values or types are supported, but no step leads there
-                break
-            if step is None or step.refusal:
-                why = step.refusal if step else f"{node.op_type} has no step down"
-                raise self._error(
-                    why if reason == self._reason else f"{reason}, and {why}", code=self.lacking_code
-                )
-            casts = has_lost_types(step, node, scope)
-            if step.adapt or casts or step.exactness is not Exactness.EXACT:
-                below = ends_at - 1 if ends_at and not limited else step.leaves - 1
-                try:
-                    rewriter = self.step_down(step, node, scope, below, casts=casts)
-                except MigrateError as error:
-                    error.where = where
-                    raise
-                self._show(rewriter, f"{reason}: {_clause(step.reason, step.operator)}")
-                return rewriter
-            version = form.since_version - 1
-        raise self._error(
-            f"{reason}, and onnx-migrate cannot write it with other operators", code=self.lacking_code
-        )
+        step = self.next_down(node, scope, version, 0)
+        if step is None or (
+            isinstance(step, int) and limited
+        ):  # other values or types are supported, but no step leads there
+            raise self._error(
+                f"{reason}, and onnx-migrate cannot write it with other operators", code=self.lacking_code
+            )
+        if isinstance(step, int) or step.refusal:
+            why = f"{node.op_type} has no step down" if isinstance(step, int) else step.refusal
+            raise self._error(
+                why if reason == self._reason else f"{reason}, and {why}", code=self.lacking_code
+            )
+        below = ends_at - 1 if ends_at and not limited else step.version - 1
+        try:
+            rewriter = self.step_down(step, node, scope, below)
+        except MigrateError as error:
+            error.where = where
+            raise
+        self._show(rewriter, f"{reason}: {_clause(step.reason, step.operator)}")
+        return rewriter
 
     def _between_casts(
         self, node: onnx.NodeProto, scope: Scope, version: int, where: Where, reason: str
@@ -192,28 +187,22 @@ class Decompose(StepVisitor):
         self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators
     ) -> LoweringRewriter | None:
         """Take the next step down of a node that was written in a newer form than the model's opset; None if the node fits."""
-        while version > self._opset:
-            form = signature_at(node.domain, node.op_type, version)
-            if form is None or form.since_version <= self._opset:
-                return None
-            step = lowering_from(node.domain, node.op_type, form.since_version)
-            if step is None or step.refusal:
-                why = step.refusal if step else f"{node.op_type}-{form.since_version} has no step down"
-                raise self._error(why, code="no-equal")
-            casts = has_lost_types(step, node, scope)
-            if step.adapt or casts or step.exactness is not Exactness.EXACT:
-                rewriter = self.step_down(step, node, scope, self._opset, casts=casts)
-                self._show(rewriter, step.reason)
-                self._inherit(rewriter, ancestors, ancestors)
-                return rewriter
-            version = form.since_version - 1
-        return None
+        step = self.next_down(node, scope, version, self._opset)
+        if step is None:
+            return None
+        if isinstance(step, int) or step.refusal:
+            why = f"{node.op_type}-{step} has no step down" if isinstance(step, int) else step.refusal
+            raise self._error(why, code="no-equal")
+        rewriter = self.step_down(step, node, scope, self._opset)
+        self._show(rewriter, step.reason)
+        self._inherit(rewriter, ancestors, ancestors)
+        return rewriter
 
     def _lifted(
         self, node: onnx.NodeProto, scope: Scope, version: int, ancestors: Operators, own: Operators
     ) -> LoweringRewriter | None:
         """Take the next step of a node up to the opset of the model, now written for `own`; None if there is none."""
-        step = next_step(node.domain, node.op_type, version, self._opset)
+        step = next_step(Direction.UP, node.domain, node.op_type, version, self._opset)
         if step is None:
             return None
         if isinstance(step, int) or step.refusal:
@@ -221,8 +210,8 @@ class Decompose(StepVisitor):
                 step.refusal if not isinstance(step, int) else f"{node.op_type} has no step to opset {step}",
                 code="no-equal",
             )
-        where = self.where(node, scope, version, step.to)
-        rewriter = self.apply(step, self.rewriter(node, scope, where, step.to, self._opset))
+        where = self.where(node, scope, version, step.version)
+        rewriter = take(step, self.rewriter(node, scope, where, step.version, self._opset))
         rewriter.reasons.clear()
         rewriter.default_reason = self._shown
         self._inherit(rewriter, ancestors, own)
@@ -249,7 +238,9 @@ class Decompose(StepVisitor):
 def _last_step(operator: str) -> int | None:
     """Return the version of an operator whose step down ends the operator; None if opset 7 has it, or it has no steps."""
     known = versions("", operator)
-    leaves = min((version for version in known if lowering_from("", operator, version)), default=None)
+    leaves = min(
+        (version for version in known if step_at(Direction.DOWN, "", operator, version)), default=None
+    )
     if leaves is None or leaves <= OLDEST:
         return None
     older = [version for version in known if version < leaves]

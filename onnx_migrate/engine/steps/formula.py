@@ -15,10 +15,10 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, TensorProto, defs, helper
 
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, register_decomposition
 from onnx_migrate.engine.steps.lower import OLDEST
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, LoweringAdapter, lowering
-from onnx_migrate.engine.steps.step_table import names, reason_of
+from onnx_migrate.engine.steps.registration import LoweringAdapter, decomposition, lowering, names
+from onnx_migrate.engine.steps.step import Direction, LostTypes, Step
+from onnx_migrate.engine.steps.step_docs import reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.expressions import FLOATS, HALVES, INTEGERS, Array, Result, Value
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -105,7 +105,9 @@ def formula(
         adapt = _adapter(found[0], form)
         for item in found:
             if item.without:
-                register_decomposition(item.domain, item.operator, adapt, exactness, direct or form)
+                decomposition(item.operator, domain=item.domain, exactness=exactness, direct=direct or form)(
+                    adapt
+                )
             else:
                 lowering(item.operator, leaves=since, exactness=exactness, types=types)(adapt)
         _formulas.extend(found)
@@ -114,11 +116,14 @@ def formula(
     return register
 
 
-def unregistered(function: Function, operator: str, form: int = 0) -> Decomposition:
+def unregistered(function: Function, operator: str, form: int = 0) -> Step:
     """Return a formula as a decomposition of one operator ("domain::Operator" for others), for the one pass that needs it."""
     item = _formula(*_split(operator), 1, function, without=True)
     adapt = _adapter(item, form)
-    return Decomposition(item.domain, item.operator, adapt, reason_of(function), EQUIVALENT)
+    reason = reason_of(function)
+    return Step(
+        Direction.WITHOUT, item.domain, item.operator, adapt=adapt, reason=reason, exactness=EQUIVALENT
+    )
 
 
 def formulas() -> list[Formula]:

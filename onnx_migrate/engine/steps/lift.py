@@ -8,8 +8,9 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.advice import Advice
-from onnx_migrate.engine.steps.node_steps import apply_adapter, is_of_domain, node_name, true_version
+from onnx_migrate.engine.steps.node_steps import is_of_domain, node_name, take, true_version
 from onnx_migrate.engine.steps.registry import next_step
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.errors import CannotMigrate, Where
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.model.graphs import FunctionKey, called, function_key
@@ -50,7 +51,7 @@ class Lift(Visitor):
         if not is_of_domain(node, self.domain) or (self._functions and called(node) in self._functions):
             return None
         start = true_version(node, scope, opset, self.target, self.log, self.pass_name)
-        if start >= self.target or next_step(node.domain, node.op_type, start, self.target) is None:
+        if next_step(Direction.UP, node.domain, node.op_type, start, self.target) is None:
             return None
         return start
 
@@ -62,10 +63,10 @@ class Lift(Visitor):
         domain, operator = node.domain, node.op_type
         if not same_domain(domain, self.domain):
             return None
-        step = next_step(domain, operator, version, self.target)
+        step = next_step(Direction.UP, domain, operator, version, self.target)
         if step is None:
             return None
-        to = step if isinstance(step, int) else step.to
+        to = step if isinstance(step, int) else step.version
         where = Where(scope.path, node_name(node), operator, version, to)
         if isinstance(step, int):
             raise CannotMigrate(
@@ -76,10 +77,7 @@ class Lift(Visitor):
             raise CannotMigrate(step.refusal, code="no-equal", where=where, hint=step.hint)
         rewriter = self._rewriter(node, scope, to, where)
         rewriter.default_reason = step.reason
-        if step.adapt is not None:
-            apply_adapter(step.adapt, step.code, rewriter)
-        rewriter.exactness = rewriter.exactness or step.exactness
-        return rewriter
+        return take(step, rewriter)
 
     def result_version(self, opset: int) -> int:
         """Return the target."""

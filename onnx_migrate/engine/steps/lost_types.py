@@ -9,7 +9,8 @@ from typing import NamedTuple
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowering_from
+from onnx_migrate.engine.steps.registry import step_at
+from onnx_migrate.engine.steps.step import Direction, LostTypes, Step
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
@@ -23,7 +24,7 @@ _HALVES = frozenset(("tensor(float16)", "tensor(bfloat16)"))
 
 
 @schema_cache
-def lost_types(step: Lowering) -> frozenset[str]:
+def lost_types(step: Step) -> frozenset[str]:
     """Return the types, as schemas write them, that the newer version of a step supports and the older one does not."""
     new, old = _forms(step)
     if new is None or old is None or step.types is LostTypes.OWN:
@@ -36,12 +37,12 @@ def lost_types(step: Lowering) -> frozenset[str]:
     return frozenset(lost)
 
 
-def has_lost_types(step: Lowering, node: onnx.NodeProto, scope: Scope) -> bool:
+def has_lost_types(step: Step, node: onnx.NodeProto, scope: Scope) -> bool:
     """Return whether a value of the node has a type that the older version does not support for it."""
     return bool(lost_types(step)) and any(value.is_lost for value in _values(step, node, scope))
 
 
-def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
+def fit_types(step: Step, rw: LoweringRewriter) -> None:
     """Write Casts around a node for each type that the older version of its operator does not support, or refuse the node.
 
     The code is `no-such-type` for a type that the target opset does not have. It is `no-equal` if the step does not allow
@@ -54,7 +55,7 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
     for kind in (value.container for value in lost if value.container):
         rw.refuse(
             f"{step.operator} takes no {'optional' if kind.startswith('optional') else 'sequence'} ({kind}) below opset"
-            f" {step.leaves}",
+            f" {step.version}",
             code="no-equal",
             hint="let the model pass on tensors alone",
         )
@@ -75,7 +76,7 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
             or (step.types is LostTypes.ROUNDED and not halves)
         ):
             rw.refuse(
-                f"{step.operator} takes no {name} below opset {step.leaves}, and computing in another type would"
+                f"{step.operator} takes no {name} below opset {step.version}, and computing in another type would"
                 " change the numbers",
                 code="no-equal",
                 hint=f"convert {formal.name!r} to {' or '.join(sorted(_plain(formal)))} in the model",
@@ -88,7 +89,7 @@ def fit_types(step: Lowering, rw: LoweringRewriter) -> None:
         )
         exact = step.types is LostTypes.EXACT
         rw.note(
-            f"{step.operator} does not support {name} below opset {step.leaves}, "
+            f"{step.operator} does not support {name} below opset {step.version}, "
             f"so it computes in {type_name(wide)} between Casts",
             None if exact else Exactness.EQUIVALENT,
         )
@@ -105,10 +106,10 @@ def _same(old: Constraints, index: int, formal: Formal, *, output: bool) -> bool
     return other is not None and other.variable == formal.variable
 
 
-def _forms(step: Lowering) -> tuple[Constraints | None, Constraints | None]:
+def _forms(step: Step) -> tuple[Constraints | None, Constraints | None]:
     return (
-        constraints(step.domain, step.operator, step.leaves),
-        constraints(step.domain, step.operator, step.to_version) if step.to_version else None,
+        constraints(step.domain, step.operator, step.version),
+        constraints(step.domain, step.operator, step.older) if step.older else None,
     )
 
 
@@ -126,7 +127,7 @@ class _Value(NamedTuple):
         return bool(kind) and kind not in self.formal.allowed
 
 
-def _values(step: Lowering, node: onnx.NodeProto, scope: Scope) -> Iterator[_Value]:
+def _values(step: Step, node: onnx.NodeProto, scope: Scope) -> Iterator[_Value]:
     """Yield the values of a node for which the older version has a formal parameter."""
     _, old = _forms(step)
     for output, names in ((False, node.input), (True, node.output)):
@@ -160,7 +161,7 @@ def casts_to(taken: Collection[int], node: onnx.NodeProto, scope: Scope, opset: 
     dtype = scope.value_type(node.input[0]).dtype if node.input else None
     if formals is None or first is None or dtype is None:
         return None
-    steps = [lowering_from("", node.op_type, since) for since in versions("", node.op_type)]
+    steps = (step_at(Direction.DOWN, "", node.op_type, since) for since in versions("", node.op_type))
     allowed = {step.types for step in steps if step is not None}
     exact = LostTypes.EXACT in allowed
     half = dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16)

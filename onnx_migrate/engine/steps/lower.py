@@ -8,14 +8,12 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.advice import Advice, Hint
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
-from onnx_migrate.engine.steps.lost_types import has_lost_types
-from onnx_migrate.engine.steps.lowering_registry import lowering_from
-from onnx_migrate.engine.steps.node_steps import is_of_domain, true_version
+from onnx_migrate.engine.steps.node_steps import is_of_domain, take, true_version
+from onnx_migrate.engine.steps.registry import decomposition_of
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal, StepVisitor
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.facts.scope import Scope
-from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
+from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from onnx_migrate.standard.schema import signature_at
 
@@ -56,37 +54,33 @@ class Lower(StepVisitor):
 
         Raises CannotMigrate if the step is missing or refuses, or if its adapter refuses or fails.
         """
-        while is_of_domain(node, self.domain) and version > self.target:
-            form = signature_at(node.domain, node.op_type, version)
-            if form is None:
+        if not is_of_domain(node, self.domain) or version <= self.target:
+            return None
+        step = self.next_down(node, scope, version, self.target)
+        if step is None:
+            if signature_at(node.domain, node.op_type, self.target) is None:
                 raise self._error(
                     f"a step wrote {node.op_type}, which opset {version} does not have", code="adapter-failed"
                 )
-            leaves = self._leaves = form.since_version
-            if leaves <= self.target:
-                return None
-            step = lowering_from(node.domain, node.op_type, leaves)
-            if step is None:
-                raise self._error(
-                    f"onnx-migrate has no step down from {node.op_type}-{leaves} yet",
-                    code="no-adapter",
-                    hint=Advice(f"migrate to opset {leaves} instead", options={"opset": leaves}),
-                )
-            other = decomposition_of(node.domain, node.op_type) if self.write_out else None
-            if step.refusal and other is not None:
-                rewriter = self.rewriter(node, scope, self.where(node, scope, version, version), version)
-                missing = f"opset {self.target} has no {other.operator}, which is close to this"
-                rewriter.default_reason = f"{missing}: {other.reason}"
-                return self.apply(other, rewriter)
-            if step.refusal:
-                raise self._error(step.refusal, code="no-equal", hint=step.hint)
-            casts = has_lost_types(step, node, scope)
-            if step.adapt or casts or step.exactness is not Exactness.EXACT:
-                rewriter = self.step_down(step, node, scope, self.target, casts=casts)
-                self._used_at_run_time += rewriter.used_at_run_time
-                return rewriter
-            version = leaves - 1
-        return None
+            return None
+        self._leaves = step if isinstance(step, int) else step.version
+        if isinstance(step, int):
+            raise self._error(
+                f"onnx-migrate has no step down from {node.op_type}-{step} yet",
+                code="no-adapter",
+                hint=Advice(f"migrate to opset {step} instead", options={"opset": step}),
+            )
+        if not step.refusal:
+            rewriter = self.step_down(step, node, scope, self.target)
+            self._used_at_run_time += rewriter.used_at_run_time
+            return rewriter
+        other = decomposition_of(node.domain, node.op_type) if self.write_out else None
+        if other is None:
+            raise self._error(step.refusal, code="no-equal", hint=step.hint)
+        rewriter = self.rewriter(node, scope, self.where(node, scope, version, version), version)
+        missing = f"opset {self.target} has no {other.operator}, which is close to this"
+        rewriter.default_reason = f"{missing}: {other.reason}"
+        return take(other, rewriter)
 
     def result_version(self, opset: int) -> int:
         """Return the target."""

@@ -9,6 +9,7 @@ from typing import TypeVar
 import onnx
 
 from onnx_migrate.advice import Advice
+from onnx_migrate.engine.steps.step import Step
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.facts.node_inference import inference_refusal
 from onnx_migrate.facts.scope import Scope
@@ -25,7 +26,7 @@ from onnx_migrate.standard.schema import (
     versions,
 )
 
-__all__ = ["apply_adapter", "is_of_domain", "node_name", "true_version"]
+__all__ = ["apply_adapter", "is_of_domain", "node_name", "take", "true_version", "where_of"]
 
 R = TypeVar("R", bound=Rewriter)
 
@@ -44,6 +45,15 @@ def where_of(node: onnx.NodeProto, scope: Scope, version: int) -> Where:
     """Return the place of a node, with the version of its form at an opset."""
     form = signature_at(node.domain, node.op_type, version)
     return Where(scope.path, node_name(node), node.op_type, form.since_version if form else version)
+
+
+def take(step: Step, rewriter: R) -> R:
+    """Let a step edit the node of a rewriter, and return the rewriter."""
+    if step.adapt is not None:
+        apply_adapter(step.adapt, step.code, rewriter)
+    rewriter.finish()
+    rewriter.exactness = rewriter.exactness or step.exactness
+    return rewriter
 
 
 def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewriter: R) -> None:

@@ -1,112 +1,139 @@
-"""The registry of steps: for each operator and version, an adapter, a claim of compatibility or a refusal.
+"""The table of all steps, and the walk along the steps of an operator between two opsets. There is no default step.
 
-The decorators and functions here register them in passes/steps. A step is keyed by (domain, operator,
-since_version that it leads to); the version it starts from follows from the schemas. There is no default step.
+The modules of passes/steps and of plug-ins register the steps (`registration.py`); the first question imports them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import product
-from typing import ClassVar
 
-import onnx
+from onnx_migrate.engine.steps.step import Direction, Step
+from onnx_migrate.engine.steps.step_modules import import_package, load_installed
+from onnx_migrate.standard.schema import forget_schemas, is_onnx, schema_cache, versions
 
-from onnx_migrate.advice import Hint
-from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, names, reason_of
-from onnx_migrate.rewrite.change_log import Exactness
-from onnx_migrate.rewrite.rewriter import Rewriter
-from onnx_migrate.standard.schema import is_onnx, schema_cache, versions
+__all__ = ["StepTable", "decomposition_of", "foreign_domains", "next_step", "register", "step_at", "steps"]
 
-__all__ = ["Adapter", "Step", "adapter", "compatible", "next_step", "steps", "unsupported"]
+_STANDARD = ("", "ai.onnx.ml")
 
-Adapter = Callable[[onnx.NodeProto, Rewriter], None]
+_FAMILIES = "onnx_migrate.passes.steps"
+_PACKAGES = {
+    Direction.UP: (_FAMILIES,),
+    Direction.DOWN: (_FAMILIES,),
+    Direction.WITHOUT: (
+        _FAMILIES,
+        f"{_FAMILIES}.contrib",
+    ),  # a lift does not load the operators of other domains
+}
+"""The packages whose modules register the steps of a direction."""
 
 
-@dataclass(frozen=True, eq=False)
-class Step(AnyStep):
-    """The step that a lift takes to convert a node of an operator to version `to`.
+class StepTable:
+    """The steps that the modules of packages register; without packages only those that are registered by hand."""
 
-    There are three kinds. `adapt` rewrites the node. `refusal` says why no rewrite exists. With neither, a valid node of the
-    version before is a valid node of this version and computes the same.
+    def __init__(self, packages: dict[Direction, tuple[str, ...]]) -> None:
+        self._packages = dict(packages)
+        self._steps: dict[tuple[Direction, str, str, int], Step] = {}
+
+    def register(self, step: Step) -> None:
+        """Add a step. Raises ValueError for a step that is registered already.
+
+        A step of a custom domain may be registered again by the same function, for example when a notebook cell runs again.
+        """
+        key = step.direction, step.domain, step.operator, step.version
+        known = self._steps.get(key)
+        if known is not None and (step.domain in _STANDARD or _origin(known) != _origin(step)):
+            raise ValueError(f"{step.code} is registered twice")
+        self._steps[key] = step
+        if step.domain not in _STANDARD:
+            forget_schemas()  # a plug-in may have registered schemas too
+
+    def get(self, direction: Direction, domain: str, operator: str, version: int) -> Step | None:
+        """Return the step of an operator at a version, None if none is registered."""
+        self._load(direction)
+        return self._steps.get((direction, domain, operator, version))
+
+    def all(self, direction: Direction) -> list[Step]:
+        """Return every step of a direction, by domain, operator and version."""
+        self._load(direction)
+        own = (step for step in self._steps.values() if step.direction is direction)
+        return sorted(own, key=lambda step: (step.domain, step.operator, step.version))
+
+    def _load(self, direction: Direction) -> None:
+        if not (packages := self._packages.get(direction)):
+            return
+        for package in packages:
+            import_package(package)
+        load_installed()
+        self._packages.pop(direction, None)  # only now: another thread must not see a part of the table
+
+
+def _origin(step: Step) -> tuple[str, str, str, str]:
+    """Return the source of a step: its function's module and name, or its claim or refusal."""
+    function = step.adapt
+    return (
+        getattr(function, "__module__", ""), getattr(function, "__qualname__", ""), step.reason if function is None else "",
+        step.refusal,
+    )  # fmt: skip
+
+
+_table = StepTable(_PACKAGES)
+
+
+def register(step: Step) -> None:
+    """Add a step to the table of all steps. Raises ValueError for a step that is registered already."""
+    _table.register(step)
+
+
+def steps(*directions: Direction) -> list[Step]:
+    """Return every registered step of the directions (of all, if none is given), by domain, operator and version."""
+    return [step for direction in directions or Direction for step in _table.all(direction)]
+
+
+def step_at(direction: Direction, domain: str, operator: str, version: int) -> Step | None:
+    """Return the step of an operator at a version, None if none is registered."""
+    return _table.get(direction, _key(domain), operator, version)
+
+
+def decomposition_of(domain: str, operator: str) -> Step | None:
+    """Return the step for a target that lacks an operator, None if there is none."""
+    return step_at(Direction.WITHOUT, domain, operator, 0) or _table.get(Direction.WITHOUT, domain, "*", 0)
+
+
+def foreign_domains() -> tuple[str, ...]:
+    """Return the domains other than ai.onnx whose operators have decompositions, or refusals of their own."""
+    return tuple(sorted({step.domain for step in steps(Direction.WITHOUT)} - {""}))
+
+
+def next_step(
+    direction: Direction,
+    domain: str,
+    operator: str,
+    version: int,
+    end: int,
+    changes: Callable[[Step], bool] = lambda step: False,
+) -> Step | int | None:
+    """Return the first step from opset `version` to opset `end` that acts, or that `changes` the node at hand.
+
+    Returns None if there is none, and the since_version as an int if no step is registered for it.
     """
-
-    claim: ClassVar[str] = "compatible"
-    slug: ClassVar[str] = "{0.operator}-{0.to}"
-    domain: str
-    operator: str
-    to: int
-    adapt: Adapter | None = None
-    refusal: str = ""
-    hint: Hint = ""
-    reason: str = ""
-    exactness: Exactness = Exactness.EXACT
-
-    @property
-    def from_version(self) -> int:
-        """The version the step starts from: the since_version of the schema before `to`, 0 if there is none."""
-        known = versions(self.domain, self.operator)
-        return known[known.index(self.to) - 1] if self.to in known else 0
-
-
-_table: StepTable[Step] = StepTable("onnx_migrate.passes.steps")
-
-
-def adapter(
-    *operators: str, to: int, domain: str = "", exactness: Exactness = Exactness.EXACT
-) -> Callable[[Adapter], Adapter]:
-    """Register the decorated function as the adapter that brings these operators to since_version `to`.
-
-    Several names may stand in one text. The first paragraph of its docstring is the reason that reports give. Raises
-    ValueError for a function without one, and for a step that is registered already.
-    """
-
-    def register(function: Adapter) -> Adapter:
-        reason = reason_of(function)
-        for operator in names(*operators):
-            _table.register(Step(domain, operator, to, function, reason=reason, exactness=exactness), to)
-        return function
-
-    return register
-
-
-def compatible(
-    operators: str, *to: int, reason: str, domain: str = "", exactness: Exactness = Exactness.EXACT
-) -> None:
-    """Claim that a node valid just before each of the versions `to` of these operators is valid there and computes the same.
-
-    Tests run every claim. `reason` is what the standard's changelog says has changed. Exactness is EQUIVALENT where
-    runtimes have another kernel for the new version, which rounds differently.
-    """
-    for operator, version in product(names(operators), to):
-        _table.register(Step(domain, operator, version, reason=reason, exactness=exactness), version)
-
-
-def unsupported(operators: str, *to: int, why: str, hint: Hint = "", domain: str = "") -> None:
-    """Refuse every node of these operators whose lift leads through one of the versions `to`; `why` and `hint` are shown."""
-    for operator, version in product(names(operators), to):
-        _table.register(Step(domain, operator, version, refusal=why, hint=hint), version)
-
-
-def steps() -> list[Step]:
-    """Return every registered step, by domain, operator and version."""
-    return _table.all()
+    for step in _passed(direction, domain, operator, version, end):
+        if isinstance(step, int) or step.acts or changes(step):
+            return step
+    return None
 
 
 @schema_cache
-def next_step(domain: str, operator: str, version: int, target: int) -> Step | int | None:
-    """Return the first step between two opsets that does more than claim exact compatibility.
+def _passed(
+    direction: Direction, domain: str, operator: str, version: int, end: int
+) -> tuple[Step | int, ...]:
+    """Return the steps between two opsets in their order; for a version without a step, the version."""
+    known = versions(_key(domain), operator)
+    if direction is Direction.UP:
+        numbers = [number for number in known if version < number <= end]
+    else:
+        numbers = [number for number in reversed(known) if end < number <= version]
+    return tuple(step_at(direction, domain, operator, number) or number for number in numbers)
 
-    Returns None when there is none, and the since_version as an int when no step is registered for it.
-    """
-    name = "" if is_onnx(domain) else domain
-    for to in versions(name, operator):
-        if not version < to <= target:
-            continue
-        step = _table.get(name, operator, to)
-        if step is None:
-            return to
-        if step.adapt or step.refusal or step.exactness is not Exactness.EXACT:
-            return step
-    return None
+
+def _key(domain: str) -> str:
+    return "" if is_onnx(domain) else domain

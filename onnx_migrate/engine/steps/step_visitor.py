@@ -9,11 +9,10 @@ from typing import ClassVar
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decomposition_of
-from onnx_migrate.engine.steps.lost_types import fit_types
-from onnx_migrate.engine.steps.lowering_registry import Lowering
-from onnx_migrate.engine.steps.node_steps import apply_adapter, node_name, where_of
-from onnx_migrate.engine.steps.registry import Step
+from onnx_migrate.engine.steps.lost_types import fit_types, has_lost_types
+from onnx_migrate.engine.steps.node_steps import node_name, take, where_of
+from onnx_migrate.engine.steps.registry import decomposition_of, next_step
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, Where
 from onnx_migrate.facts.node_inference import is_unknown
 from onnx_migrate.facts.scope import Scope
@@ -90,7 +89,7 @@ class StepVisitor(Visitor):
         rewriter = LoweringRewriter(copy, scope, opset, opset, where_of(node, scope, opset), facts)
         rewriter.of_onnx = True
         with suppress(MigrateError):
-            self.apply(form, rewriter)
+            take(form, rewriter)
 
     def leave(self, scope: Scope) -> None:
         """Drop the constants of a body."""
@@ -113,26 +112,30 @@ class StepVisitor(Visitor):
         found.of_onnx = not self.domain
         return found
 
-    def apply(self, step: Lowering | Decomposition | Step, rewriter: LoweringRewriter) -> LoweringRewriter:
-        """Let a step edit the node of a rewriter, and return that."""
-        if step.adapt is not None:
-            apply_adapter(step.adapt, step.code, rewriter)
-        rewriter.finish()
-        rewriter.exactness = rewriter.exactness or step.exactness
-        return rewriter
+    def next_down(self, node: onnx.NodeProto, scope: Scope, version: int, end: int) -> Step | int | None:
+        """Return the first step of a node from `version` down to opset `end` that acts, or that must fit its types.
 
-    def step_down(
-        self, step: Lowering, node: onnx.NodeProto, scope: Scope, target: int, *, casts: bool
-    ) -> LoweringRewriter:
-        """Take one step of a node down towards `target`; with `casts` between Casts, since its types are lost."""
-        where = self.where(node, scope, step.leaves, step.leaves - 1)
-        rewriter = self.rewriter(node, scope, where, step.leaves - 1, target)
+        Returns None if there is none, and the since_version as an int if no step is registered for it.
+        """
+        return next_step(
+            Direction.DOWN,
+            node.domain,
+            node.op_type,
+            version,
+            end,
+            lambda step: has_lost_types(step, node, scope),
+        )
+
+    def step_down(self, step: Step, node: onnx.NodeProto, scope: Scope, target: int) -> LoweringRewriter:
+        """Take one step of a node down towards `target`, between Casts if its types are lost."""
+        where = self.where(node, scope, step.version, step.version - 1)
+        rewriter = self.rewriter(node, scope, where, step.version - 1, target)
         rewriter.default_reason = step.reason
         if self.domain:
             rewriter.onnx_opset = self._opsets.get(scope.function) or rewriter.onnx_opset
-        if casts:
+        if has_lost_types(step, node, scope):
             fit_types(step, rewriter)
-        return self.apply(step, rewriter)
+        return take(step, rewriter)
 
     def handle_refusal(self, error: MigrateError) -> None:
         """Record the refusal of a node, which stays unchanged; raise any other error."""

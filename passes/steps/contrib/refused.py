@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.advice import Advice
-from onnx_migrate.engine.steps.decomposition_registry import not_written
+from onnx_migrate.engine.steps.registration import not_written
 
 _PLAIN = "export the model again without ONNX Runtime's transformer tools (onnxruntime.transformers)"
 

@@ -1,6 +1,6 @@
 """What onnx's own releases recorded is what a migrated model gives, in four settings and at two opsets.
 
-The default run takes a spread sample; `pytest -m conformance` takes all cases in a few minutes, on two cores.
+The default run takes a spread sample; `pytest -m campaign tests/campaigns/conformance` takes all cases, in a few minutes.
 `python -m tests.campaigns.conformance.table` writes docs/conformance.md.
 """
 
@@ -13,18 +13,22 @@ import onnx
 import pytest
 
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.opsets import onnx_opset
 from tests.campaigns.conformance.cases import RELEASES, SAMPLED, Case, Unavailable, cases
 from tests.campaigns.conformance.explained import EXPLAINED
 from tests.campaigns.conformance.judge import SETTINGS, VARIANTS, Outcome, judge
 from tests.campaigns.conformance.survey import survey
 from tests.harness import ONNX_NEWEST, ORT_NEWEST, SUPPORTED
+from tests.support.skips import Elsewhere, skip, skip_if
 
 TARGETS = sorted({ORT_NEWEST, ONNX_NEWEST})
 STRIDE = 40
 
-pytestmark = pytest.mark.skipif(
-    ONNX_NEWEST < SUPPORTED, reason=f"onnx {onnx.__version__} cannot judge the cases of newer releases"
+pytestmark = skip_if(
+    ONNX_NEWEST < SUPPORTED,
+    f"onnx {onnx.__version__} cannot judge the cases of newer releases",
+    Elsewhere.NEWEST,
 )
 
 
@@ -32,7 +36,7 @@ def available(releases: tuple[str, ...]) -> list[Case]:
     try:
         return cases(releases)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
 
 def too_new(case: Case, target: int) -> bool:
@@ -56,9 +60,9 @@ def unexplained(failed: dict[Case, Outcome], setting: str, target: int) -> list[
 def sampled() -> tuple[list[Case], list[Case]]:
     """Return the cases of some releases: those with an operator that an adapter is for, and the others."""
     adapted: dict[str, int] = {}
-    for step in steps():
+    for step in steps(Direction.UP):
         if step.kind == "adapted":
-            adapted[step.operator] = max(step.to, adapted.get(step.operator, 0))
+            adapted[step.operator] = max(step.version, adapted.get(step.operator, 0))
     concerned, others = [], []
     for case in sorted(available(SAMPLED), key=lambda case: (case.name, case.release)):
         model = case.model()
@@ -86,7 +90,7 @@ def test_sample(place: int, setting: str, target: int) -> None:
     assert len(sample) - len(failed) > 0.9 * len(sample)
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("setting", "target"),
     [

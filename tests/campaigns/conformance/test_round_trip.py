@@ -10,9 +10,12 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.standard.opsets import onnx_opset
 from tests.campaigns.conformance.cases import RELEASES, SAMPLED, Case, Unavailable, cases
 from tests.harness import ONNX_NEWEST, SUPPORTED
+from tests.support.skips import Elsewhere, skip, skip_if
 
-pytestmark = pytest.mark.skipif(
-    ONNX_NEWEST < SUPPORTED, reason=f"onnx {onnx.__version__} does not know the opsets of newer releases"
+pytestmark = skip_if(
+    ONNX_NEWEST < SUPPORTED,
+    f"onnx {onnx.__version__} does not know the opsets of newer releases",
+    Elsewhere.NEWEST,
 )
 
 
@@ -30,7 +33,7 @@ def available(releases: tuple[str, ...]) -> list[Case]:
     try:
         return cases(releases)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
 
 def differing(chosen: list[Case]) -> dict[str, str]:
@@ -59,12 +62,12 @@ def test_sample() -> None:
     assert not differing(available(SAMPLED)[::9])
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 def test_every_case() -> None:
     assert not differing(available(tuple(RELEASES)))
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 @pytest.mark.parametrize("target", [13, 26])
 def test_a_result_comes_back_as_it_is(target: int) -> None:
     changed = []

@@ -22,7 +22,7 @@ def act(tasks: Sequence[Task]) -> list[Outcome]:
     return [Outcome("passed") for _ in tasks]
 
 
-@pytest.mark.conformance
+@pytest.mark.campaign
 def test_others_are_judged_all_the_same() -> None:
     names = ["one", "crash", "two", "hang", *map(str, range(20))]
     tasks: list[Task] = [(Case("0", "node", name, ""), "as shipped", "onnx-migrate", 26) for name in names]

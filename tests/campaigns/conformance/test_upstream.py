@@ -21,6 +21,7 @@ import onnx_migrate
 from onnx_migrate.errors import MigrateError
 from tests.campaigns.conformance.cases import Unavailable, wheel
 from tests.harness import ONNX_NEWEST, SUPPORTED
+from tests.support.skips import Elsewhere, import_or_skip, skip, skip_if
 
 RELEASE = "1.22.0"
 FILES = (
@@ -134,7 +135,7 @@ def theirs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
     try:
         archive = zipfile.ZipFile(wheel(RELEASE))
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
     with archive:
         for file in FILES:
             (folder / Path(file).name).write_bytes(archive.read(file))
@@ -142,13 +143,13 @@ def theirs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
     return importlib.import_module(name)
 
 
-@pytest.mark.skipif(ONNX_NEWEST < SUPPORTED, reason=f"onnx {onnx.__version__} is older than these tests")
+@skip_if(ONNX_NEWEST < SUPPORTED, f"onnx {onnx.__version__} is older than these tests", Elsewhere.NEWEST)
 @pytest.mark.parametrize(
     ("name", "count"),
     [("automatic_upgrade_test", 244), ("automatic_downgrade_test", 16), ("version_converter_test", 134)],
 )
 def test_their_tests_pass(name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("parameterized")
+    import_or_skip("parameterized", Elsewhere.INSTALLED)
     module = theirs(name, tmp_path, monkeypatch)
     monkeypatch.setattr(version_converter, "convert_version", ours)
     suite = unittest.defaultTestLoader.loadTestsFromModule(module)

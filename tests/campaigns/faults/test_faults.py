@@ -9,10 +9,11 @@ import pytest
 from tests.campaigns.faults.campaign import Campaign
 from tests.campaigns.faults.injector import Fault, why_unavailable
 from tests.campaigns.faults.scenarios import SCENARIOS, Scenario
+from tests.support.skips import Elsewhere, skip_if
 
 REASON = why_unavailable()
 
-pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
+pytestmark = skip_if(bool(REASON), REASON, Elsewhere.INSTALLED)
 
 QUICK = [each for each in SCENARIOS.values() if not each.workers]
 
@@ -26,6 +27,7 @@ def campaign() -> Iterator[Campaign]:
         yield campaign
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("scenario", QUICK, ids=lambda each: each.name)
 def test_a_sample_of_all_faults(scenario: Scenario, campaign: Campaign) -> None:
     figures = campaign.run(scenario, sample=CASES)
@@ -58,6 +60,7 @@ FOUND = [
 """Faults by which a model was lost, or something was left behind, once."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "fault"), FOUND, ids=str)
 def test_what_was_found_once(name: str, fault: str, campaign: Campaign) -> None:
     figures = campaign.run(SCENARIOS[name], only=Fault.parse(fault))

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from tests.campaigns.faults.races import RACES, Race, run_race
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by SIGKILL")
+pytestmark = skip_if(sys.platform == "win32", "processes are killed by SIGKILL", Elsewhere.LINUX)
 
 QUICK = [race for race in RACES.values() if race.name in ("one file", "external data", "in place")]
 
@@ -25,7 +26,7 @@ def test_writers_of_one_output_leave_one_whole_model(race: Race, kill: bool) -> 
     assert came.reads > 10 or not race.readable
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("kill", [False, True], ids=["all live", "one killed"])
 @pytest.mark.parametrize("race", RACES.values(), ids=lambda race: race.name)
 def test_many_rounds(race: Race, kill: bool) -> None:

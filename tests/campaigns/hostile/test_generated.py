@@ -44,7 +44,7 @@ def test_a_migration_ends(case: Case, tmp_path: Path) -> None:
     check(case, run(model(case, tmp_path), "migrate", SECONDS, MEMORY, ("--timeout", "20")))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "case", [case for case in GENERATED if case.name not in SAMPLE], ids=lambda case: case.name
 )
@@ -52,7 +52,7 @@ def test_every_other_migration_ends(case: Case, tmp_path: Path) -> None:
     check(case, run(model(case, tmp_path), "migrate", SECONDS, MEMORY, ("--timeout", "20")))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("case", GENERATED[::10], ids=lambda case: case.name)
 def test_every_command_ends(case: Case, command: str, tmp_path: Path) -> None:

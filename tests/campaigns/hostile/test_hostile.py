@@ -52,7 +52,7 @@ def test_a_migration_ends(case: Case, tmp_path: Path) -> None:
     check(case, run(model(case, tmp_path), "migrate", SECONDS, MEMORY, LIMITS))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "case", [case for case in FAST if case.name not in OFTEN], ids=lambda case: case.name
 )
@@ -60,7 +60,7 @@ def test_every_other_migration_ends(case: Case, tmp_path: Path) -> None:
     check(case, run(model(case, tmp_path), "migrate", SECONDS, MEMORY, LIMITS))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("case", SLOW, ids=lambda case: case.name)
 def test_a_large_file_ends(case: Case, tmp_path: Path) -> None:
     end = run(model(case, tmp_path), "migrate", 300.0, 10e9, ("--timeout", "60"))
@@ -70,7 +70,7 @@ def test_a_large_file_ends(case: Case, tmp_path: Path) -> None:
     assert end.exit == 0 or end.written == ()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("command", ["inspect", "for-all", "verify", "batch"])
 @pytest.mark.parametrize("case", FAST, ids=lambda case: case.name)
 def test_every_command_ends(case: Case, command: str, tmp_path: Path) -> None:

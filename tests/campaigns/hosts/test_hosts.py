@@ -14,10 +14,11 @@ from tests.campaigns.hosts.run import faults, run
 from tests.campaigns.hosts.scripts import HOSTS, Host
 from tests.campaigns.hosts.stalls import Rounds
 from tests.support.paths import ROOT
+from tests.support.skips import Elsewhere, skip_if
 
 pytestmark = [
     pytest.mark.cold,
-    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, and forks"),
+    skip_if(sys.platform != "linux", "looks into /proc, and forks", Elsewhere.LINUX),
 ]
 
 OFTEN = {
@@ -38,7 +39,7 @@ def test_a_host_sees_what_others_see(host: Host) -> None:
     assert faults(host, run(host)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "host", [host for host in HOSTS if host.name not in OFTEN], ids=lambda host: host.name
 )
@@ -60,7 +61,7 @@ def test_no_call_waits_for_another() -> None:
     assert " 0 stalls" in stalls(3)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_call_waits_for_another_in_200_rounds() -> None:
     assert " 0 stalls" in stalls(200)
 

@@ -109,7 +109,7 @@ def test_the_report_s_own_figures_are_read():
     assert nnsmith._reported(verdict) == {"z": 0.01, "y": pytest.approx(0.011)}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_equal_pair_is_reported_as_different(capsys):
     with patch.object(sys, "argv", ["equal", "--pairs", "300"]):
         assert equal.main() == 0, capsys.readouterr().out

@@ -159,7 +159,7 @@ def test_verify_is_not_fooled_by_a_sample(name, change):
         assert pairs.trial(pair, exact=True).verdict != "verified", label
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_verify_is_fooled_by_at_most_one_pair_of_a_hundred(tmp_path, capsys):
     import sys
     from unittest.mock import patch

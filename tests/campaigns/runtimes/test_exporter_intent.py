@@ -1,6 +1,6 @@
 """`--for opencv` writes what OpenCV computes for PyTorch's linear Upsample and Resize up to opset 10, whatever the file says.
 
-The recorded outputs are PyTorch's. Each release of OpenCV computes them for the originals (`pytest -m runtimes`), and for
+The recorded outputs are PyTorch's. Each release of OpenCV computes them for the originals (`pytest -m campaign`), and for
 the results; what the files say is up to 2.25 of 3.79 away.
 """
 
@@ -19,6 +19,7 @@ from onnx_migrate.standard.targets import resolve, shipped
 from tests.campaigns.runtimes.releases import Unavailable, run
 from tests.campaigns.runtimes.sample import write_io
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, skip
 from tests.support.small_model import FAST, HERE
 from tests.support.versions import RUNTIME
 
@@ -37,7 +38,7 @@ def recorded(name: str) -> tuple[dict[str, Any], list[Any]]:
         return {"x": file["x"]}, [file[key] for key in file.files if key != "x"]
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", WHEELS)
 def test_opencv_computes_the_same_before_and_after(version: str, tmp_path: Path) -> None:
     (tmp_path / "io").mkdir()
@@ -58,7 +59,7 @@ def test_opencv_computes_the_same_before_and_after(version: str, tmp_path: Path)
     try:
         found = run("opencv", version, tmp_path, names)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
     assert found.ended == names, found.why
 

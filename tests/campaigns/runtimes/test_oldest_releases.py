@@ -1,4 +1,4 @@
-"""The rows of ONNX Runtime before 1.6 against the wheels, which need a Python 3.7 or older: `pytest -m runtimes`.
+"""The rows of ONNX Runtime before 1.6 against the wheels, which need a Python 3.7 or older: `pytest -m campaign`.
 
 Releases before 1.2 load a model of any opset and IR version, as far as they have its operators. So each opset is tried with an
 operator that it added.
@@ -15,6 +15,7 @@ import pytest
 from onnx_migrate.standard.targets import resolve
 from tests.campaigns.runtimes.releases import Unavailable, run
 from tests.campaigns.runtimes.sample import write_io
+from tests.support.skips import Elsewhere, skip
 
 VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "1.0.0", "1.1.2", "1.2.0", "1.3.0", "1.4.0", "1.5.2", "1.6.0")
 
@@ -48,13 +49,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_row_has_the_newest_opset_and_an_ir_version_that_loads(version: str, models: Path) -> None:
     try:
         found = run("onnxruntime", version, models, sorted(path.stem for path in models.glob("*.onnx")))
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
     right = {name for name, ended in found.ended.items() if ended == "right"}
     row = resolve([f"onnxruntime=={version}"])

@@ -17,6 +17,7 @@ from onnx_migrate.files import load
 from onnx_migrate.standard.targets import resolve
 from tests.campaigns.runtimes import releases
 from tests.harness import model, run
+from tests.support.skips import Elsewhere, skip
 
 
 def test_a_seed_gives_the_same_models_with_what_they_compute(tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_what_is_said_to_run_runs(runtime: str, package: str, tmp_path: Path) ->
     try:
         release = version(package)
     except PackageNotFoundError:
-        pytest.skip(f"{runtime} is not installed")
+        skip(f"{runtime} is not installed", Elsewhere.INSTALLED)
     write(tmp_path, 150, seed=20)
     names = sorted(path.stem for path in tmp_path.glob("*.onnx"))
     (target,) = resolve([f"{runtime}=={release}"])

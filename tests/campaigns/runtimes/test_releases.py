@@ -1,4 +1,4 @@
-"""The table of runtimes against real releases, which pip installs: `pytest -m runtimes`.
+"""The table of runtimes against real releases, which pip installs: `pytest -m campaign`.
 
 Releases of ONNX Runtime before 1.15 need a Python 3.8, as pyenv has it; those that no Python here can install are skipped.
 """
@@ -23,6 +23,7 @@ from tests.campaigns.runtimes.survey import CONVERTERS, MEASURED, best
 from tests.campaigns.runtimes.test_oldest_releases import VERSIONS as OLDEST
 from tests.fixtures.test_torch_exports import NAMES, case
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, skip
 
 ONNXRUNTIME = (
     "1.6.0", "1.7.0", "1.8.1", "1.9.0", "1.10.0", "1.11.1", "1.12.1", "1.13.1", "1.14.1", "1.15.1", "1.16.3", "1.17.3",
@@ -58,7 +59,7 @@ def ran(requirement: str, folder: Path, names: list[str]) -> Ran:
     try:
         return run(name, version, folder, names)
     except Unavailable as error:
-        pytest.skip(str(error))
+        skip(str(error), Elsewhere.ONLINE)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def identities(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ONNXRUNTIME)
 def test_onnxruntime_loads_what_its_row_says_and_nothing_newer(version: str, identities: Path) -> None:
     found = ran(
@@ -90,7 +91,7 @@ def test_onnxruntime_loads_what_its_row_says_and_nothing_newer(version: str, ide
     assert max(int(name[2:]) for name in loaded if name.startswith("ir")) == row.ir_version
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("requirement", "models"), RELEASES, ids=[requirement for requirement, _ in RELEASES]
 )
@@ -120,7 +121,7 @@ def test_models_give_the_same_numbers_there(
     assert found.ended == expected, found.why
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["1.6.0", "1.9.0", "1.12.1", "1.14.1", "1.17.3"])
 def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: Path) -> None:
     """What the default exporter writes at opsets 18 and 23, with what PyTorch computed."""
@@ -145,7 +146,7 @@ def test_exports_of_pytorch_come_down_for_old_releases(version: str, tmp_path: P
     assert found.ended == dict.fromkeys(names, "right"), found.why
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["4.5.5.64", "4.8.1.78", "4.12.0.88"])
 def test_opencv_takes_inputs_of_three_axes(version: str, tmp_path: Path) -> None:
     (tmp_path / "io").mkdir()

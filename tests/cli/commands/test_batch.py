@@ -17,6 +17,7 @@ import pytest
 from tests.cli.running import FAST, Run, large, leftovers, no_file_larger_than, snapshot
 from tests.support.paths import FIXTURES
 from tests.support.processes import Start
+from tests.support.skips import Elsewhere, import_or_skip, skip_if
 
 
 @pytest.fixture
@@ -152,7 +153,7 @@ def many(folder: Path, count: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "end",
-    [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    [signal.SIGKILL, signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.campaign)],
     ids=lambda end: end.name,
 )
 def test_an_interrupted_batch_leaves_complete_files_and_resume_does_the_rest(
@@ -228,9 +229,9 @@ NAMES = ["new\nline", "bad\udcff", "ünï 模型", "a b'\"$c", "[x]*", "-dash"]
 """Of files, without the suffix; the second is not UTF-8."""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere not every name can be given")
+@skip_if(sys.platform != "linux", "elsewhere not every name can be given", Elsewhere.LINUX)
 def test_names_of_every_kind(process: Run, models: Path) -> None:
-    pytest.importorskip("jinja2")
+    import_or_skip("jinja2", Elsewhere.INSTALLED)
     (models / "odd" / "not").mkdir(parents=True)
     for name in NAMES:
         shutil.copy("small.onnx", f"odd/{name}.onnx")
@@ -265,7 +266,7 @@ def test_names_of_every_kind(process: Run, models: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+@skip_if(sys.platform != "linux", "limits of this kind", Elsewhere.LINUX)
 @pytest.mark.parametrize("log", ["no log", "log.jsonl"])
 def test_a_full_disk_is_one_line_and_resume_does_the_rest(
     process: Run, models: Path, command: list[str], log: str
@@ -294,7 +295,7 @@ def test_a_full_disk_is_one_line_and_resume_does_the_rest(
 
 
 @pytest.mark.cold
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+@skip_if(sys.platform != "linux", "limits of this kind", Elsewhere.LINUX)
 def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> None:
     """With more jobs than the pool takes at once, of which it would leave the rest open for ever."""
     (folder / "in").mkdir()
@@ -308,6 +309,7 @@ def test_workers_that_cannot_start_end_the_batch(process: Run, folder: Path) -> 
     assert "worker processes end as they start: " in ended.err
 
 
+@pytest.mark.long
 def test_unverified_results_are_counted_everywhere(process: Run, folder: Path) -> None:
     (folder / "in").mkdir()
     odd = """<ir_version: 6, opset_import: ["": 11]>

@@ -291,7 +291,7 @@ def test_modules_with_steps_for_a_custom_domain(process: Run, folder: Path) -> N
     assert "gizmo_steps" in process("inspect", "gizmo.onnx", "--adapters", "none.gizmo_steps").err
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_model_that_takes_too_long_is_one_line(process: Run, folder: Path) -> None:
     names = ["x", *(f"v{index}" for index in range(200_000))]
     nodes = [onnx.NodeProto(op_type="Relu", input=[a], output=[b]) for a, b in itertools.pairwise(names)]

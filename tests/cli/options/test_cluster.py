@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FAST, Run, snapshot, wait_for
+from tests.support.skips import Elsewhere, import_or_skip, skip_if
 
 LEDGER = """
 import os, time
@@ -85,7 +86,7 @@ class Cluster:
 
 @pytest.fixture(params=["before", "after"])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path, environment: dict[str, str]) -> Iterator[Cluster]:
-    pytest.importorskip("distributed")
+    import_or_skip("distributed", Elsewhere.INSTALLED)
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "ledger_of_cluster.py").write_text(LEDGER, encoding="utf-8")
     path = f"{environment['PYTHONPATH']}{os.pathsep}{tmp_path / 'cluster'}"
@@ -168,7 +169,7 @@ def test_a_lost_scheduler_ends_the_batch(
     assert snapshot(folder / "out") == snapshot(folder / "local")
 
 
-@pytest.mark.skipif(find_spec("distributed") is None, reason="could not import 'distributed'")
+@skip_if(find_spec("distributed") is None, "could not import 'distributed'", Elsewhere.INSTALLED)
 def test_an_unreachable_scheduler_is_one_line(process: Run, folder: Path) -> None:
     ended = process("batch", "small.onnx", "--out-dir", "out", "--scheduler", "nonsense://127.0.0.1:9")
 

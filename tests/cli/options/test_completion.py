@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Run
+from tests.support.skips import Elsewhere, skip
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_can_complete(process: Run, shell: str) -> None:
     if shell == "bash" and shutil.which("bash") is None:
-        pytest.skip("click asks bash for its version")
+        skip("click asks bash for its version", Elsewhere.INSTALLED)
 
     ended = process(_ONNX_MIGRATE_COMPLETE=f"{shell}_source")
 
@@ -67,7 +68,7 @@ def test_values_are_completed(process: Run, words: str, expected: list[str]) -> 
 def test_bash_completes(folder: Path, command: list[str], environment: dict[str, str]) -> None:
     """Type words and Tab in a shell, where a function instead of the command prints its completed arguments."""
     if shutil.which("bash") is None:
-        pytest.skip("bash is not installed")
+        skip("bash is not installed", Elsewhere.INSTALLED)
     program = Path(command[1])
     program.write_text(f"#!{command[0]}\n" + program.read_text(encoding="utf-8"), encoding="utf-8")
     program.chmod(0o755)

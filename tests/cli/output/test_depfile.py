@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from tests.cli.running import FAST, Run, large
+from tests.support.skips import Elsewhere, skip
 
 PASS = "import onnx\ndef nothing(model: onnx.ModelProto): pass\n"
 
@@ -57,7 +58,7 @@ def test_make_and_ninja_read_it(
     tool: str, folder: Path, command: list[str], environment: dict[str, str]
 ) -> None:
     if shutil.which(tool) is None:
-        pytest.skip(f"{tool} is not installed")
+        skip(f"{tool} is not installed", Elsewhere.INSTALLED)
     onnx.save(large(), folder / "in.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
     if tool == "make":
         (folder / "Makefile").write_text(MAKEFILE.format(command=" ".join(command)), encoding="utf-8")

@@ -14,8 +14,9 @@ import pytest
 from onnx_migrate.cli.output.json_lines import JsonLines
 from onnx_migrate.errors import SaveError, UsageError
 from tests.cli.running import FAST, Run
+from tests.support.skips import Elsewhere, skip_if
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+pytestmark = skip_if(not hasattr(os, "mkfifo"), "pipes with a name", Elsewhere.LINUX)
 
 BATCH = "batch", "small.onnx", "--out-dir", "out", *FAST, "-q", "--json-lines"
 
@@ -37,6 +38,7 @@ def test_a_named_pipe_gets_the_lines_and_stays(process: Run, folder: Path) -> No
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
+@pytest.mark.long
 def test_open_files_of_the_process(process: Run, folder: Path) -> None:
     """/dev/stdout is standard output, wherever that leads: a file is written on, not begun anew."""
     assert lines_of(process(*BATCH, "/dev/stdout").out) == ["model", "totals"]

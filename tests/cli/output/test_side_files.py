@@ -22,6 +22,7 @@ from onnx_migrate.cli.output.side_files import SideFile, published
 from onnx_migrate.errors import SaveError, UsageError
 from onnx_migrate.messages import collected_remarks
 from tests.cli.running import FAST, Run, large, no_file_larger_than, snapshot
+from tests.support.skips import Elsewhere, skip_if
 
 BOTH = ("--html", "o.html", "--depfile", "o.d")
 
@@ -214,7 +215,7 @@ def test_only_a_file_of_its_kind_is_replaced(folder: Path) -> None:
         text("-")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of this kind")
+@skip_if(sys.platform != "linux", "limits of this kind", Elsewhere.LINUX)
 def test_a_page_is_complete_before_the_first_byte_of_a_model_on_standard_output(
     process: Run, folder: Path, command: list[str]
 ) -> None:

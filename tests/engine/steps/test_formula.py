@@ -14,8 +14,9 @@ from onnx import TensorProto, defs
 
 from onnx_migrate.engine.steps import decompose
 from onnx_migrate.engine.steps import formula as registry
-from onnx_migrate.engine.steps.decomposition_registry import Decomposition, decompositions
-from onnx_migrate.engine.steps.formula import EXACT, Formula, Op, Value, formula, formulas
+from onnx_migrate.engine.steps.formula import Formula, Op, Value, formula, formulas
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.errors import Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.facts.value_facts import Producers, ValueFacts
@@ -23,8 +24,9 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
 from tests.harness import model, run
 from tests.steps import check_written_out, operators, write_out
+from tests.support.skips import Elsewhere, skip
 
-decompositions()  # loads all
+steps(Direction.WITHOUT)  # loads all
 
 
 def schemas(item: Formula) -> list[Any]:
@@ -42,7 +44,7 @@ def schemas(item: Formula) -> list[Any]:
 def test_the_parameters_of_a_formula_are_the_inputs_and_attributes_of_its_schema(item: Formula) -> None:
     known = schemas(item)
     if not known:
-        pytest.skip("this onnx knows no version of the operator")
+        skip("this onnx knows no version of the operator", Elsewhere.NEWEST)
     if not item.variadic:
         assert len(item.inputs) == max(len(schema.inputs) for schema in known)
     assert item.since in {1, *(schema.since_version for schema in known)}
@@ -62,7 +64,7 @@ class Trial:
     def use(self, function: Callable[..., Any], operator: str, domain: str = "") -> None:
         function.__doc__ = "It is what the test says.\n\nWhat changes: a test.\n\nWhy equal: it is tested."
         self.adapt = adapt = registry._adapter(registry._formula(domain, operator, 1, function, without=True))
-        found = Decomposition(domain, operator, adapt, "for the test", EXACT)
+        found = Step(Direction.WITHOUT, domain, operator, adapt=adapt, reason="for the test")
         self.monkeypatch.setattr(
             decompose,
             "decomposition_of",

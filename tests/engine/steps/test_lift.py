@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.engine.steps import lift as lift_module
 from onnx_migrate.engine.steps.lift import Lift
-from onnx_migrate.engine.steps.registry import Step
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
@@ -166,7 +166,7 @@ def stepped(
 ) -> tuple[list[str], ChangeLog]:
     """Lift x -> Relu -> y from opset 6 to 14 by these steps; return the operators of the result and the log."""
 
-    def following(domain: str, operator: str, version: int, target: int) -> Step | None:
+    def following(direction: Direction, domain: str, operator: str, version: int, target: int) -> Step | None:
         found = [to for name, to in steps if name == operator and version < to <= target]
         return steps[operator, min(found)] if found else None
 
@@ -191,9 +191,13 @@ def replace(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 def test_nodes_that_adapters_write_are_lifted_in_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {
-        ("Relu", 13): Step("", "Relu", 13, surround, reason="surrounded"),
-        ("Abs", 14): Step("", "Abs", 14, replace, reason="replaced", exactness=Exactness.EQUIVALENT),
-        ("Relu", 14): Step("", "Relu", 14, reason="another kernel", exactness=Exactness.EQUIVALENT),
+        ("Relu", 13): Step(Direction.UP, "", "Relu", 13, surround, reason="surrounded"),
+        ("Abs", 14): Step(
+            Direction.UP, "", "Abs", 14, replace, reason="replaced", exactness=Exactness.EQUIVALENT
+        ),
+        ("Relu", 14): Step(
+            Direction.UP, "", "Relu", 14, reason="another kernel", exactness=Exactness.EQUIVALENT
+        ),
     }
 
     operators, log = stepped(monkeypatch, steps)
@@ -206,7 +210,9 @@ def test_nodes_that_adapters_write_are_lifted_in_their_place(monkeypatch: pytest
 
 
 def test_a_node_that_an_adapter_removes_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    operators, log = stepped(monkeypatch, {("Relu", 13): Step("", "Relu", 13, replace, reason="replaced")})
+    operators, log = stepped(
+        monkeypatch, {("Relu", 13): Step(Direction.UP, "", "Relu", 13, replace, reason="replaced")}
+    )
 
     assert operators == ["Sign", "Neg"]
     assert [change.after for change in log.changes] == [None]
@@ -220,7 +226,7 @@ def test_an_adapter_that_raises_is_named_with_its_node(monkeypatch: pytest.Monke
         "adapter-failed",
         stepped,
         monkeypatch,
-        {("Relu", 13): Step("", "Relu", 13, broken)},
+        {("Relu", 13): Step(Direction.UP, "", "Relu", 13, broken)},
         match="relu-13 raised KeyError: 'axis'",
     )
     assert error.where is not None

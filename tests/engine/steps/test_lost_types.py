@@ -6,7 +6,8 @@ import pytest
 from onnx import TensorProto
 
 from onnx_migrate.engine.steps.lost_types import casts_to, lost_types
-from onnx_migrate.engine.steps.lowering_registry import lowering_from
+from onnx_migrate.engine.steps.registry import step_at
+from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import Exactness
@@ -27,10 +28,10 @@ def test_small_integers_compute_in_wider_ones_and_wrap_around(operator: str, dty
 
 
 def test_a_step_that_loses_no_type_is_passed_over() -> None:
-    step = lowering_from("", "Conv", 11)
+    step = step_at(Direction.DOWN, "", "Conv", 11)
     assert step is not None
     assert not lost_types(step)
-    lost = lowering_from("", "Add", 14)
+    lost = step_at(Direction.DOWN, "", "Add", 14)
     assert lost is not None
     assert lost_types(lost) >= {"tensor(int8)", "tensor(uint16)"}
 

@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from onnx_migrate.engine.steps import lower as lower_module
 from onnx_migrate.engine.steps.lower import Lower
-from onnx_migrate.engine.steps.lowering_registry import Lowering, lowering_from
+from onnx_migrate.engine.steps.step import Step
 from tests.harness import model, random_feeds, run, same_bits
 from tests.steps import lower, refuses
+from tests.support.replaced_steps import replace_steps_down
 
 SOFTMAX = "13 (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }"
 
@@ -59,13 +59,12 @@ def test_bodies_of_sub_graphs_are_lowered() -> None:
 
 
 def test_all_refusals_are_found_and_the_nearest_opset_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def patched(domain: str, operator: str, leaves: int) -> Lowering | None:
-        step = lowering_from(domain, operator, leaves)
+    def patched(domain: str, operator: str, leaves: int, step: Step | None) -> Step | None:
         if step is not None and (operator, leaves) in {("Softmax", 13), ("Identity", 14)}:
             return replace(step, adapt=None, refusal=f"no {operator} here", hint="do without")
         return step
 
-    monkeypatch.setattr(lower_module, "lowering_from", patched)
+    replace_steps_down(monkeypatch, patched)
     source = model("15 (float[2,3] x) => (float[2,3] y) { a = Softmax(x) b = Identity(a) y = Softmax(b) }")
 
     error = refuses("no-equal", lower, source, 11)
@@ -77,7 +76,7 @@ def test_all_refusals_are_found_and_the_nearest_opset_is_named(monkeypatch: pyte
 
 
 def test_a_missing_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower_module, "lowering_from", lambda *_: None)
+    replace_steps_down(monkeypatch, lambda *_: None)
 
     refuses("no-adapter", lower, SOFTMAX, 12)
 

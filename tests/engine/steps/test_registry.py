@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import onnx
 import pytest
 
 from onnx_migrate.engine.steps import registry
-from onnx_migrate.engine.steps.decomposition_registry import (
-    decomposition_of,
-    decompositions,
-    register_decomposition,
-)
-from onnx_migrate.engine.steps.lowering_registry import (
-    Lowering,
+from onnx_migrate.engine.steps.registration import (
+    adapter,
+    compatible,
+    decomposition,
     lowering,
-    lowering_from,
-    lowerings,
     unchanged,
+    unsupported,
 )
-from onnx_migrate.engine.steps.registry import adapter, compatible, next_step, steps, unsupported
-from onnx_migrate.engine.steps.step_table import AnyStep, StepTable, reason_of
+from onnx_migrate.engine.steps.registry import StepTable, decomposition_of, next_step, step_at, steps
+from onnx_migrate.engine.steps.step import Direction, Step
+from onnx_migrate.engine.steps.step_docs import reason_of
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import versions
@@ -31,10 +27,10 @@ from onnx_migrate.standard.schema import versions
 @pytest.fixture
 def empty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave the registry without steps for one test."""
-    monkeypatch.setattr(registry, "_table", StepTable())
-    next_step.cache_clear()
+    monkeypatch.setattr(registry, "_table", StepTable({}))
+    registry._passed.cache_clear()
     yield
-    next_step.cache_clear()
+    registry._passed.cache_clear()
 
 
 @pytest.mark.usefixtures("empty")
@@ -47,10 +43,10 @@ def test_an_adapter_gives_its_docstring_as_reason_and_is_registered_once_for_eac
         More of it.
         """
 
-    found = {step.code: step for step in steps()}
+    found = {step.code: step for step in steps(Direction.UP)}
     assert list(found) == ["hardmax-13", "softmax-13"]
     step = found["softmax-13"]
-    assert (step.adapt, step.kind, step.from_version) == (softmax, "adapted", 11)
+    assert (step.adapt, step.kind, step.older) == (softmax, "adapted", 11)
     assert step.reason == "Moves the axis, in one line"
     assert step.doc.endswith("More of it.")
     with pytest.raises(ValueError, match="registered twice"):
@@ -71,13 +67,13 @@ def test_exact_claims_are_passed_by_and_a_version_without_a_step_is_named() -> N
     compatible("Relu", 6, 13, reason="wider types")
     compatible("Relu", 14, reason="another kernel", exactness=Exactness.EQUIVALENT)
 
-    assert next_step("", "Relu", 5, 13) is None
-    step = next_step("ai.onnx", "Relu", 5, 17)
-    assert isinstance(step, registry.Step)
-    assert (step.to, step.kind) == (14, "compatible")
-    assert next_step("", "Relu", 14, 17) is None
-    assert next_step("", "Softmax", 11, 17) == 13
-    assert next_step("", "Softmax", 11, 12) is None
+    assert next_step(Direction.UP, "", "Relu", 5, 13) is None
+    step = next_step(Direction.UP, "ai.onnx", "Relu", 5, 17)
+    assert isinstance(step, Step)
+    assert (step.version, step.kind) == (14, "compatible")
+    assert next_step(Direction.UP, "", "Relu", 14, 17) is None
+    assert next_step(Direction.UP, "", "Softmax", 11, 17) == 13
+    assert next_step(Direction.UP, "", "Softmax", 11, 12) is None
 
 
 @pytest.mark.usefixtures("empty")
@@ -85,38 +81,38 @@ def test_a_refusal_and_steps_of_another_domain() -> None:
     unsupported("Upsample", 10, why="no equal", hint="none")
     compatible("LabelEncoder", 4, reason="tensors", domain="ai.onnx.ml", exactness=Exactness.EQUIVALENT)
 
-    refused = next_step("", "Upsample", 9, 17)
-    assert isinstance(refused, registry.Step)
+    refused = next_step(Direction.UP, "", "Upsample", 9, 17)
+    assert isinstance(refused, Step)
     assert (refused.kind, refused.doc, refused.code) == ("refused", "no equal", "upsample-10")
-    encoder = next_step("ai.onnx.ml", "LabelEncoder", 2, 5)
-    assert isinstance(encoder, registry.Step)
+    encoder = next_step(Direction.UP, "ai.onnx.ml", "LabelEncoder", 2, 5)
+    assert isinstance(encoder, Step)
     assert encoder.code == "ai.onnx.ml.labelencoder-4"
-    assert next_step("com.acme", "Upsample", 1, 17) is None
+    assert next_step(Direction.UP, "com.acme", "Upsample", 1, 17) is None
 
 
 def test_the_adapters_folder_is_loaded_on_the_first_question() -> None:
-    step = next_step("", "Softmax", 11, 17)
+    step = next_step(Direction.UP, "", "Softmax", 11, 17)
 
-    assert isinstance(step, registry.Step)
+    assert isinstance(step, Step)
     assert step.adapt is not None
     assert step.adapt.__module__ == "onnx_migrate.passes.steps.softmax"
 
 
 def test_a_step_is_found_by_the_version_it_leaves() -> None:
-    step = lowering_from("ai.onnx", "Softmax", 13)
+    step = step_at(Direction.DOWN, "ai.onnx", "Softmax", 13)
 
     assert step is not None
-    assert (step.kind, step.code, step.to_version) == ("adapted", "softmax-13-down", 11)
+    assert (step.kind, step.code, step.older) == ("adapted", "softmax-13-down", 11)
     assert "axis" in step.doc
-    assert lowering_from("", "Softmax", 12) is None
+    assert step_at(Direction.DOWN, "", "Softmax", 12) is None
 
 
 def test_an_operator_that_begins_leads_nowhere() -> None:
-    assert Lowering("", "Mish", 18).to_version == 0
+    assert Step(Direction.DOWN, "", "Mish", 18).older == 0
 
 
 def test_a_step_is_registered_once() -> None:
-    assert lowering_from("", "Softmax", 13)
+    assert step_at(Direction.DOWN, "", "Softmax", 13)
     with pytest.raises(ValueError, match="twice"):
         unchanged("Softmax", 13, reason="again")
 
@@ -129,13 +125,13 @@ def test_an_adapter_says_why() -> None:
 
 
 def test_steps_are_listed_in_order() -> None:
-    keys = [(step.domain, step.operator, step.leaves) for step in lowerings()]
+    keys = [(step.domain, step.operator, step.version) for step in steps(Direction.DOWN)]
     assert keys == sorted(keys)
 
 
 def test_every_decomposition_says_what_changes_and_why_that_is_equal() -> None:
-    assert len(decompositions()) > 40
-    for item in decompositions():
+    assert len(steps(Direction.WITHOUT)) > 40
+    for item in steps(Direction.WITHOUT):
         assert item.reason
         if item.refusal:
             assert item.hint
@@ -157,42 +153,53 @@ def test_lookup() -> None:
 
 def test_a_second_one_and_one_without_a_text_are_refused() -> None:
     with pytest.raises(ValueError, match="softplus-written-out is registered twice"):
-        register_decomposition("", "Softplus", _documented, Exactness.EXACT)
+        decomposition("Softplus")(_documented)
     with pytest.raises(ValueError, match="docstring"):
-        register_decomposition("", "Acos", lambda node, rw: None, Exactness.EXACT)
+        decomposition("Acos")(lambda node, rw: None)
 
 
 def _documented(node: object, rw: object) -> None:
     """It is nothing."""
 
 
-@dataclass(frozen=True)
-class Named(AnyStep):
-    slug = "{0.operator}"
-    operator: str
-    domain: str = ""
+def test_a_table_without_packages_holds_what_is_registered_in_order() -> None:
+    table = StepTable({})
+    table.register(later := Step(Direction.UP, "", "Relu", 14))
+    table.register(first := Step(Direction.UP, "", "Relu", 6))
+    table.register(down := Step(Direction.DOWN, "", "Relu", 14))
+
+    assert table.all(Direction.UP) == [first, later]
+    assert table.get(Direction.UP, "", "Relu", 14) is later
+    assert table.get(Direction.DOWN, "", "Relu", 14) is down
+    assert table.get(Direction.UP, "", "Relu", 13) is None
+    with pytest.raises(ValueError, match="relu-14 is registered twice"):
+        table.register(later)
 
 
-def test_a_table_without_a_package_holds_what_is_registered_in_order() -> None:
-    table: StepTable[Named] = StepTable()
-    table.register(later := Named("Relu"), 14)
-    table.register(first := Named("Relu"), 6)
+def test_a_table_imports_the_modules_of_its_packages_at_the_first_question() -> None:
+    table = StepTable({Direction.UP: ("onnx_migrate.no_such_package",)})
 
-    assert table.all() == [first, later]
-    assert table.get("", "Relu", 14) is later
-    assert table.get("", "Relu", 13) is None
-    with pytest.raises(ValueError, match="relu is registered twice"):
-        table.register(later, 14)
-
-
-def test_a_table_imports_the_modules_of_its_package_at_the_first_question() -> None:
-    table: StepTable[Named] = StepTable("onnx_migrate.no_such_package")
-
-    table.register(Named("Relu"), 14)
+    table.register(Step(Direction.UP, "", "Relu", 14))
+    assert table.all(Direction.DOWN) == []
     with pytest.raises(ModuleNotFoundError):
-        table.all()
+        table.all(Direction.UP)
     with pytest.raises(ModuleNotFoundError):  # a failed load is not taken for an empty table
-        table.get("", "Relu", 14)
+        table.get(Direction.UP, "", "Relu", 14)
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_way_down_ends_at_the_first_step_that_changes_the_node() -> None:
+    unchanged("Relu", 14, 13, reason="fewer types")
+    unchanged("Relu", 6, reason="another kernel", exactness=Exactness.EQUIVALENT)
+
+    assert next_step(Direction.DOWN, "", "Relu", 17, 6) is None
+    step = next_step(Direction.DOWN, "ai.onnx", "Relu", 17, 5)
+    assert isinstance(step, Step)
+    assert (step.version, step.older, step.kind, step.code) == (6, 1, "unchanged", "relu-6-down")
+    lost = next_step(Direction.DOWN, "", "Relu", 17, 6, lambda step: step.version == 13)
+    assert isinstance(lost, Step)
+    assert lost.version == 13
+    assert next_step(Direction.DOWN, "", "Softmax", 17, 11) == 13
 
 
 def test_the_reason_is_the_first_paragraph_on_one_line() -> None:

@@ -14,10 +14,11 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.harness import VARIANTS, model, random_feeds, run
 from tests.steps import check_down, lower
+from tests.support.skips import Elsewhere, import_or_skip, skip
 
-ml_dtypes = pytest.importorskip("ml_dtypes", reason="a dependency of onnx from 1.19 on")
+ml_dtypes = import_or_skip("ml_dtypes", Elsewhere.NEWEST)
 if not hasattr(TensorProto, "INT2"):
-    pytest.skip(f"onnx {onnx.__version__} has no 2-bit integers", allow_module_level=True)
+    skip(f"onnx {onnx.__version__} has no 2-bit integers", Elsewhere.NEWEST, module=True)
 
 T = TensorProto
 

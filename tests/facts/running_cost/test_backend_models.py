@@ -18,7 +18,7 @@ _UNEVEN = frozenset(("test_split_1d_uneven_split_opset18", "test_split_2d_uneven
 """Of a Split into uneven parts the last one is counted as long as the others."""
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_estimated_sizes_are_those_of_the_recorded_outputs() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -25,6 +25,7 @@ from onnx_migrate.files.wire.protobuf import header
 from onnx_migrate.model.weights import Weights
 from tests.files.feature_models import model, plain, weight
 from tests.files.refusals import refusal
+from tests.support.skips import Elsewhere, skip_if
 
 
 class Exported:
@@ -110,6 +111,7 @@ def test_a_model_is_read_whole(size: int, step: int) -> None:
     assert read_model(lambda _: file.read(step), "x") == data
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ENDLESS)
 def test_what_is_no_model_ends_the_reading(case: str) -> None:
     count = 0
@@ -161,7 +163,7 @@ def test_random_bytes_are_read_no_further_than_the_limit(seed: int) -> None:
         load(bytes(read_model(read, "x", 1 << 25)))
 
 
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the system has no paths of descriptors")
+@skip_if(not os.path.isdir("/dev/fd"), "the system has no paths of descriptors", Elsewhere.LINUX)
 def test_a_model_is_loaded_from_an_open_pipe() -> None:
     reader, writer = os.pipe()
     data = model([weight("w")]).SerializeToString()
@@ -206,7 +208,7 @@ def test_a_model_that_is_changed_while_it_is_read_is_refused(
     assert refusal(path).code == "source-changed"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+@skip_if(os.geteuid() != 0, "needs root to become somebody else", Elsewhere.ROOT)
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
     path.write_bytes(plain().SerializeToString())

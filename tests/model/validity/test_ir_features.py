@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 from onnx_migrate.model.validity.ir_features import FoundFeature, features, required_ir
 from onnx_migrate.standard.ir_versions import IrFeature, minimal_ir_version
 from tests.harness import model
+from tests.support.skips import Elsewhere, skip
 
 PLAIN = '<ir_version: 3, opset_import: ["": 8]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
 WITH_IF = """<ir_version: 3, opset_import: ["": 8]> g (float[2] x, bool c) => (float[2] y) {
@@ -169,7 +170,7 @@ def test_features_of_a_function() -> None:
 def test_device_configurations() -> None:
     source = model(PLAIN)
     if not hasattr(source, "configuration"):
-        pytest.skip("onnx before 1.18 has no device configurations")
+        skip("onnx before 1.18 has no device configurations", Elsewhere.NEWEST)
     source.graph.node[0].device_configurations.add(configuration_id="c")
     source.configuration.add(name="c", num_devices=1)
     (found,) = others(source)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.passes.contrib import level_1, level_2, level_3, level_4
 from tests.passes.contrib.one_node import Case, check_case
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 
 WHOLE, SAMPLE = 2, 6
@@ -16,8 +17,8 @@ WHOLE, SAMPLE = 2, 6
 
 LEVELS = (level_1, level_2, level_3, level_4)
 
-pytestmark = pytest.mark.skipif(
-    RUNTIME < (1, 32), reason="ONNX Runtime 1.32 is the one whose operators are written"
+pytestmark = skip_if(
+    RUNTIME < (1, 32), "ONNX Runtime 1.32 is the one whose operators are written", Elsewhere.NEWEST
 )
 
 
@@ -30,7 +31,7 @@ def cases() -> Iterator[Any]:
                 seen[case.operator] = count = seen.get(case.operator, 0) + 1
                 others = ("if", "function") if case.fixed else ("symbolic", "if", "function")
                 variants = ("plain", *(others if count <= WHOLE else ()))
-                marks = [pytest.mark.slow] if count > SAMPLE and count % 5 else []
+                marks = [pytest.mark.campaign] if count > SAMPLE and count % 5 else []
                 for opset in case.opsets:
                     yield pytest.param(case, opset, variants, id=f"{case}-{opset}", marks=marks)
 

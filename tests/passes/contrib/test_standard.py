@@ -11,7 +11,7 @@ from onnx import parser
 from onnxruntime.capi._pybind_state import get_all_operator_schema
 
 import onnx_migrate
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.registry import decomposition_of
 from onnx_migrate.errors import CannotMigrate, UsageError
 from onnx_migrate.model.graphs import all_nodes
 from tests.harness import require_opset

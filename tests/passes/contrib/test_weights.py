@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnx_migrate
 from tests.passes.contrib.one_node import difference, session
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 
-pytestmark = pytest.mark.skipif(
-    RUNTIME < (1, 32), reason="ONNX Runtime 1.32 is the one whose operators are written"
+pytestmark = skip_if(
+    RUNTIME < (1, 32), "ONNX Runtime 1.32 is the one whose operators are written", Elsewhere.NEWEST
 )
 
 

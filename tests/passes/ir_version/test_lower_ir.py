@@ -16,6 +16,7 @@ from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.ir_versions import NEWEST_IR, IrFeature
 from tests.harness import loads, model, random_feeds, run, same
 from tests.steps import operators
+from tests.support.skips import Elsewhere, skip
 
 TEXT = """<ir_version: {ir}, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y)
 <float[3] w = {{1, 2, 3}}> {{ h = Add (x, w)  y = Relu (h) }}"""
@@ -116,7 +117,7 @@ def metadata(proto: onnx.ModelProto) -> None:
 
 def devices(proto: onnx.ModelProto) -> None:
     if not hasattr(proto, "configuration"):
-        pytest.skip("onnx before 1.18 has no device configurations")
+        skip("onnx before 1.18 has no device configurations", Elsewhere.NEWEST)
     proto.configuration.add(name="c", num_devices=2)
     proto.graph.node[0].device_configurations.add(configuration_id="c")
 
@@ -230,7 +231,7 @@ def test_types_of_inner_values_of_functions_are_dropped() -> None:
 def cast(name: str, opset: int, ir: int) -> tuple[onnx.ModelProto, int]:
     number = getattr(TensorProto, name, None)
     if number is None:
-        pytest.skip(f"onnx {onnx.__version__} has no {name}")
+        skip(f"onnx {onnx.__version__} has no {name}", Elsewhere.NEWEST)
     text = f"""13 ir{ir} (float[2] x) => (float[2] y)
     {{ t = Cast <to = {number}> (x)  y = Cast <to = 1> (t) }}"""
     source = model(text)
@@ -283,7 +284,7 @@ def typed(kind: str) -> onnx.TypeProto:
 def test_kinds_of_types_are_refused(kind: str, feature: IrFeature) -> None:
     source = model(plain(min(feature.since, NEWEST_IR), 9))
     if feature.since > NEWEST_IR:
-        pytest.skip(f"onnx {onnx.__version__} knows IR versions up to {NEWEST_IR}")
+        skip(f"onnx {onnx.__version__} knows IR versions up to {NEWEST_IR}", Elsewhere.NEWEST)
     source.graph.value_info.append(helper.make_value_info("v", typed(kind)))
     with pytest.raises(CannotMigrate, match=rf"'v': the model has {feature.text}") as caught:
         onnx_migrate.migrate(source, ir_version=feature.since - 1, verify=False)

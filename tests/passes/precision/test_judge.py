@@ -11,10 +11,11 @@ import pytest
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import STRICT, open_model
 from tests.harness import model, random_feeds
+from tests.support.skips import Elsewhere, import_or_skip
 
-pytest.importorskip("ml_dtypes")
+import_or_skip("ml_dtypes", Elsewhere.NEWEST)
 
-from benchmarks.precision_judge import Strict, judge, run_in_onnxruntime
+from benchmarks.precision_judge import Strict, judge, run_in_onnxruntime  # noqa: E402
 
 HALVES = [
     # The square of 1000 overflows, which ONNX Runtime does not show. The parser takes the bits of float16.

@@ -7,6 +7,8 @@ import pytest
 from onnx import TensorProto
 from onnx_migrate.passes.precision.numbers import Extent, converted, floats
 
+from tests.support.skips import Elsewhere, import_or_skip
+
 F16, BF16, F32 = TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT
 
 EDGES = np.array(
@@ -31,7 +33,7 @@ def test_float16_is_rounded_to_the_nearest() -> None:
 
 
 def test_bfloat16_is_rounded_to_the_nearest() -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = import_or_skip("ml_dtypes", Elsewhere.NEWEST)
     values = samples()
     with np.errstate(over="ignore", invalid="ignore"):
         expected = values.astype(ml_dtypes.bfloat16)

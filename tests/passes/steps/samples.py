@@ -301,3 +301,6 @@ SAMPLES: dict[str, list[Sample]] = {
 }
 for _name, _sample in _read(_OTHERS):
     SAMPLES.setdefault(_name, []).append(_sample)
+
+STEP_SAMPLES: dict[str, list[Sample]] = {}
+"""Samples for steps alone: of versions that no claim is about."""

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.registry import decomposition_of
 from onnx_migrate.errors import InvalidModel
 from tests.harness import FLOATS
 from tests.steps import check, check_down, check_written_out, lower, refuses, special_values
+from tests.support.skips import Elsewhere, import_or_skip
 
-ml_dtypes = pytest.importorskip("ml_dtypes", reason="onnx before 1.19 does not bring it")
+ml_dtypes = import_or_skip("ml_dtypes", Elsewhere.NEWEST)
 
 
 def text(opset: int, node: str, dtype: str = "float", shape: str = "2,3,5") -> str:

@@ -8,8 +8,9 @@ import pytest
 from onnx_migrate.rewrite.change_log import Exactness
 from tests.harness import INTEGERS, SIGNED, UNSIGNED, dtype_of
 from tests.steps import check_down, element_wise, lower, refuses, special_values
+from tests.support.skips import Elsewhere, import_or_skip
 
-ml_dtypes = pytest.importorskip("ml_dtypes", reason="onnx before 1.19 does not bring it")
+ml_dtypes = import_or_skip("ml_dtypes", Elsewhere.NEWEST)
 
 BITWISE = {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor}
 ALL = ("plain", "symbolic", "unranked", "if")

@@ -9,7 +9,8 @@ import pytest
 from onnx import defs
 from onnx.defs import OpSchema
 
-from onnx_migrate.engine.steps.registry import Step, steps
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.schema import newest_opset, versions
@@ -18,11 +19,12 @@ from tests import harness
 from tests.passes.claims import check_samples, differences, outputs
 from tests.passes.steps.samples import samples
 from tests.steps import lift
+from tests.support.skips import Elsewhere, skip
 
-REGISTERED = [step for step in steps() if not step.domain and not step.adapt and not step.refusal]
-EXISTING = [step for step in REGISTERED if step.to in versions("", step.operator)]
+REGISTERED = [step for step in steps(Direction.UP) if not step.domain and not step.adapt and not step.refusal]
+EXISTING = [step for step in REGISTERED if step.version in versions("", step.operator)]
 """An older onnx lacks some: 1.22 knows opset 26, and not Attention-25. tests/passes/test_ledger.py finds those of none."""
-CLAIMS = [step for step in EXISTING if step.to <= newest_opset()]
+CLAIMS = [step for step in EXISTING if step.version <= newest_opset()]
 EXPERIMENTAL = {(operator.name, operator.removed_in) for operator in EXPERIMENTAL_OPERATORS}
 """Steps from a version that onnx.defs has removed."""
 OF_RUNTIME = {(operator.name, operator.standard_from) for operator in RUNTIME_OPERATORS}
@@ -60,25 +62,27 @@ def _ids(step: Step) -> str:
 
 
 def _schemas(step: Step) -> tuple[OpSchema, OpSchema]:
-    return defs.get_schema(step.operator, step.from_version), defs.get_schema(step.operator, step.to)
+    return defs.get_schema(step.operator, step.older), defs.get_schema(step.operator, step.version)
 
 
 @pytest.mark.parametrize(
-    "step", [step for step in CLAIMS if (step.operator, step.to) not in EXPERIMENTAL | OF_RUNTIME], ids=_ids
+    "step",
+    [step for step in CLAIMS if (step.operator, step.version) not in EXPERIMENTAL | OF_RUNTIME],
+    ids=_ids,
 )
 def test_schema_allows_it(step: Step) -> None:
-    if (step.operator, step.to) == ("GlobalLpPool", 22) and onnx.__version__.startswith("1.17."):
-        pytest.skip("onnx 1.17 left bfloat16 out of GlobalLpPool-22")
+    if (step.operator, step.version) == ("GlobalLpPool", 22) and onnx.__version__.startswith("1.17."):
+        skip("onnx 1.17 left bfloat16 out of GlobalLpPool-22", Elsewhere.NEWEST)
     found = differences(*_schemas(step))
-    assert bool(found) == ((step.operator, step.to) in SCHEMA_DIFFERS), found
+    assert bool(found) == ((step.operator, step.version) in SCHEMA_DIFFERS), found
 
 
 @pytest.mark.parametrize("step", CLAIMS, ids=_ids)
 def test_the_numbers_are_the_same(step: Step) -> None:
     # A version beyond ONNX Runtime's newest opset is compared with the newest that it runs.
-    opset = min(step.to - 1, harness.ORT_NEWEST)
-    assert max(version for version in versions("", step.operator) if version <= opset) == step.from_version
-    runs = (step.operator, step.to) not in NOT_RUN
+    opset = min(step.version - 1, harness.ORT_NEWEST)
+    assert max(version for version in versions("", step.operator) if version <= opset) == step.older
+    runs = (step.operator, step.version) not in NOT_RUN
     check_samples(step.operator, opset, lambda sample: _compare(sample, step), runs=runs)
 
 
@@ -86,14 +90,14 @@ def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
     check_legal(source)
     before = [node.SerializeToString() for node in source.graph.node if node.op_type == step.operator]
     assert before, f"the sample of {step.operator} has none"
-    result, _ = lift(source, step.to)
+    result, _ = lift(source, step.version)
     after = [node.SerializeToString() for node in result.graph.node if node.op_type == step.operator]
     if step.operator not in ("If", "Loop", "Scan"):  # whose bodies are lifted
         assert after == before
     feeds = harness.random_feeds(source)
     expected, by = outputs(source, feeds)
     actual, by_too = outputs(result, feeds)
-    exact = step.exactness is Exactness.EXACT and (step.operator, step.to) not in OTHER_KERNEL
+    exact = step.exactness is Exactness.EXACT and (step.operator, step.version) not in OTHER_KERNEL
     close = by != by_too or not exact
     harness.same(expected, actual, step.code, rtol=1e-5 if close else 0.0, atol=1e-6 if close else 0.0)
     return expected
@@ -101,7 +105,7 @@ def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
 
 @pytest.mark.parametrize(
     "step",
-    [step for step in CLAIMS if (step.operator, step.to) in set(NOT_RUN) - set(SCHEMA_DIFFERS)],
+    [step for step in CLAIMS if (step.operator, step.version) in set(NOT_RUN) - set(SCHEMA_DIFFERS)],
     ids=_ids,
 )
 def test_the_schemas_of_claims_that_cannot_run_are_equal(step: Step) -> None:
@@ -123,7 +127,7 @@ def test_the_schemas_of_claims_that_cannot_run_are_equal(step: Step) -> None:
 
 @pytest.mark.parametrize("named", [SCHEMA_DIFFERS, NOT_RUN], ids=["schema", "not_run"])
 def test_the_lists_of_exceptions_name_claims_only(named: dict[tuple[str, int], str]) -> None:
-    assert set(named) <= {(step.operator, step.to) for step in REGISTERED}
+    assert set(named) <= {(step.operator, step.version) for step in REGISTERED}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,7 @@ def test_the_lists_of_exceptions_name_claims_only(named: dict[tuple[str, int], s
 )
 def test_the_schema_check_finds_a_false_claim(operator: str, to: int) -> None:
     if operator == "Erf" and harness.ONNX_NEWEST < harness.SUPPORTED:
-        pytest.skip("an older onnx gives Erf-9 the types of Erf-13")
+        skip("an older onnx gives Erf-9 the types of Erf-13", Elsewhere.NEWEST)
     assert differences(*_schemas(Step("", operator, to)))
 
 

@@ -9,7 +9,7 @@ import pytest
 from onnx_migrate.passes.steps.reshape import reshape
 
 import onnx_migrate
-from onnx_migrate.engine.steps.decomposition_registry import decomposition_of
+from onnx_migrate.engine.steps.registry import decomposition_of
 from onnx_migrate.errors import CannotMigrate, MigrateError
 from tests.harness import model, run
 from tests.steps import check, check_down, lift, lower, refuses

@@ -11,7 +11,8 @@ import pytest
 from onnx import TensorProto, defs, helper, numpy_helper
 
 from onnx_migrate.engine.steps.lost_types import lost_types
-from onnx_migrate.engine.steps.lowering_registry import LostTypes, Lowering, lowerings
+from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Direction, LostTypes, Step
 from onnx_migrate.model.legality import check_legal
 from onnx_migrate.rewrite.change_log import Exactness
 from onnx_migrate.standard.element_types import FIRST_OPSET, type_name
@@ -22,18 +23,19 @@ from tests.harness import same_bits
 from tests.passes.claims import check_samples, differences, outputs, varies
 from tests.passes.steps.samples import samples
 from tests.steps import lower, refuses
+from tests.support.skips import Elsewhere, skip
 
 OF_RUNTIME = {operator.name for operator in RUNTIME_OPERATORS}
 """Operators that only ONNX Runtime has: no schema and no text of the standard."""
 
 CLAIMS = [
     step
-    for step in lowerings()
+    for step in steps(Direction.DOWN)
     if step.kind == "unchanged"
     and not step.domain
     and step.operator not in OF_RUNTIME
-    and step.leaves <= newest_opset()
-    and step.leaves in versions("", step.operator)
+    and step.version <= newest_opset()
+    and step.version in versions("", step.operator)
 ]
 
 DRAWS = "ONNX Runtime has no kernel of the newer version, and onnx.reference draws other numbers"
@@ -54,29 +56,29 @@ POSITIVE = frozenset({"ReduceLogSum"})
 """Operators that are NaN for the sums of negative values, at which onnx.reference warns."""
 
 
-def _ids(step: Lowering) -> str:
+def _ids(step: Step) -> str:
     return step.code
 
 
 @pytest.mark.parametrize("step", CLAIMS, ids=_ids)
-def test_schema_allows_it(step: Lowering) -> None:
-    new, old = defs.get_schema(step.operator, step.leaves), defs.get_schema(step.operator, step.to_version)
-    assert (new.since_version, old.since_version) == (step.leaves, step.to_version)
+def test_schema_allows_it(step: Step) -> None:
+    new, old = defs.get_schema(step.operator, step.version), defs.get_schema(step.operator, step.older)
+    assert (new.since_version, old.since_version) == (step.version, step.older)
     assert not differences(new, old, types=False)
 
 
 @pytest.mark.parametrize("step", CLAIMS, ids=_ids)
-def test_the_numbers_are_the_same(step: Lowering) -> None:
-    opset = step.leaves
+def test_the_numbers_are_the_same(step: Step) -> None:
+    opset = step.version
     runs = (step.operator, opset) not in NOT_RUN
     check_samples(step.operator, opset, lambda sample: _compare(sample, step), runs=runs)
 
 
-def _compare(source: onnx.ModelProto, step: Lowering) -> list[Any]:
+def _compare(source: onnx.ModelProto, step: Step) -> list[Any]:
     check_legal(source)
     before = _nodes(source, step)
     assert before, f"the sample of {step.operator} has none"
-    result, _ = lower(source, step.leaves - 1)
+    result, _ = lower(source, step.version - 1)
     if step.operator not in ("If", "Loop", "Scan"):  # whose bodies are lowered
         assert _nodes(result, step) == before
     feeds = harness.random_feeds(source)
@@ -89,7 +91,7 @@ def _compare(source: onnx.ModelProto, step: Lowering) -> list[Any]:
     return expected
 
 
-def _nodes(proto: onnx.ModelProto, step: Lowering) -> list[bytes]:
+def _nodes(proto: onnx.ModelProto, step: Step) -> list[bytes]:
     return [node.SerializeToString() for node in proto.graph.node if node.op_type == step.operator]
 
 
@@ -113,24 +115,24 @@ LOST = [
 @pytest.mark.parametrize(
     ("step", "dtype"), LOST, ids=[f"{step.code}-{type_name(dtype)}" for step, dtype in LOST]
 )
-def test_a_lost_type_computes_in_a_wider_one_or_is_refused(step: Lowering, dtype: int) -> None:
+def test_a_lost_type_computes_in_a_wider_one_or_is_refused(step: Step, dtype: int) -> None:
     if (step.operator, dtype) == ("Pow", TensorProto.BFLOAT16) and harness.ONNX_NEWEST < harness.SUPPORTED:
-        pytest.skip("onnx.reference of older releases computes no bfloat16")
-    cases = [sample.model(step.leaves) for sample in samples(step.operator, step.leaves)]
+        skip("onnx.reference of older releases computes no bfloat16", Elsewhere.NEWEST)
+    cases = [sample.model(step.version) for sample in samples(step.operator, step.version)]
     pairs = [pair for sample in cases for pair in _of_type(sample, dtype) if _takes(pair[0], step, dtype)]
     if not pairs:
         assert step.operator in UNREACHED
     code = _refused(step, dtype)
     for source, alike in pairs:
         if code:
-            refuses(code, lower, source, step.leaves - 1)
+            refuses(code, lower, source, step.version - 1)
         else:
             _compare_lost(source, alike, step, dtype)
 
 
-def _refused(step: Lowering, dtype: int) -> str:
+def _refused(step: Step, dtype: int) -> str:
     """Return the code that a node of a lost type is refused with, "" where it is lowered."""
-    if FIRST_OPSET.get(dtype, 1) >= step.leaves:
+    if FIRST_OPSET.get(dtype, 1) >= step.version:
         return "no-such-type"
     if dtype in (TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128):
         return "no-equal"  # no type is wider
@@ -140,16 +142,16 @@ def _refused(step: Lowering, dtype: int) -> str:
     return "no-equal"
 
 
-def _compare_lost(source: onnx.ModelProto, alike: onnx.ModelProto, step: Lowering, dtype: int) -> None:
-    result, log = lower(source, step.leaves - 1)
-    note = f"does not support {type_name(dtype)} below opset {step.leaves}, so it computes in "
+def _compare_lost(source: onnx.ModelProto, alike: onnx.ModelProto, step: Step, dtype: int) -> None:
+    result, log = lower(source, step.version - 1)
+    note = f"does not support {type_name(dtype)} below opset {step.version}, so it computes in "
     assert any(note in change.reason for change in log.changes)
     feeds = harness.random_feeds(source)
     for name, value in feeds.items():
         if value.dtype == np.int64:  # ends of narrow integers are passed, and no divisor is 0
             feeds[name] = value % 2 if dtype == TensorProto.BOOL else np.where(value == 0, 1, value) * 43
-    if (step.operator, step.leaves) in NOT_RUN:
-        alike, _ = lower(alike, step.leaves - 1)
+    if (step.operator, step.version) in NOT_RUN:
+        alike, _ = lower(alike, step.version - 1)
     expected, _ = outputs(alike, feeds)
     tolerance = 0.01 if step.operator == "GridSample" else 0.0  # the Tanh before it is rounded too
     same_bits(expected, outputs(result, feeds)[0], step.code, rtol=tolerance)
@@ -174,7 +176,7 @@ def _of_type(sample: onnx.ModelProto, dtype: int) -> Iterator[tuple[onnx.ModelPr
             break
 
 
-def _takes(proto: onnx.ModelProto, step: Lowering, dtype: int) -> bool:
+def _takes(proto: onnx.ModelProto, step: Step, dtype: int) -> bool:
     """Return whether a node of the operator of a step reads or writes a type."""
     inferred = onnx.shape_inference.infer_shapes(proto)
     graph = inferred.graph

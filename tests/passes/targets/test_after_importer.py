@@ -94,6 +94,7 @@ def hold(table_name: str, index: int, name: str) -> str:
     return ""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("place", "row"), list(enumerate(LAST)), ids=[name for name, _ in LAST])
 def test_a_sample_of_models_fits_the_last_row(place: int, row: tuple[str, int]) -> None:
     hold(*row, NAMES[place % len(NAMES)])
@@ -106,7 +107,7 @@ def test_tensorrt_8_5_takes_what_its_opset_has_and_it_has_not(name: str) -> None
     assert hold("tensorrt", index, name) in ("", "target-lacks")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "row", ROWS, ids=[f"{name}-{ALL[name]['release'][at].get('from', '')}" for name, at in ROWS]
 )

@@ -17,6 +17,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.targets import resolve
 from tests.harness import model, random_feeds, run, same
 from tests.steps import operators, refuses
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.targets import targets_of
 
 CONV = "17 (float[1,2,5,5] x, float[2,2,3,3] v) => (float[1,2,3,3] y) { y = Conv (x, v) }"
@@ -278,7 +279,7 @@ def test_a_softmax_of_what_is_dequantised_is_written_out() -> None:
     assert operators(fit(other, "softmax_written_out")[0]) == operators(model(other))
 
 
-@pytest.mark.skipif(find_spec("tract") is None, reason="tract is not installed")
+@skip_if(find_spec("tract") is None, "tract is not installed", Elsewhere.INSTALLED)
 def test_tract_computes_a_softmax_between_integers() -> None:
     report = migrate(model(SOFTMAX), runtime="tract", simplify=False, prove_in="tract").report
 
@@ -549,7 +550,7 @@ def test_a_value_of_one_channel_that_meets_several_from_convolutions_is_kept_apa
     assert not advice.obstacles
 
 
-@pytest.mark.skipif(find_spec("cv2") is None, reason="opencv is not installed")
+@skip_if(find_spec("cv2") is None, "opencv is not installed", Elsewhere.INSTALLED)
 @pytest.mark.parametrize(
     ("source", "outcome"), [(GELU, "gained"), (BLOCKS.format("n = Sigmoid (a)", "Mul (n, b)"), "mended")]
 )

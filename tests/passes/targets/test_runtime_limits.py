@@ -15,6 +15,7 @@ from onnx_migrate.standard.targets import Targets, resolve
 from tests.harness import model, needs_negative_axes, random_feeds, require_opset, run, same
 from tests.resize.shaped import resizes
 from tests.steps import refuses
+from tests.support.skips import Elsewhere, skip
 from tests.support.targets import targets_of
 
 TRIES_17 = targets_of('newer = "tried"\noperators = "any"\n[[release]]\nopset = 17')
@@ -29,7 +30,7 @@ def fitted(proto: onnx.ModelProto, targets: Targets) -> tuple[onnx.ModelProto, C
 def test_an_ir_version_that_the_release_does_not_load_is_lowered(ir_version: int, lowered: int) -> None:
     proto = model("17 (float x) => (float y) { y = Relu (x) }")
     if ir_version > onnx.IR_VERSION:
-        pytest.skip(f"onnx {onnx.__version__} knows IR versions up to {onnx.IR_VERSION}")
+        skip(f"onnx {onnx.__version__} knows IR versions up to {onnx.IR_VERSION}", Elsewhere.NEWEST)
     proto.ir_version = ir_version
     result, log = fitted(proto, resolve(["onnxruntime==1.14"]))
 

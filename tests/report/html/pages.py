@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from onnx_migrate.batching import Outcome
 from onnx_migrate.batching.job import STATES
 from onnx_migrate.report.html.contents import Row
 from onnx_migrate.report.html.render import batch_page, model_part
 from tests.support.browser import CHROMIUM, Browser, Tab
+from tests.support.skips import Elsewhere, skip_if
 
 __all__ = ["DESK", "DRAWN", "ODD", "PHONE", "needs_browser", "opened", "write_batch"]
 
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+needs_browser = skip_if(CHROMIUM is None, "Chromium is not installed", Elsewhere.INSTALLED)
 
 ODD = "<script>alert(1)</script>&\"'"
 """The name of a model that must not be taken for HTML."""

@@ -56,6 +56,7 @@ def test_the_same_error_with_other_values_is_one_finding() -> None:
     assert [captured["op"] for captured in found.captures] == ["Range", "Round"]
 
 
+@pytest.mark.long
 def test_megabytes_are_quick() -> None:
     """A log of words from all error texts in any order, where most of the fixed words stand thousands of times."""
     rng = random.Random(1)

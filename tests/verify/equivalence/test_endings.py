@@ -18,6 +18,7 @@ from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
 from onnx_migrate.verify.equivalence.original_run import CORNERS_STAGE, OPTIMISED_STAGE
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net, runnable, verdict
 
@@ -82,7 +83,7 @@ def test_a_signal_from_outside_says_nothing_of_the_model(monkeypatch, sent):
     assert f"the process was ended from outside ({sent})" in found.reason
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the crash is of x86 Linux")
+@skip_if(sys.platform != "linux", "the crash is of x86 Linux", Elsewhere.LINUX)
 def test_after_a_crash_on_one_length_others_are_tried():
     """ONNX Runtime divides integers by zero, which ends the process, at length 7: the first that is tried."""
     divides = runnable("""(float[N,T] x) => (float[N,T] y, int64[1] z)
@@ -99,7 +100,7 @@ LAVISH = """(float[1024] x) => (float[1024] y) <int64[2] shape = {100000, 1024},
 """The same numbers, by way of 400 MB."""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
+@skip_if(sys.platform != "linux", "limits of memory", Elsewhere.LINUX)
 @pytest.mark.parametrize("strict", [False, True], ids=["rounding", "exact"])
 @pytest.mark.parametrize(
     ("one", "other", "step"), [(FRUGAL, LAVISH, "result: running"), (LAVISH, FRUGAL, "original: running")]
@@ -124,9 +125,10 @@ def test_a_lack_of_memory_says_nothing_of_the_numbers(one, other, step, strict):
 NEWER = 28
 """An opset that no ONNX Runtime before 1.32 runs; onnx must know it."""
 
-newest_onnx = pytest.mark.skipif(
+newest_onnx = skip_if(
     onnx.defs.onnx_opset_version() < NEWER or RUNTIME >= (1, 32),
-    reason="onnx is older, or ONNX Runtime is as new",
+    "onnx is older, or ONNX Runtime is as new",
+    Elsewhere.ONE_RELEASE,
 )
 
 

@@ -16,6 +16,7 @@ from onnx_migrate.files import load
 from onnx_migrate.verify.evaluators import Runnable, external_data, open_model
 from onnx_migrate.verify.evaluators.external_data import open_external_data
 from onnx_migrate.verify.evaluators.reference import LOADERS as REFERENCE
+from tests.support.skips import Elsewhere, import_or_skip, skip_if
 from tests.verify.harness import net
 
 ORT = "onnxruntime:off"
@@ -68,7 +69,7 @@ def test_a_file_that_was_swapped_since_the_load_is_refused(configuration: str, f
         factor(model, configuration)
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system has no paths of descriptors")
+@skip_if(not Path("/proc/self/fd").exists(), "the system has no paths of descriptors", Elsewhere.LINUX)
 def test_a_file_that_is_swapped_before_the_runtime_opens_it_is_not_read(folder: Path) -> None:
     import onnxruntime
 
@@ -135,7 +136,7 @@ def test_weights_in_a_sub_graph_are_read(folder: Path) -> None:
 
 
 def test_more_files_than_may_be_open_at_first(folder: Path) -> None:
-    resource = pytest.importorskip("resource")
+    resource = import_or_skip("resource", Elsewhere.LINUX)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = 60
     text = "".join(f" y{i + 1} = Mul(y{i}, w{i})" for i in range(count))

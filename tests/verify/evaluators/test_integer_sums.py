@@ -11,6 +11,7 @@ import pytest
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, integer_sums, open_model
 from onnx_migrate.verify.evaluators.integer_sums import exact_sums, saturates, with_exact_sums
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 from tests.verify.harness import net, runnable, verdict
 
@@ -52,7 +53,7 @@ def test_mat_mul_integer(zero: str) -> None:
 
 
 @pytest.mark.usefixtures("without_vnni")
-@pytest.mark.skipif(RUNTIME < (1, 32), reason="ONNX Runtime before 1.32 convolves uint8 alone")
+@skip_if(RUNTIME < (1, 32), "ONNX Runtime before 1.32 convolves uint8 alone", Elsewhere.NEWEST)
 def test_conv_integer_of_int8_pixels() -> None:
     x, w = np.full((1, 32, 3, 3), 127, np.int8), np.full((4, 32, 3, 3), 255, np.uint8)
     zero = np.array(-100, np.int8)

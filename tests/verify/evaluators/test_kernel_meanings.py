@@ -13,6 +13,7 @@ from onnx_migrate.verify.evaluators.quantized_meanings import ORDER_NOTE, STEP_N
 from tests.passes.contrib.level_2 import data, few_bits, gathers, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written
+from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 
 
@@ -72,7 +73,7 @@ def test_windows_of_dequantised_values_are_added_row_by_row(channels_last: int) 
 
 
 @pytest.mark.long
-@pytest.mark.skipif(RUNTIME < (1, 22), reason="ONNX Runtime 1.21 normalises numbers with a large mean to NaN")
+@skip_if(RUNTIME < (1, 22), "ONNX Runtime 1.21 normalises numbers with a large mean to NaN", Elsewhere.NEWEST)
 @pytest.mark.parametrize("read", [False, True])
 def test_a_normalised_sum_with_a_large_mean_is_compared_by_its_text(read: bool) -> None:
     text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
@@ -144,7 +145,7 @@ def test_a_mean_between_two_steps_is_compared_with_optimisation(channels_last: i
     check_steps(case, fused=not channels_last)
 
 
-@pytest.mark.skipif(RUNTIME < (1, 23), reason="ONNX Runtime 1.22 has no GatherBlockQuantized of uint8")
+@skip_if(RUNTIME < (1, 23), "ONNX Runtime 1.22 has no GatherBlockQuantized of uint8", Elsewhere.NEWEST)
 def test_indices_beyond_a_quantised_table_are_refused() -> None:
     """The kernel of ONNX Runtime 1.32 takes them, and so would inputs be compared that the model does not take."""
     case = find(gathers(), "4-False-1-0-True")

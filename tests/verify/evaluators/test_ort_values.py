@@ -8,11 +8,13 @@ import pytest
 
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
+from tests.support.skips import Elsewhere, skip_if
 from tests.verify.harness import check, net, outputs
 
-needs_types = pytest.mark.skipif(
+needs_types = skip_if(
     onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16) == np.float32,
-    reason="onnx before 1.19 represents these types by float32 in NumPy",
+    "onnx before 1.19 represents these types by float32 in NumPy",
+    Elsewhere.NEWEST,
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from onnx_migrate.verify.kernel import Explanation, Measurement, Observation, Tolerance, judge, limits
 from onnx_migrate.verify.kernel.rules import beyond_one_node, worse_than
+from tests.support.skips import Elsewhere, import_or_skip
 
 X = np.linspace(-1, 1, 1001, dtype=np.float32)
 ULP = 2.0**-23
@@ -44,7 +45,7 @@ def test_kernels_may_differ_by_some_units_in_the_last_place_of_the_largest(dtype
 
 
 def test_bfloat16_and_floats_of_8_bits_have_limits_of_their_own():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = import_or_skip("ml_dtypes", Elsewhere.NEWEST)
     for kind, inside, outside in ((ml_dtypes.bfloat16, 2**-7, 2**-5), (ml_dtypes.float8_e4m3fn, 0.125, 0.5)):
         ones = np.ones(4, kind)
         assert observed(ones, off(ones, inside)).agrees
@@ -67,7 +68,7 @@ def test_ten_times_the_noise_of_the_original_is_allowed(noise, times, agrees):
 def test_noise_beyond_the_ceiling_leaves_a_larger_difference_open(dtype):
     ceiling = {"float16": 2e-2, "bfloat16": 5e-2}.get(dtype, 1e-2)
     if dtype == "bfloat16":
-        dtype = pytest.importorskip("ml_dtypes").bfloat16
+        dtype = import_or_skip("ml_dtypes", Elsewhere.NEWEST).bfloat16
     ones = np.ones(8, dtype)
     below, above = (observed(ones, off(ones, share * ceiling), largest=ceiling) for share in (0.8, 1.8))
     assert below.agrees
@@ -296,7 +297,7 @@ def test_two_steps_of_the_smallest_number_are_allowed_beside_zeros(dtype):
 
 
 def test_the_ceiling_of_floats_of_8_bits_is_a_quarter():
-    ones = np.ones(4, pytest.importorskip("ml_dtypes").float8_e4m3fn)
+    ones = np.ones(4, import_or_skip("ml_dtypes", Elsewhere.NEWEST).float8_e4m3fn)
     assert observed(ones, off(ones, 0.25), largest=1.0).allowed == 0.25
 
 
@@ -314,6 +315,6 @@ def test_an_output_below_a_thousandth_of_1_is_saturated():
 
 
 def test_two_steps_of_bfloat16_are_allowed_beside_zeros():
-    kind = pytest.importorskip("ml_dtypes").bfloat16
+    kind = import_or_skip("ml_dtypes", Elsewhere.NEWEST).bfloat16
     zeros, step = np.zeros(4, kind), 2.0**-133
     assert observed(zeros, off(zeros, 2 * step)).allowed == 2 * step

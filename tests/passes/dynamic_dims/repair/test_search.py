@@ -16,6 +16,7 @@ from tests.harness import model
 from tests.steps import refuses
 from tests.support.paths import ROOT
 from tests.support.repairs import check_items, repaired, text
+from tests.support.skips import Elsewhere, skip_if
 
 
 @pytest.mark.long
@@ -134,7 +135,7 @@ def test_weights_of_a_fixed_length_are_named() -> None:
     assert "'w'" in str(caught.value)
 
 
-@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
+@skip_if(onnx.defs.onnx_opset_version() < 23, "onnx is older", Elsewhere.NEWEST)
 def test_the_batch_of_an_attention_is_that_of_its_query() -> None:
     """The keys, [1, 1, 3, 4]: were the batch taken for the axis of heads there, query and keys would not fit."""
     source = text(

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 
 from onnx_migrate.process import Limits
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from onnx_migrate.verify.evaluators.foreign import Foreign, ForeignProcess, NotInstalled, Place
 from tests.support.paths import FIXTURES
+from tests.support.skips import Elsewhere, skip
 from tests.verify.harness import Net, runnable
 
 __all__ = ["fixture", "need", "off", "opened"]
@@ -25,7 +25,7 @@ def need(name: str) -> None:
     """Skip the test where a runtime is not installed, with its reason."""
     reason = _missing(name)
     if reason:
-        pytest.skip(f"{name} is not installed: {reason}")
+        skip(f"{name} is not installed: {reason}", Elsewhere.INSTALLED)
 
 
 @cache

@@ -9,6 +9,7 @@ from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.drivers import onnxruntime
 from onnx_migrate.verify.evaluators.foreign import Foreign, Place
+from tests.support.skips import Elsewhere, skip
 from tests.verify.evaluators.drivers.runs import fixture, off, opened
 from tests.verify.harness import RELU, runnable
 
@@ -26,7 +27,7 @@ def test_an_error_reads_without_source_locations():
     assert not caught.value.loading
 
 
-@pytest.mark.runtimes
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["1.6.0", "1.9.0", "1.17.3"])
 def test_an_old_release_runs_in_a_python_of_its_own(version):
     from tests.campaigns.runtimes import releases
@@ -34,7 +35,7 @@ def test_an_old_release_runs_in_a_python_of_its_own(version):
     try:
         python, folders = releases._installed("onnxruntime", version)
     except releases.Unavailable as reason:
-        pytest.skip(str(reason))
+        skip(str(reason), Elsewhere.ONLINE)
     place = Place("onnxruntime", python, tuple(map(str, folders)))
     model, feed = fixture("unet_opset9")
     with Foreign(model, place, Limits(120.0)) as evaluator:

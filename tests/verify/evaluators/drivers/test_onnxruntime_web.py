@@ -15,6 +15,7 @@ from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.drivers import onnxruntime_web
 from onnx_migrate.verify.evaluators.foreign import Foreign, Place
+from tests.support.skips import Elsewhere, skip
 from tests.verify.evaluators.drivers.runs import fixture
 from tests.verify.harness import runnable
 
@@ -24,7 +25,7 @@ def place():
     here = Place.here("onnxruntime-web")
     folder = os.environ.get("ONNX_MIGRATE_TEST_NODE", "")
     if not folder or not Path(folder, "node_modules", "onnxruntime-web").is_dir():
-        pytest.skip("ONNX_MIGRATE_TEST_NODE names no folder with node_modules/onnxruntime-web")
+        skip("ONNX_MIGRATE_TEST_NODE names no folder with node_modules/onnxruntime-web", Elsewhere.INSTALLED)
     return Place(here.name, here.python, (folder, *here.folders))
 
 

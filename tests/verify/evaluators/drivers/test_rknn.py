@@ -13,6 +13,7 @@ import pytest
 from onnx_migrate.process import Limits
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.foreign import Foreign, Place
+from tests.support.skips import Elsewhere, import_or_skip
 from tests.verify.evaluators.drivers.runs import fixture
 from tests.verify.harness import runnable
 
@@ -21,7 +22,7 @@ from tests.verify.harness import runnable
 def place():
     python = os.environ.get("ONNX_MIGRATE_TEST_RKNN", "")
     if not python:
-        pytest.importorskip("rknn")
+        import_or_skip("rknn", Elsewhere.BY_HAND)
         from onnx_migrate.verify.evaluators.drivers import rknn
 
         assert rknn.version().startswith("RKNN simulator 2")

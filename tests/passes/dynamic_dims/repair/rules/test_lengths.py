@@ -14,6 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog, Exactness
 from tests.harness import model, run
 from tests.support.repairs import check_items, repaired, text
+from tests.support.skips import Elsewhere, skip_if
 
 
 def ran(source: str, dynamic: str, shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -185,7 +186,7 @@ def test_a_constant_for_each_head_is_tiled_where_the_batch_is_merged_with_the_he
     assert "'heads' is tiled along axis 0 to N × 2" in reasons
 
 
-@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx is older")
+@skip_if(onnx.defs.onnx_opset_version() < 23, "onnx is older", Elsewhere.NEWEST)
 def test_the_masks_of_windows_are_tiled_where_the_batch_is_merged_with_the_windows() -> None:
     """As a Swin transformer masks each window: [1, 6, 4] becomes two windows of three."""
     source = text(
