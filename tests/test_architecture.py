@@ -52,7 +52,8 @@ ARROWS = """
     passes/targets -> ir_version resize
     passes/steps -> resize
     passes/dynamic_dims/repair/control_flow -> domain
-    passes/dynamic_dims/repair/rules -> domain
+    passes/dynamic_dims/repair/grids -> domain
+    passes/dynamic_dims/repair/rules -> domain grids
 
     model/mending -> validity
 
