@@ -41,6 +41,8 @@ _EVALUATED = frozenset(
 """Operators that exporters compute tables with, beside shape arithmetic; onnx's reference evaluator computes them."""
 
 _LOOKUPS = frozenset({"Gather", "GatherElements", "GatherND", "Slice"})
+_MOST_COLUMNS = 8
+"""Columns of a table, such as the four of a box: an axis of more elements has the rows of a table of positions."""
 
 
 def constant_array(context: NodeContext, name: str) -> Array | None:
@@ -74,7 +76,12 @@ def _is_computed(context: NodeContext, node: onnx.NodeProto) -> bool:
     if node.op_type not in _LOOKUPS:
         return True
     table = context.rw.constant_value(node.input[0])
-    return table is None or table.dtype.kind != "f"
+    if table is None or table.dtype.kind != "f":
+        return True
+    attributes = attributes_of(node)
+    axes = context.rw.constant_value(node.input[3]) if node.op_type == "Slice" and len(node.input) > 3 else None
+    selected = axes.tolist() if axes is not None else attributes.get("axes", [attributes.get("axis", 0)])
+    return all(table.shape[axis] <= _MOST_COLUMNS for axis in selected)
 
 
 def _output(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> Array | None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..domain import Array, SampledValue
 from ..node_context import NodeContext
 
-__all__ = ["BOTH", "DOWN", "ACROSS", "track_coordinates"]
+__all__ = ["ACROSS", "BOTH", "DOWN", "track_coordinates"]
 
 DOWN, ACROSS, BOTH = 1, 2, 3
 """Marks of columns of coordinates: y, x, and numbers that may be either. 0 marks all other numbers."""
@@ -172,7 +172,7 @@ def _gather_nd(
     if mark is None:
         return None
     last = mark.shape[-1] if rank and mark.shape[-1] > 1 else 1
-    kept = _combined([each for each in mark.reshape(-1, last)])
+    kept = _combined(list(mark.reshape(-1, last)))
     return kept.reshape([1] * (rank - 1) + [last]) if last > 1 else np.full([1] * rank, int(kept[0]))
 
 

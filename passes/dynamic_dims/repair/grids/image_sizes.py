@@ -9,7 +9,7 @@ import numpy as np
 from ..domain import Array, Dim
 from ..node_context import NodeContext
 from .constants import constant_array
-from .coordinates import ACROSS, BOTH, DOWN
+from .coordinates import ACROSS, DOWN
 from .formula import Lengths, Quantity
 from .writer import TableWriter
 
@@ -120,7 +120,7 @@ def _roles_of(
         )
     wide = [axis for axis in range(len(shape)) if shape[axis] > 1 and (roles != roles.take([0], axis)).any()]
     keep = tuple(
-        slice(None) if axis in wide or matches.ndim == rank and matches.shape[axis] > 1 else slice(0, 1)
+        slice(None) if axis in wide or (matches.ndim == rank and matches.shape[axis] > 1) else slice(0, 1)
         for axis in range(rank)
     )
     return np.asarray(roles[keep])

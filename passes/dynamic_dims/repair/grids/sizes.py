@@ -82,8 +82,7 @@ def _pairs(fit: Fit, order: int) -> list[Array] | None:
     if not shape or shape[-1] != 2 or len(fit.scales) != 2:
         return None
     which = np.broadcast_to(np.arange(2), shape)
-    masks = [which == order, which != order]
-    return masks
+    return [which == order, which != order]
 
 
 def _decided(

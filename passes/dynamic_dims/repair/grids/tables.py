@@ -60,10 +60,9 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
     array = constant_array(context, name)
     if array is None or array.size > _LARGEST or array.dtype.kind not in "fiub":
         return False
-    if context.rw.constant_value(name) is None and array.size == next(iter(lengths.values())).frozen:
-        return (
-            False  # the constants behind a single row of numbers are positions, which have rules of their own
-        )
+    if context.rw.constant_value(name) is None and _is_plain(array, lengths):
+        # The constants behind a single row of numbers are positions, which have rules of their own.
+        return False
     table = _Table(array, lengths)
     cache = context.graph_state.tables
     key = (name, tuple((axis, dim.sizes) for axis, dim in lengths.items()))
@@ -87,6 +86,11 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
     if not exact:
         context.rw.exactness = Exactness.EQUIVALENT
     return True
+
+
+def _is_plain(array: Array, lengths: Mapping[int, Dim]) -> bool:
+    """Return whether a constant is a single row of numbers along an axis that no Reshape or Concat made."""
+    return any(array.size == dim.frozen and not dim.factors and not dim.terms for dim in lengths.values())
 
 
 def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
