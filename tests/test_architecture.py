@@ -56,7 +56,8 @@ ARROWS = """
     passes/targets -> ir_version resize quantized standard
     passes/quantized -> standard
     passes/dynamic_dims/repair/control_flow -> domain
-    passes/dynamic_dims/repair/rules -> domain
+    passes/dynamic_dims/repair/grids -> domain
+    passes/dynamic_dims/repair/rules -> domain grids
 
     model/mending -> validity
 

@@ -218,33 +218,35 @@ OPERATORS = frozenset(_FUNCTIONS)
 """All operators that `compute` evaluates."""
 
 
-def compute(operator: str, attributes: dict[str, Any], given: Sequence[Array | None]) -> Array | None:
+def compute(
+    operator: str, attributes: dict[str, Any], given: Sequence[Array | None], largest: int = LARGEST
+) -> Array | None:
     """Return the first output of a node; None stands for an omitted input.
 
     Returns None for an operator that is no shape arithmetic, and for a node that is not valid. It also returns None for
-    an integer division by zero, and for more than LARGEST elements.
+    an integer division by zero, and for more than `largest` elements.
     """
     function = _FUNCTIONS.get(operator)
     parts = list(given)
     while parts and parts[-1] is None:
         parts.pop()
     known = [part for part in parts if part is not None]
-    if function is None or sum(part.size for part in known) > LARGEST:
+    if function is None or sum(part.size for part in known) > largest:
         return None
     if len(known) < len(parts) and operator != "Slice":
         return None  # no other operator has an optional input in front of a given one
     try:
-        if operator in ("ConstantOfShape", "Expand", "Tile") and np.prod(known[-1].astype(float)) > LARGEST:
+        if operator in ("ConstantOfShape", "Expand", "Tile") and np.prod(known[-1].astype(float)) > largest:
             return None
-        if operator == "OneHot" and known[0].size * abs(known[1].item()) > LARGEST:
+        if operator == "OneHot" and known[0].size * abs(known[1].item()) > largest:
             return None
-        if operator == "Range" and abs(known[1].item() - known[0].item()) > LARGEST:
+        if operator == "Range" and abs(known[1].item() - known[0].item()) > largest:
             return None
         with np.errstate(all="ignore"):
             found = np.asarray(function(attributes, *parts))
     except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError, OverflowError):
         return None
-    return found if found.size <= LARGEST else None
+    return found if found.size <= largest else None
 
 
 def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:

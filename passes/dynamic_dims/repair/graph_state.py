@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import prod
 
 import numpy as np
 import onnx
@@ -12,10 +13,10 @@ import onnx
 from onnx_migrate.facts.scope import Scope
 from onnx_migrate.rewrite.rewriter import Rewriter
 
-from .domain import Assignments, Dim, SampledValue, Sizes
+from .domain import Array, Assignments, Dim, SampledValue, Sizes
 from .domain.values import linear_formula
 
-__all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
+__all__ = ["CellIndex", "GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
 
 
 class UnknownLength(Exception):
@@ -41,6 +42,21 @@ class LoopState:
     index: int
 
 
+@dataclass(frozen=True)
+class CellIndex:
+    """An index whose axis has these factors, in row-major order; it was divided by the length of `divided`, if that is set."""
+
+    factors: tuple[Dim, ...]
+    divided: tuple[Dim, ...] = ()
+
+    def suffix(self, number: int) -> int | None:
+        """Return where the last factors begin whose lengths multiply to a number in the source model."""
+        for start in range(1, len(self.factors)):
+            if prod(factor.frozen for factor in self.factors[start:]) == number:
+                return start
+        return None
+
+
 @dataclass
 class GraphState:
     """The values of one graph, sub-graph or function body; names it does not hold are looked up in `parent`."""
@@ -59,6 +75,20 @@ class GraphState:
     initializers: frozenset[str] = frozenset()
     loop_states: Mapping[str, LoopState] = field(default_factory=dict)
     """The inputs of this graph that are loop-carried."""
+    tables: dict[tuple[str, tuple[tuple[int, Sizes], ...]], tuple[str, str, bool]] = field(
+        default_factory=dict
+    )
+    """The tables written so far, by the constant and the new lengths of its axes: the name, and the text of the report."""
+    computed_constants: dict[str, Array | None] = field(default_factory=dict)
+    """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
+    table_facts: set[str] = field(default_factory=set)
+    """Facts that one table of the model shows and others share: "pixels" and "clipped" (`grids.laws`)."""
+    coordinates: dict[str, Array] = field(default_factory=dict)
+    """The values that are coordinates in the image, with a mark for each of their columns (`grids.coordinates`)."""
+    image_axes: dict[int, Dim] = field(default_factory=dict)
+    """The lengths of the image along its rows and its columns, which grids of the model follow."""
+    cell_indices: dict[str, CellIndex] = field(default_factory=dict)
+    """The values that are indices of cells of a feature map (`grids.indices`)."""
     _gathers: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
     """The outputs of the Shape-Gather pairs written so far, by the value and the axes they read."""
 

@@ -11,6 +11,7 @@ from .domain.node_inference import ShapeConflict, infer
 from .domain.runtime_substitutes import SUBSTITUTES_OPSET, substitute
 from .domain.values import known_value
 from .graph_state import GraphState
+from .grids import follow_cell_indices, follow_image_sizes, track_coordinates
 from .node_context import BatchMixed, NodeContext, UnrepairableNode
 from .rules import apply_rule
 
@@ -23,6 +24,8 @@ def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
     Raises UnrepairableNode for a conflict, but for BatchMixed of a node whose label is in `tolerated`.
     """
     state, count = context.graph_state, len(context.node.output)
+    follow_image_sizes(context)
+    follow_cell_indices(context)
     outputs = apply_rule(context)
     record_emitted(context)
     imports = state.imports
@@ -42,7 +45,10 @@ def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
     mixed = batch_mixing(context)
     if mixed and context.label not in tolerated:
         raise BatchMixed(context, mixed)
-    return stand_in.spread(outputs, count) if stand_in is not None else outputs
+    if stand_in is not None:
+        return stand_in.spread(outputs, count)
+    track_coordinates(context, outputs)
+    return outputs
 
 
 def record_emitted(context: NodeContext) -> None:

@@ -19,7 +19,7 @@ from onnx_migrate.facts.shape_arithmetic import Array, attributes_of, compute
 from onnx_migrate.standard.resize import run_length
 from onnx_migrate.standard.schema import is_onnx
 
-from .values import SAMPLES, Dim, Dims, SampledValue
+from .values import SAMPLES, Dim, Dims, SampledValue, joined_axis
 
 __all__ = ["ShapeConflict", "infer"]
 
@@ -92,7 +92,7 @@ def _value_of(
 ) -> SampledValue:
     """Return the value of one output from its type under each assignment.
 
-    A dim that has the sizes of a merged axis of an input keeps the factors of that axis.
+    A dim that has the sizes of a merged or joined axis of an input keeps the factors or terms of that axis.
     """
     if not name or any(name not in types for types in found):
         return SampledValue()
@@ -104,8 +104,9 @@ def _value_of(
     ranks = {len(shape.dim) for shape in shapes}
     if any(not each.tensor_type.HasField("shape") for each in types) or len(ranks) > 1:
         return SampledValue(dtype)
-    axes = [dim for value in inputs for dim in value.dims or () if dim is not None]
-    merged = {dim.sizes: dim for dim in axes if dim.factors}
+    axes = [dim for value in inputs for dim in value.dims or () if dim is not None and dim.varies]
+    parts = [part for dim in axes for part in (*dim.flat_terms(), dim)]
+    merged = {dim.sizes: dim for dim in parts if dim.factors or dim.terms}
     dims: list[Dim | None] = []
     for axis in range(ranks.pop()):
         each = [shape.dim[axis] for shape in shapes]
@@ -124,6 +125,8 @@ def _complete(
         second = inputs[index] if index < len(inputs) else None
         complete = _expanded if node.op_type == "Expand" else _resized
         outputs[0].dims = (complete(x.dims, second) if second is not None else None) or outputs[0].dims
+    if node.op_type == "Concat":
+        outputs[0].dims = _joined(node, inputs, outputs[0].dims)
     if node.op_type == "Split":
         _split(node, x, outputs)
     elif len(outputs) == 1:
@@ -146,6 +149,18 @@ def _resized(dims: Dims, scales: SampledValue) -> Dims | None:
         run = dim and Dim(tuple(map(run_length, dim.sizes, (each[axis] for each in scales.data))))
         lengths.append(dim if run == dim else run)
     return tuple(lengths)
+
+
+def _joined(node: onnx.NodeProto, inputs: Sequence[SampledValue | None], dims: Dims | None) -> Dims | None:
+    """Return the dims of a Concat's output, whose joined axis gets the axes of the inputs as its terms."""
+    if not dims:
+        return dims
+    axis = attributes_of(node).get("axis", 1) % len(dims)
+    terms = [value.dims[axis] if value is not None and value.dims else None for value in inputs]
+    known = [term for term in terms if term is not None]
+    if len(known) < len(terms) or not any(term.varies for term in known):
+        return dims
+    return (*dims[:axis], joined_axis(known), *dims[axis + 1 :])
 
 
 def _expanded(dims: Dims, shape: SampledValue) -> Dims | None:

@@ -29,6 +29,7 @@ __all__ = [
     "dtype_of",
     "fixed",
     "join",
+    "joined_axis",
     "known_value",
     "linear_formula",
     "merged_axis",
@@ -50,13 +51,15 @@ _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
 @dataclass(frozen=True)
 class Dim:
-    """One axis: its length under each assignment and, of a merged axis, the factors in row-major order.
+    """One axis: its length under each assignment, and the axes that it was made of.
 
-    A Reshape creates a merged axis from several axes. Two dims are equal if their sizes are.
+    A Reshape merges several axes into one: these are its `factors`, in row-major order. A Concat joins axes end to end:
+    these are its `terms`. Two dims are equal if their sizes are.
     """
 
     sizes: Sizes
     factors: tuple[Dim, ...] = field(default=(), compare=False)
+    terms: tuple[Dim, ...] = field(default=(), compare=False)
 
     @property
     def frozen(self) -> int:
@@ -79,6 +82,12 @@ class Dim:
             return [self]
         return [flat for factor in self.factors for flat in factor.flat_factors()]
 
+    def flat_terms(self) -> list[Dim]:
+        """Return the axes that a Concat joined; for an axis that no Concat made, return the axis alone."""
+        if not self.terms:
+            return [self]
+        return [flat for term in self.terms for flat in term.flat_terms()]
+
 
 Dims = tuple[Dim | None, ...]
 """The axes of a tensor; None for one of unknown length."""
@@ -96,6 +105,12 @@ def merged_axis(factors: Sequence[Dim]) -> Dim:
     sizes = tuple(map(prod, zip(*(factor.sizes for factor in factors), strict=True)))
     kept = tuple(factor for factor in factors if factor != fixed(1))
     return Dim(sizes, kept if len(kept) > 1 and any(factor.varies for factor in kept) else ())
+
+
+def joined_axis(terms: Sequence[Dim]) -> Dim:
+    """Return the axis that a Concat creates of these axes."""
+    sizes = tuple(map(sum, zip(*(term.sizes for term in terms), strict=True)))
+    return Dim(sizes, terms=tuple(terms)) if len(terms) > 1 else terms[0]
 
 
 def linear_formula(have: Sizes, want: Sizes) -> tuple[int, int, int] | None:

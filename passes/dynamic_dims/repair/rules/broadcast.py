@@ -8,6 +8,7 @@ import numpy as np
 
 from ..domain import Dim, Dims, SampledValue
 from ..domain.values import dtype_of
+from ..grids import computed_table
 from ..node_context import NodeContext
 from ..operand_edits import expand_operand, keep_one_row, tile_operand
 from ..rule_table import rule
@@ -53,15 +54,38 @@ def broadcast(context: NodeContext) -> None:
     rank = max((len(dims) for dims in shapes if dims is not None), default=0)
     for back in range(1, rank + 1):
         along = {index: dims[-back] for index, dims in enumerate(shapes) if dims and len(dims) >= back}
-        varying = {dim for dim in along.values() if dim is not None and dim.varies}
-        if len(varying) != 1:
+        dim = _one_length(along.values())
+        if dim is None:
             continue
-        frozen = varying.pop().frozen
         for index, own in along.items():
-            if own is not None and not own.varies and own.frozen == frozen != 1:
+            if own is not None and not own.varies and own.frozen == dim.frozen != 1:
                 keep_one_row(context, index, len(shapes[index] or ()) - back)
+    _compute_tables(context)
     if rank:
         _tile_for_merged_batch(context, _shapes(context), 1)
+
+
+def _one_length(dims: Iterable[Dim | None]) -> Dim | None:
+    """Return the one varying length among these, if possible one that shows of which axes it was made."""
+    varying = [dim for dim in dims if dim is not None and dim.varies]
+    if len(set(varying)) != 1:
+        return None
+    return max(varying, key=lambda dim: bool(dim.factors or dim.terms))
+
+
+def _compute_tables(context: NodeContext) -> None:
+    """Compute constants of as many rows as a varying axis is long, which hold a number of their own for each row."""
+    shapes = _shapes(context)
+    rank = max((len(dims) for dims in shapes if dims is not None), default=0)
+    lengths: dict[int, dict[int, Dim]] = {}
+    for back in range(1, rank + 1):
+        along = {index: dims[-back] for index, dims in enumerate(shapes) if dims and len(dims) >= back}
+        dim = _one_length(along.values())
+        for index, own in along.items() if dim is not None else ():
+            if dim is not None and own is not None and not own.varies and own.frozen == dim.frozen != 1:
+                lengths.setdefault(index, {})[len(shapes[index] or ()) - back] = dim
+    for index, axes in lengths.items():
+        computed_table(context, index, dict(sorted(axes.items())))
 
 
 @rule("MatMul")

@@ -14,6 +14,7 @@ import onnx
 
 from ..domain import Array, Dim, SampledValue, fixed, merged_axis
 from ..graph_state import upstream
+from ..grids import computed_table
 from ..node_context import NodeContext
 from ..operand_edits import emit_range, expand_operand, tile_operand
 from ..rule_table import rule
@@ -68,13 +69,21 @@ def gather_nd(context: NodeContext) -> None:
 def scatter_nd(context: NodeContext) -> None:
     """Let each item of a ScatterND write into its own rows.
 
-    Data and updates are expanded along the batch, and the number of the item is added to the first index.
+    Data and updates are expanded along the batch, and the number of the item is added to the first index. Constant indices of
+    all cells of a feature map are computed from its sizes.
     """
     index = context.input(1)
     data_dims, index_dims, update_dims = (context.known(number) for number in range(3))
     if index is None or data_dims is None or index_dims is None or update_dims is None:
         return
     depth, lead = index_dims[-1].frozen if index_dims else 0, len(index_dims) - 1
+    grid = {
+        axis: dim
+        for axis, (own, dim) in enumerate(zip(index_dims[:-1], update_dims, strict=False))
+        if dim.varies and not dim.of_batch and own.frozen == dim.frozen != 1 and not own.varies
+    }
+    if grid:
+        computed_table(context, 1, grid)
     for axis, dim in enumerate(update_dims[lead:], lead):
         if dim.of_batch:
             expand_operand(context, 0, depth + axis - lead, dim)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..domain import Dim
+from ..domain import Array, Dim, Dims
+from ..domain.values import known_value
 from ..node_context import NodeContext
 from ..rule_table import rule
 
@@ -30,11 +31,18 @@ def slice_(context: NodeContext) -> None:
     axes, steps = context.integers(3), context.integers(4)
     if (context.rw.input(3) and axes is None) or (context.rw.input(4) and steps is None):
         return
+    _cut_from_the_end(context, dims, starts, axes)
+    starts = context.integers(1)
+    assert starts is not None
     entries: list[int | Dim] = []
     for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         axis = int(axes[index]) if axes is not None else index
         step = int(steps[index]) if steps is not None else 1
-        entries.append(_end(context, dims[axis], start, end, step, index))
+        dim = dims[axis]
+        if dim is not None and start == 0 and _is_cut_near_the_end(context, axis, dim, end):
+            entries.append(end - dim.frozen)
+        else:
+            entries.append(_end(context, dim, start, end, step, index))
     if entries == ends.tolist():
         return
     if ends.dtype != np.int64:
@@ -45,6 +53,40 @@ def slice_(context: NodeContext) -> None:
         for entry in entries
     )
     context.write_shape(2, entries, f"ends {ends.tolist()} → [{shown}]")
+
+
+def _cut_from_the_end(context: NodeContext, dims: Dims, starts: Array, axes: Array | None) -> None:
+    """Count a start from the end, where another Slice takes the longer rest of the same axis: the two parts roll it."""
+    moved = starts.copy()
+    for index, start in enumerate(starts.tolist()):
+        axis = int(axes[index]) if axes is not None else index
+        dim = dims[axis]
+        if dim is not None and _is_cut_near_the_end(context, axis, dim, start):
+            moved[index] = start - dim.frozen
+    if not np.array_equal(moved, starts):
+        name = context.rw.constant(moved, "starts")
+        context.set_input(1, name, f"starts {starts.tolist()} → {moved.tolist()}", known_value(moved))
+
+
+def _is_cut_near_the_end(context: NodeContext, axis: int, dim: Dim, cut: int) -> bool:
+    """Return whether two Slices divide a varying axis at a position that is nearer to its end than to its start."""
+    if not dim.varies or not dim.frozen < 2 * cut < 2 * dim.frozen:
+        return False
+    parts, rank = set(), len(context.dims(0) or ())
+    for reader in context.graph_state.consumers.get(context.node.input[0], ()):
+        if reader.op_type != "Slice" or len(reader.input) < 3:
+            continue
+        starts, ends = (context.rw.constant_value(name) for name in reader.input[1:3])
+        axes = context.rw.constant_value(reader.input[3]) if len(reader.input) > 3 else np.arange(8)
+        if starts is None or ends is None or axes is None or len(starts) != 1:
+            continue
+        if int(axes[0]) % rank != axis:
+            continue
+        if int(starts[0]) == 0 and int(ends[0]) in (cut, cut - dim.frozen):
+            parts.add("first")
+        elif int(starts[0]) in (cut, cut - dim.frozen) and int(ends[0]) >= dim.frozen:
+            parts.add("second")
+    return parts == {"first", "second"}
 
 
 def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int, index: int) -> int | Dim:

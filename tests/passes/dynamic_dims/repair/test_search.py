@@ -61,6 +61,7 @@ FLOORS = (
     {"graph_state", "hypotheses", "reshape_alignment"},
     {"node_context"},
     {"operand_edits", "rule_table"},
+    {"grids"},
     {"conflicts", "rules"},
     {"node_evaluation", "control_flow"},
     {"interpreter"},

@@ -1,0 +1,102 @@
+"""The elements of values that nodes compute from constants alone, for models that are not simplified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnx_migrate.facts.shape_arithmetic import attributes_of
+from onnx_migrate.facts.shape_arithmetic import compute as compute_node
+from onnx_migrate.model.graphs import subgraphs
+from onnx_migrate.standard.schema import is_onnx
+
+from ..domain import Array
+from ..domain.values import dtype_of
+from ..node_context import NodeContext
+
+__all__ = ["constant_array"]
+
+_LARGEST = 20_000_000
+"""Elements of the largest table that is computed."""
+_EVALUATED = frozenset(
+    {
+        "ScatterND",
+        "Pow",
+        "Exp",
+        "Log",
+        "Sin",
+        "Cos",
+        "MatMul",
+        "Split",
+        "Trilu",
+        "Reciprocal",
+        "Sigmoid",
+        "Shape",
+        "Size",
+    }
+)
+"""Operators that exporters compute tables with, beside shape arithmetic; onnx's reference evaluator computes them."""
+
+_LOOKUPS = frozenset({"Gather", "GatherElements", "GatherND", "Slice"})
+_MOST_COLUMNS = 8
+"""Columns of a table, such as the four of a box: an axis of more elements has the rows of a table of positions."""
+
+
+def constant_array(context: NodeContext, name: str) -> Array | None:
+    """Return the elements of a constant, also of one that nodes compute from constants; None for any other value."""
+    computed = context.graph_state.computed_constants
+    queue = [name]
+    while queue:
+        value = queue[-1]
+        if value in computed:
+            queue.pop()
+            continue
+        array = context.rw.constant_value(value)
+        node = context.graph_state.producers.get(value)
+        if array is not None or node is None or not _is_computed(context, node):
+            computed[value] = None if array is None else np.asarray(array)
+            continue
+        missing = [operand for operand in node.input if operand and operand not in computed]
+        if missing:
+            queue.append(missing[0])
+            continue
+        inputs = [computed[operand] if operand else None for operand in node.input]
+        known = all(array is not None for array, operand in zip(inputs, node.input, strict=True) if operand)
+        computed[value] = _output(context, node, inputs) if known else None
+    return computed[name]
+
+
+def _is_computed(context: NodeContext, node: onnx.NodeProto) -> bool:
+    """Return whether a node may compute a table; one that selects rows of a table of numbers looks them up instead."""
+    if not is_onnx(node.domain) or len(node.output) != 1 or not node.input or any(subgraphs(node)):
+        return False
+    if node.op_type not in _LOOKUPS:
+        return True
+    table = context.rw.constant_value(node.input[0])
+    if table is None or table.dtype.kind != "f":
+        return True
+    attributes = attributes_of(node)
+    axes = context.rw.constant_value(node.input[3]) if node.op_type == "Slice" and len(node.input) > 3 else None
+    selected = axes.tolist() if axes is not None else attributes.get("axes", [attributes.get("axis", 0)])
+    return all(table.shape[axis] <= _MOST_COLUMNS for axis in selected)
+
+
+def _output(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> Array | None:
+    array = compute_node(node.op_type, attributes_of(node), inputs, largest=_LARGEST)
+    if array is not None or node.op_type not in _EVALUATED:
+        return array
+    from onnx.reference import ReferenceEvaluator
+
+    given = {name: value for name, value in zip(node.input, inputs, strict=True) if value is not None}
+    ports = [
+        helper.make_tensor_value_info(name, dtype_of(value), value.shape) for name, value in given.items()
+    ]
+    output = helper.make_empty_tensor_value_info(node.output[0])
+    graph = helper.make_graph([node], "table", ports, [output])
+    opset = helper.make_opsetid("", context.rw.version)
+    model = helper.make_model(graph, opset_imports=[opset], ir_version=context.graph_state.ir_version)
+    (found,) = ReferenceEvaluator(model).run(None, given)
+    return np.asarray(found)

@@ -1,0 +1,88 @@
+"""Indices into the cells of a feature map, which a TopK or ArgMax returns: dividing by the width gives the row of a cell.
+
+The width is a constant number there. It has no axis of its own, so no shape shows that it must follow the sizes. The axis
+that the indices count does: it is merged of classes, rows and columns.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ..domain import Dim, SampledValue, fixed, merged_axis
+from ..domain.values import dtype_of
+from ..graph_state import CellIndex
+from ..node_context import NodeContext
+from .constants import constant_array
+
+__all__ = ["follow_cell_indices"]
+
+_SAME = frozenset(
+    {
+        "Cast", "Reshape", "Unsqueeze", "Squeeze", "Gather", "GatherElements", "GatherND", "Slice", "Expand", "Transpose",
+        "Identity", "Floor", "Flatten", "Tile", "Trunc", "Sub", "Max", "Min", "Split", "Clip",
+    }
+)  # fmt: skip
+
+
+def follow_cell_indices(context: NodeContext) -> None:
+    """Record which outputs of a node are indices of cells, and replace a constant that divides or multiplies such an index.
+
+    The constant becomes the length of the axes that it stood for.
+    """
+    node, known = context.node, context.graph_state.cell_indices
+    if node.op_type in ("TopK", "ArgMax", "ArgMin"):
+        _start(context)
+        return
+    index = known.get(node.input[0]) if node.input else None
+    if index is None:
+        return
+    if node.op_type in _SAME:
+        known.update((name, index) for name in node.output if name)
+        return
+    number = _number(context) if node.op_type in ("Div", "Mod", "Mul") else None
+    if number is None:
+        return
+    if node.op_type == "Mul":
+        if prod(factor.frozen for factor in index.divided) == number:
+            _replace(context, number, index.divided)
+        return
+    start = index.suffix(number)
+    if start is not None:
+        head, tail = index.factors[:start], index.factors[start:]
+        known[node.output[0]] = CellIndex(head, tail) if node.op_type == "Div" else CellIndex(tail)
+        _replace(context, number, tail)
+
+
+def _start(context: NodeContext) -> None:
+    """Record the indices that a TopK, ArgMax or ArgMin returns of an axis that changes."""
+    node, dims = context.node, context.dims(0)
+    axis = context.attributes.get("axis", -1 if node.op_type == "TopK" else 0)
+    dim = dims[axis] if dims and -len(dims) <= axis < len(dims) else None
+    if dim is not None and dim.varies and len(dim.flat_terms()) == 1 and node.output[-1]:
+        context.graph_state.cell_indices[node.output[-1]] = CellIndex(tuple(dim.flat_factors()))
+
+
+def _replace(context: NodeContext, number: int, axes: tuple[Dim, ...]) -> None:
+    """Replace the second input by the length of axes, if one of them changes."""
+    array = constant_array(context, context.rw.input(1))
+    if array is None or not any(axis.varies for axis in axes):
+        return
+    dim = merged_axis(list(axes))
+    name = context.emit_length(dim, array.dtype, 1)
+    if array.ndim:
+        shape = context.rw.constant(np.array(array.shape, np.int64), "shape")
+        name = context.rw.before("Reshape", [name, shape], hint="length")
+    reason = f"{number} → {context.name_of(dim)}, the length of the axes that the index counts"
+    context.set_input(1, name, reason, SampledValue(dtype_of(array), tuple(map(fixed, array.shape))))
+
+
+def _number(context: NodeContext) -> int | None:
+    """Return the whole number that a node divides or multiplies by."""
+    node = context.node
+    array = constant_array(context, node.input[1]) if len(node.input) > 1 else None
+    if array is None or array.size != 1 or array.dtype.kind not in "iuf":
+        return None
+    number = float(array.reshape(-1)[0])
+    return int(number) if number == int(number) and number > 1 else None
