@@ -1,0 +1,103 @@
+"""The marks of a diff: which nodes, inputs and outputs of both models a drawing colours, and to which entry each belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from onnx_migrate.model.graphs import Body, FunctionKey, called, function_key
+from onnx_migrate.report.body_view import NodeMark
+from onnx_migrate.report.diff import BodyDiff
+from onnx_migrate.report.diff_nodes import DiffEntry
+
+__all__ = ["DiffMarks"]
+
+_PORTS = ("input", "output")
+
+_CHANGED = "changed"
+
+
+@dataclass
+class DiffMarks:
+    """The marks of two models. Nodes have their own, those of a sub-graph or function inside them, or those of their weights."""
+
+    nodes: dict[int, NodeMark] = field(default_factory=dict)
+    """By the identity of a node of either model."""
+    functions: dict[FunctionKey, NodeMark] = field(default_factory=dict)
+    weights: list[tuple[str, DiffEntry, NodeMark]] = field(default_factory=list)
+    """The path of the body that declares a changed weight, its entry and its mark."""
+    firsts: dict[int, int] = field(default_factory=dict)
+    """The position of a body's first entry, by the identity of its differences."""
+
+    @classmethod
+    def of(cls, bodies: Sequence[tuple[BodyDiff, int]]) -> DiffMarks:
+        """Return the marks of bodies, each given with the position of its first entry; sub-graphs follow their bodies."""
+        marks = cls()
+        for body, first in bodies:
+            marks.firsts[id(body)] = first
+            marks._mark_own(body, first)
+        for body, first in reversed(bodies):
+            marks._mark_callers(body, first)
+        return marks
+
+    def before(self, body: BodyDiff) -> Mapping[int | tuple[str, str], NodeMark]:
+        """Return the marks of a body of the first model."""
+        return {} if body.pair is None else self._of_side(body, body.pair.before, "added")
+
+    def after(self, body: BodyDiff) -> Mapping[int | tuple[str, str], NodeMark]:
+        """Return the marks of a body of the second model."""
+        return {} if body.pair is None else self._of_side(body, body.pair.after, "removed")
+
+    def _mark_own(self, body: BodyDiff, first: int) -> None:
+        """Mark the nodes of a body that differ, and collect the weights that do."""
+        for place, entry in enumerate(body.entries, first):
+            if entry.kind == "weight":
+                self.weights.append((body.path, entry, NodeMark(place, entry.change)))
+        place_of = {id(entry): place for place, entry in enumerate(body.entries, first)}
+        for node in body.nodes:
+            mark = NodeMark(place_of[id(node.entry)], node.entry.change)
+            if node.before is not None and node.after is not None:
+                mark = NodeMark(mark.change, _CHANGED)
+            self.nodes.update((id(side), mark) for side in (node.before, node.after) if side is not None)
+
+    def _mark_callers(self, body: BodyDiff, first: int) -> None:
+        """Mark the nodes that a body with differences belongs to: these of its sub-graph, or the calls of its function."""
+        if body.pair is None:
+            return
+        own = (place for place, entry in enumerate(body.entries, first) if _counts(entry))
+        inner = (self.nodes[id(node)].change for node in body.pair.before.node if id(node) in self.nodes)
+        place = next(own, next(inner, None))
+        if place is None:
+            return
+        mark = NodeMark(place, _CHANGED)
+        for caller in body.pair.callers or ():
+            self.nodes.setdefault(id(caller), mark)
+        if isinstance(body.pair.before, onnx.FunctionProto):
+            self.functions[function_key(body.pair.before)] = mark
+
+    def _of_side(self, body: BodyDiff, side: Body, elsewhere: str) -> dict[int | tuple[str, str], NodeMark]:
+        """Return the marks of a body of one model; entries that are `elsewhere` are in the other model only."""
+        weights = {
+            entry.name: mark
+            for path, entry, mark in self.weights
+            if body.path.startswith(path) and entry.change != elsewhere
+        }
+        found: dict[int | tuple[str, str], NodeMark] = dict(self._ports(body, elsewhere))
+        for node in side.node:
+            mark = self.nodes.get(id(node)) or self.functions.get(called(node))
+            read = next((weights[name] for name in node.input if name in weights), None)
+            if mark is not None or read is not None:
+                found[id(node)] = mark or NodeMark(read.change if read else 0, _CHANGED)
+        return found
+
+    def _ports(self, body: BodyDiff, elsewhere: str) -> Iterator[tuple[tuple[str, str], NodeMark]]:
+        for place, entry in enumerate(body.entries, self.firsts[id(body)]):
+            if entry.kind in _PORTS and entry.change != elsewhere:
+                yield (entry.kind, entry.name), NodeMark(place, entry.change)
+
+
+def _counts(entry: DiffEntry) -> bool:
+    """Whether an entry of a body makes its callers compute something else; declared shapes do not."""
+    return entry.differs and entry.kind != "shape"
