@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+
+import onnx
 
 from onnx_migrate.model.graphs import Body
 from onnx_migrate.rewrite.operator_counts import operator_name
@@ -47,10 +50,15 @@ class BodyView:
         return any(node.change is not None for node in self.nodes)
 
 
-def body_view(path: str, body: Body, marks: Mapping[int | tuple[str, str], NodeMark]) -> BodyView:
+def body_view(
+    path: str,
+    body: Body,
+    mark_of: Callable[[onnx.NodeProto], NodeMark | None],
+    port_marks: Mapping[tuple[str, str], NodeMark] = MappingProxyType({}),
+) -> BodyView:
     """Return the drawn parts of a body, in linear time.
 
-    The key of a mark is the identity of a node, or of an input or output the word "input" or "output" with its name.
+    The key of a mark in `port_marks` is "input" or "output", with the name of that input or output.
     """
     nodes = list[ViewedNode]()
     producer: dict[str, int] = {}
@@ -64,16 +72,16 @@ def body_view(path: str, body: Body, marks: Mapping[int | tuple[str, str], NodeM
         name = value if isinstance(value, str) else value.name
         if name not in weights:
             producer[name] = len(nodes)
-            add(name, "input", (), marks.get(("input", name)))
+            add(name, "input", (), port_marks.get(("input", name)))
     for node in body.node:
         if node.op_type == "Constant" and not node.input:
             continue
         reads = tuple(dict.fromkeys(producer[name] for name in node.input if name in producer))
         producer.update((name, len(nodes)) for name in node.output if name)
         label = node.name or next(filter(None, node.output), "")
-        add(label, operator_name(node.domain, node.op_type), reads, marks.get(id(node)))
+        add(label, operator_name(node.domain, node.op_type), reads, mark_of(node))
     for value in body.output:
         name = value if isinstance(value, str) else value.name
         if name in producer:
-            add(name, "output", (producer[name],), marks.get(("output", name)))
+            add(name, "output", (producer[name],), port_marks.get(("output", name)))
     return BodyView(path, tuple(nodes))

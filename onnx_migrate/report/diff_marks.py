@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import onnx
 
-from onnx_migrate.model.graphs import Body, FunctionKey, called, function_key
+from onnx_migrate.model.graphs import FunctionKey, called, function_key
 from onnx_migrate.report.body_view import NodeMark
 from onnx_migrate.report.diff import BodyDiff
 from onnx_migrate.report.diff_nodes import DiffEntry
@@ -24,7 +24,7 @@ class DiffMarks:
     """The marks of two models. Nodes have their own, those of a sub-graph or function inside them, or those of their weights."""
 
     nodes: dict[int, NodeMark] = field(default_factory=dict)
-    """By the identity of a node of either model."""
+    """By the identity of a node of either model, which the differences of its body keep alive."""
     functions: dict[FunctionKey, NodeMark] = field(default_factory=dict)
     weights: list[tuple[str, DiffEntry, NodeMark]] = field(default_factory=list)
     """The path of the body that declares a changed weight, its entry and its mark."""
@@ -42,13 +42,25 @@ class DiffMarks:
             marks._mark_callers(body, first)
         return marks
 
-    def before(self, body: BodyDiff) -> Mapping[int | tuple[str, str], NodeMark]:
-        """Return the marks of a body of the first model."""
-        return {} if body.pair is None else self._of_side(body, body.pair.before, "added")
+    def of_side(
+        self, body: BodyDiff, *, elsewhere: str
+    ) -> tuple[Callable[[onnx.NodeProto], NodeMark | None], dict[tuple[str, str], NodeMark]]:
+        """Return the mark of each node of a body of one model, and those of its inputs and outputs.
 
-    def after(self, body: BodyDiff) -> Mapping[int | tuple[str, str], NodeMark]:
-        """Return the marks of a body of the second model."""
-        return {} if body.pair is None else self._of_side(body, body.pair.after, "removed")
+        `elsewhere` is the change of the entries that the other model has alone.
+        """
+        weights = {
+            entry.name: mark
+            for path, entry, mark in self.weights
+            if body.path.startswith(path) and entry.change != elsewhere
+        }
+
+        def mark_of(node: onnx.NodeProto) -> NodeMark | None:
+            own = self.nodes.get(id(node)) or self.functions.get(called(node))
+            read = next((weights[name] for name in node.input if name in weights), None)
+            return own if own or read is None else NodeMark(read.change, _CHANGED)
+
+        return mark_of, dict(self._ports(body, elsewhere))
 
     def _mark_own(self, body: BodyDiff, first: int) -> None:
         """Mark the nodes of a body that differ, and collect the weights that do."""
@@ -63,7 +75,7 @@ class DiffMarks:
             self.nodes.update((id(side), mark) for side in (node.before, node.after) if side is not None)
 
     def _mark_callers(self, body: BodyDiff, first: int) -> None:
-        """Mark the nodes that a body with differences belongs to: these of its sub-graph, or the calls of its function."""
+        """Mark the nodes that a body with differences belongs to: those of its sub-graph, or the calls of its function."""
         if body.pair is None:
             return
         own = (place for place, entry in enumerate(body.entries, first) if _counts(entry))
@@ -76,21 +88,6 @@ class DiffMarks:
             self.nodes.setdefault(id(caller), mark)
         if isinstance(body.pair.before, onnx.FunctionProto):
             self.functions[function_key(body.pair.before)] = mark
-
-    def _of_side(self, body: BodyDiff, side: Body, elsewhere: str) -> dict[int | tuple[str, str], NodeMark]:
-        """Return the marks of a body of one model; entries that are `elsewhere` are in the other model only."""
-        weights = {
-            entry.name: mark
-            for path, entry, mark in self.weights
-            if body.path.startswith(path) and entry.change != elsewhere
-        }
-        found: dict[int | tuple[str, str], NodeMark] = dict(self._ports(body, elsewhere))
-        for node in side.node:
-            mark = self.nodes.get(id(node)) or self.functions.get(called(node))
-            read = next((weights[name] for name in node.input if name in weights), None)
-            if mark is not None or read is not None:
-                found[id(node)] = mark or NodeMark(read.change if read else 0, _CHANGED)
-        return found
 
     def _ports(self, body: BodyDiff, elsewhere: str) -> Iterator[tuple[tuple[str, str], NodeMark]]:
         for place, entry in enumerate(body.entries, self.firsts[id(body)]):

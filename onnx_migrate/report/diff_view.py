@@ -96,8 +96,10 @@ def _graphs(bodies: Sequence[BodyDiff]) -> Iterator[tuple[BodyView, BodyView]]:
     for body in bodies:
         if body.pair is not None:
             pair = body.pair
-            one = body_view(body.path, pair.before, marks.before(body))
-            two = body_view(body.path, pair.after, marks.after(body))
+            one, two = (
+                body_view(body.path, side, *marks.of_side(body, elsewhere=elsewhere))
+                for side, elsewhere in ((pair.before, "added"), (pair.after, "removed"))
+            )
             if body.path == "graph" or one.changed or two.changed:
                 yield one, two
 

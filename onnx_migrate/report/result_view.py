@@ -48,7 +48,9 @@ class ResultView:
             owner |= dict.fromkeys((id(node) for node, _ in nodes), len(final))
             final.append(change)
         marks = {node: NodeMark(place) for node, place in owner.items()}
-        bodies = tuple(body_view(scope.path, scope.body, marks) for scope in index.scopes)
+        bodies = tuple(
+            body_view(scope.path, scope.body, lambda node: marks.get(id(node))) for scope in index.scopes
+        )
         shown = (body for body in bodies[1:] if body.changed)
         return cls(tuple(final), vanished, (*bodies[:1], *shown))
 

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from onnx_migrate.messages import count_of, size_text
 from onnx_migrate.model.interface import Port, dims_text
 from onnx_migrate.report.data import AS_DECLARED, ModelSummary, ReportData
+from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.request import with_caps
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
@@ -45,6 +46,7 @@ __all__ = [
     "trial_notes",
     "trials_text",
     "verdict_text",
+    "weight_texts",
 ]
 
 _BARS = 500
@@ -240,3 +242,13 @@ def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorK
         *found,
         *(("warning" if known.unknown else "info", f"{known.runtime}: {known}") for known in operators),
     ]
+
+
+def weight_texts(entry: DiffEntry) -> tuple[str, str]:
+    """Return the type of a weight that differs, or both types, and how it differs: in which elements, or in which model it is."""
+    head = f"weight {entry.name}: "
+    old, new = ([text.removeprefix(head) for text in lines] for lines in (entry.removed, entry.added))
+    if not entry.title:
+        return "", " → ".join((*old, *new)) if old and new else (*old, *new)[0]
+    kinds = dict.fromkeys(text.partition(" #")[0] for text in (*old, *new))
+    return " → ".join(kinds), entry.title.removeprefix(f"weight {entry.name} ")
