@@ -36,6 +36,7 @@ __all__ = [
     "bars",
     "facts",
     "feed_text",
+    "operator_counts",
     "ports",
     "proof_notes",
     "range_bars",
@@ -132,6 +133,11 @@ def _both(label: str, old: object, new: object) -> Fact:
     return label, f"{old}" if old == new else f"{old} → {new}", old != new
 
 
+def operator_counts(report: ReportData) -> list[tuple[str, int, int]]:
+    """Return each operator whose number of nodes differs, with the number in both models."""
+    return [(row.operator, row.before, row.after) for row in report.operators if row.before != row.after]
+
+
 def ports(before: ModelSummary | None, after: ModelSummary | None) -> list[tuple[str, Port, Port | None]]:
     """Return each input and output with the name "input" or "output" and its counterpart in the result, None without a
     result.
@@ -151,9 +157,7 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
 
 def verdict_text(verdict: Verdict) -> str:
     """Return how similar the models are, or the reason why nobody knows, and the runtime that ran them."""
-    claim = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
-    first = f"({verdict.first_difference})" if verdict.first_difference else ""
-    text = " ".join(filter(None, (claim, first)))
+    text = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
     statements = () if verdict.verified else map(str, verdict.statements)
     return "; ".join(filter(None, (text, *statements, verdict.setting)))
 
