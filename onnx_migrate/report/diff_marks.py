@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import onnx
 
@@ -79,8 +80,9 @@ class DiffMarks:
         if body.pair is None:
             return
         own = (place for place, entry in enumerate(body.entries, first) if _counts(entry))
-        inner = (self.nodes[id(node)].change for node in body.pair.before.node if id(node) in self.nodes)
-        place = next(own, next(inner, None))
+        mark_of, _ = self.of_side(body, elsewhere="added")
+        inner = (mark.change for mark in map(mark_of, body.pair.before.node) if mark is not None)
+        place = next(chain(own, inner), None)
         if place is None:
             return
         mark = NodeMark(place, _CHANGED)

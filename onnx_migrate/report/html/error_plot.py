@@ -23,6 +23,9 @@ _DECADES = 9
 _ABOVE = 0.2
 """How far the largest error may be above the last line, as a power of ten; its bar ends at that line."""
 
+_LEAST = 3
+"""Smallest number of powers of ten of a plot, so that small differences between bars do not look large."""
+
 _SPACED = 4
 """Largest number of lines with a label."""
 
@@ -121,9 +124,9 @@ class _Scale:
     @classmethod
     def of(cls, errors: Sequence[float]) -> _Scale:
         """Return the scale on which all these errors are visible."""
-        powers = [math.log10(error) for error in errors if 0 < error < math.inf]
+        powers = [0.0 if error == math.inf else math.log10(error) for error in errors if error]
         high = math.ceil(max(powers, default=0.0) - _ABOVE)
-        low = max(min(math.floor(min(powers, default=0.0)), high - 1), high - _DECADES)
+        low = max(min(math.floor(min(powers, default=0.0)), high - _LEAST), high - _DECADES)
         return cls(low, high)
 
     def top(self, error: float) -> int:
