@@ -23,13 +23,14 @@ from onnx_migrate.model.interface import (
 )
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.model.names import Names
-from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppable
+from onnx_migrate.process import CancelToken, Ending, Limits, Raised, Returned, TimedOut, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import Kind, RuntimeProof, Verdict, proofs_text
 from onnx_migrate.verify import InputData, Settings, Tolerance
 from onnx_migrate.verify.divergence.first import DIVERGENCE, Divergence
 from onnx_migrate.verify.equivalence.counterparts import rename_values
+from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
@@ -162,10 +163,10 @@ def _with_inner_values(
     if not differs and not all_values:
         return verdict
     runnables = map(prover.runnable, (segment.original, segment.result))
-    ending = prover.settings.alone.call(DIVERGENCE, *runnables, prover.settings.for_child)
+    ending = prover.settings.alone.call(DIVERGENCE, *runnables, prover.settings.for_child, differs)
     found = ending.value if isinstance(ending, Returned) else Divergence(None, ())
-    unknown = "" if isinstance(ending, Returned) else interruption(ending)
-    first, notes = found.first if differs else None, list(verdict.notes)
+    unknown = "" if isinstance(ending, Returned) else _interruption(ending)
+    first, notes = found.first, list(verdict.notes)
     if first is not None:
         first = replace(first, value=names.get(first.value, first.value))
     elif differs:
@@ -175,6 +176,13 @@ def _with_inner_values(
         notes.append(f"inner values were not compared: {unknown}")
     values = found.values if all_values else ()
     return replace(verdict, first_difference=first, values=values, notes=tuple(notes))
+
+
+def _interruption(ending: Ending) -> str:
+    """Return why the inner values of two models could not be recorded."""
+    if isinstance(ending, Raised) and ending.kind == EvaluationError.__name__:
+        return f"one of the models does not run: {ending.message}"
+    return interruption(ending)
 
 
 def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from onnx_migrate import files
 from onnx_migrate.model.graphs import bodies
-from onnx_migrate.report.diff import diff_entries
-from onnx_migrate.report.diff_nodes import DiffEntry
+from onnx_migrate.model.model import Model
+from onnx_migrate.report.diff import BodyDiff, body_diffs
+from onnx_migrate.report.diff_nodes import DIFF_KINDS, DiffEntry
+from onnx_migrate.report.diff_view import DiffView
 from onnx_migrate.rewrite.operator_counts import operator_counts
 
-__all__ = ["Difference", "DifferenceCount", "diff"]
+__all__ = ["Difference", "DifferenceCount", "MatchedModels", "diff"]
 
 
 @dataclass(frozen=True)
@@ -48,21 +51,23 @@ class Difference:
     @property
     def same(self) -> bool:
         """Whether nothing differs but names, orders and the fields that numbers are stored in."""
-        return not any(entry.removed or entry.added for entry in self.entries)
+        return not any(entry.differs for entry in self.entries)
 
-    def __str__(self) -> str:
-        """Return the summary: a line for each kind of thing that differs."""
+    @property
+    def summary(self) -> tuple[tuple[str, str], ...]:
+        """The summary: the label and the text of each kind of thing that differs."""
         if self.same:
-            return "the models are the same but for names and order"
+            return (("", "the models are the same but for names and order"),)
         rows = [(f"{count.kind}s" if count.kind != "model" else "model", str(count)) for count in self.counts]
         if self.operators:
             operators = (f"{name} {before} → {after}" for name, before, after in self.operators)
             rows.append(("operators", ", ".join(operators)))
-        width = max(len(label) for label, _ in rows)
-        return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
+        return tuple(rows)
 
-
-_KINDS = ("model", "input", "output", "node", "weight", "shape")
+    def __str__(self) -> str:
+        """Return the summary: a line for each kind of thing that differs."""
+        width = max(len(label) for label, _ in self.summary)
+        return "\n".join(f"{label:<{width}}  {text}" if label else text for label, text in self.summary)
 
 
 def diff(original: files.Source, other: files.Source) -> Difference:
@@ -72,27 +77,45 @@ def diff(original: files.Source, other: files.Source) -> Difference:
     other names, another order, and a constant in place of an initializer are no differences. Weights are read if they are
     stored at different places. Raises LoadError.
     """
-    one, two = files.load(original), files.load(other)
-    entries = tuple(diff_entries(one.proto, two.proto, weights=(one.weights, two.weights)))
-    before, after = (operator_counts(bodies(model.proto)) for model in (one, two))
-    operators = tuple(
-        (name, before.get(name, 0), after.get(name, 0))
-        for name in sorted({*before, *after})
-        if before.get(name, 0) != after.get(name, 0)
-    )
-    return Difference(one.name, two.name, entries, tuple(_counts(entries)), operators)
+    return MatchedModels.of(original, other).difference
+
+
+@dataclass(frozen=True)
+class MatchedModels:
+    """Two models and their differences, body by body."""
+
+    original: Model
+    other: Model
+    bodies: tuple[BodyDiff, ...]
+
+    @classmethod
+    def of(cls, original: files.Source, other: files.Source) -> MatchedModels:
+        """Load and match two models. Raises LoadError."""
+        one, two = files.load(original), files.load(other)
+        return cls(one, two, tuple(body_diffs(one.proto, two.proto, weights=(one.weights, two.weights))))
+
+    @property
+    def difference(self) -> Difference:
+        """The differences of the models, without the models."""
+        entries = tuple(chain.from_iterable(body.entries for body in self.bodies))
+        before, after = (operator_counts(bodies(model.proto)) for model in (self.original, self.other))
+        operators = tuple(
+            (name, before.get(name, 0), after.get(name, 0))
+            for name in sorted({*before, *after})
+            if before.get(name, 0) != after.get(name, 0)
+        )
+        return Difference(self.original.name, self.other.name, entries, tuple(_counts(entries)), operators)
+
+    @property
+    def view(self) -> DiffView:
+        """The view of the models that a page draws."""
+        return DiffView.of(self.original, self.other, self.bodies)
 
 
 def _counts(entries: tuple[DiffEntry, ...]) -> Iterator[DifferenceCount]:
     """Yield how much of each kind differs."""
-    found: dict[str, Counter[str]] = {}
-    for entry in entries:
-        if entry.removed or entry.added:
-            text = (*entry.removed, *entry.added)[0]
-            words = entry.subject.split(" ")[0], text.split(" ")[0]
-            kind = next((word for word in words if word in _KINDS), "model")
-            what = "changed" if entry.removed and entry.added else "removed" if entry.removed else "added"
-            found.setdefault(kind, Counter())[what] += 1
-    for kind in _KINDS:
-        if kind in found:
-            yield DifferenceCount(kind, *(found[kind][what] for what in ("removed", "added", "changed")))
+    numbers = Counter((entry.kind, entry.change) for entry in entries if entry.differs)
+    for kind in DIFF_KINDS:
+        counts = [numbers[kind, change] for change in ("removed", "added", "changed")]
+        if any(counts):
+            yield DifferenceCount(kind, *counts)

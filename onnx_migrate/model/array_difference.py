@@ -13,7 +13,10 @@ _SAME = 1e-5
 
 
 def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> str:
-    """Return in how many elements two constants differ, and the first ones; "" if they are the same but for rounding."""
+    """Return in how many elements two constants differ, the first one, and the one that differs most.
+
+    It is "" if they are the same but for rounding.
+    """
     if one.shape != other.shape:
         if one.ndim == 2 and one.T.shape == other.shape and not array_difference(label, one.T, other):
             return ""
@@ -31,9 +34,13 @@ def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[An
         return ""
     if one.size == 1:
         return f"{label} is {one.reshape(-1)[0]:g}, and {other.reshape(-1)[0]:g} in the second model"
-    at = tuple(int(place[0]) for place in np.nonzero(differs))
-    first = "at" if count == 1 else "first at"
-    return (
-        f"{label} differs in {count:,} of {one.size:,} elements,"
-        f" {first} {list(at)}: {one[at]:g} and {other[at]:g}"
-    )
+    first = tuple(int(place[0]) for place in np.nonzero(differs))
+    sizes = np.where(differs, np.nan_to_num(apart, nan=np.inf, posinf=np.inf), 0)
+    most = tuple(map(int, np.unravel_index(int(np.argmax(sizes)), one.shape)))
+    text, pair = f"{label} differs in {count:,} of {one.size:,} elements", "at {}: {:g} and {:g}"
+    if count == 1:
+        return f"{text}, {pair.format(list(first), one[first], other[first])}"
+    if most == first:
+        return f"{text}, first and most {pair.format(list(first), one[first], other[first])}"
+    largest = pair.format(list(most), one[most], other[most])
+    return f"{text}, first {pair.format(list(first), one[first], other[first])}; most {largest}"

@@ -15,10 +15,13 @@ from onnx_migrate.report.tensor_text import same_tensor, tensor_text
 from onnx_migrate.rewrite.change_log import attribute_text
 from onnx_migrate.rewrite.operator_counts import operator_name
 
-__all__ = ["DiffEntry", "WeightsOf", "changed_lines", "node_changes"]
+__all__ = ["DIFF_KINDS", "DiffEntry", "NodeDiff", "WeightsOf", "changed_lines", "node_changes"]
 
 WeightsOf = tuple[Weights | None, Weights | None]
 """The large weights of the two models; without them, a diff compares only types and shapes of these weights."""
+
+DIFF_KINDS = ("model", "input", "output", "node", "weight", "shape")
+"""The kinds of things that differ, in the order of a summary."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,27 @@ class DiffEntry:
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     title: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether more than names differ."""
+        return bool(self.removed or self.added)
+
+    @property
+    def change(self) -> str:
+        """Whether the subject was "changed", "removed" or "added"."""
+        return "changed" if self.removed and self.added else "removed" if self.removed else "added"
+
+    @property
+    def kind(self) -> str:
+        """The kind of the subject: "node", "weight", "input", "output", "shape", or "model" for everything else."""
+        words = self.subject.split(" ")[0], "".join((*self.removed, *self.added)[:1]).split(" ")[0]
+        return next((word for word in words if word in DIFF_KINDS), "model")
+
+    @property
+    def name(self) -> str:
+        """The name of the subject, without its kind."""
+        return self.subject.removeprefix(f"{self.kind} ")
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a diff: the title after a space, each attribute's old value before its new one."""
@@ -44,6 +68,15 @@ class DiffEntry:
             yield f"+  {text}" if self.title else f"+{text}"
 
 
+@dataclass(frozen=True)
+class NodeDiff:
+    """The difference of a node: the node before and after, None if the other model does not have it, and its entry."""
+
+    before: onnx.NodeProto | None
+    after: onnx.NodeProto | None
+    entry: DiffEntry
+
+
 def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[DiffEntry]:
     """Yield an entry for each key whose text changed, was removed or was added."""
     for key in dict.fromkeys((*old, *new)):
@@ -54,7 +87,7 @@ def changed_lines(body: str, old: Mapping[str, str], new: Mapping[str, str]) -> 
 
 def node_changes(
     old: list[onnx.NodeProto], new: list[onnx.NodeProto], path: str, found: Matching, weights: WeightsOf
-) -> Iterator[DiffEntry]:
+) -> Iterator[NodeDiff]:
     """Yield the nodes that were removed, added or changed; removed nodes come before those that replace them."""
     matched = set(found.partner.values())
     gone = [place for place in range(len(old)) if place not in matched]
@@ -63,21 +96,22 @@ def node_changes(
         partner = found.partner.get(place)
         if partner is None:
             text = _node(node, weights[1])
-            pending.append(DiffEntry(path, f"node {_label(node)}", (), (text,)))
+            pending.append(NodeDiff(None, node, DiffEntry(path, f"node {_label(node)}", (), (text,))))
             continue
         while done < len(gone) and gone[done] < partner:
             yield _removed(old[gone[done]], path, weights[0])
             done += 1
         yield from pending
         pending = []
-        yield from _node_changes(old[partner], node, path, found, weights)
+        for entry in _node_changes(old[partner], node, path, found, weights):
+            yield NodeDiff(old[partner], node, entry)
     for rest in gone[done:]:
         yield _removed(old[rest], path, weights[0])
     yield from pending
 
 
-def _removed(node: onnx.NodeProto, path: str, weights: Weights | None) -> DiffEntry:
-    return DiffEntry(path, f"node {_label(node)}", (_node(node, weights),))
+def _removed(node: onnx.NodeProto, path: str, weights: Weights | None) -> NodeDiff:
+    return NodeDiff(node, None, DiffEntry(path, f"node {_label(node)}", (_node(node, weights),)))
 
 
 def _node_changes(

@@ -94,7 +94,8 @@ def _elements(one: TensorProto, other: TensorProto, weights: WeightsOf) -> str:
         ]
     except (LoadError, ValueError):
         return ""  # of data that is missing, which the digests say
-    return array_difference(f"weight {one.name}", *arrays)
+    label = f"weight {one.name}"
+    return array_difference(label, *arrays) or f"{label} differs by rounding alone"
 
 
 def _sparse(body: Body, weights: Weights | None) -> dict[str, str]:

@@ -10,38 +10,16 @@ import onnx
 
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
+from onnx_migrate.report.body_view import BodyView, NodeMark, body_view
 from onnx_migrate.rewrite.change_log import Change, Exactness
 from onnx_migrate.rewrite.constant_summary import constant_summaries
-from onnx_migrate.rewrite.operator_counts import operator_name
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
-__all__ = ["BodyView", "ResultView", "ViewedNode"]
+__all__ = ["ResultView"]
 
 _ORDER = tuple(Exactness)
 """The kinds of exactness from best to worst."""
-
-
-@dataclass(frozen=True)
-class ViewedNode:
-    """A node of the result, or an input or output of a body, whose `operator` is "input" or "output".
-
-    `reads` are the positions of the nodes whose values it reads. `change` is the position of its change, or None for a node that
-    the original has too.
-    """
-
-    name: str
-    operator: str
-    reads: tuple[int, ...] = ()
-    change: int | None = None
-
-
-@dataclass(frozen=True)
-class BodyView:
-    """A graph of the result: its nodes in order, without constants."""
-
-    path: str
-    nodes: tuple[ViewedNode, ...]
 
 
 @dataclass(frozen=True)
@@ -69,8 +47,11 @@ class ResultView:
                 continue
             owner |= dict.fromkeys((id(node) for node, _ in nodes), len(final))
             final.append(change)
-        bodies = tuple(_body_view(scope, owner) for scope in index.scopes)
-        shown = (body for body in bodies[1:] if any(node.change is not None for node in body.nodes))
+        marks = {node: NodeMark(place) for node, place in owner.items()}
+        bodies = tuple(
+            body_view(scope.path, scope.body, lambda node: marks.get(id(node))) for scope in index.scopes
+        )
+        shown = (body for body in bodies[1:] if body.changed)
         return cls(tuple(final), vanished, (*bodies[:1], *shown))
 
 
@@ -201,27 +182,3 @@ def _content(node: onnx.NodeProto) -> tuple[object, ...]:
 
 def _serialised(message: onnx.NodeProto | onnx.AttributeProto) -> bytes:
     return message.SerializeToString(deterministic=True)
-
-
-def _body_view(scope: Scope, owner: dict[int, int]) -> BodyView:
-    """Return the drawn parts of a body; `owner` maps the identity of a changed node to the position of its change."""
-    body, nodes = scope.body, list[ViewedNode]()
-    producer: dict[str, int] = {}
-    weights = {tensor.name for tensor in getattr(body, "initializer", ())}
-    for value in body.input:
-        name = value if isinstance(value, str) else value.name
-        if name not in weights:
-            producer[name] = len(nodes)
-            nodes.append(ViewedNode(name, "input"))
-    for node in body.node:
-        if node.op_type == "Constant" and not node.input:
-            continue
-        reads = tuple(dict.fromkeys(producer[name] for name in node.input if name in producer))
-        producer.update((name, len(nodes)) for name in node.output if name)
-        label = node.name or next(filter(None, node.output), "")
-        nodes.append(ViewedNode(label, operator_name(node.domain, node.op_type), reads, owner.get(id(node))))
-    for value in body.output:
-        name = value if isinstance(value, str) else value.name
-        if name in producer:
-            nodes.append(ViewedNode(name, "output", (producer[name],)))
-    return BodyView(scope.path, tuple(nodes))

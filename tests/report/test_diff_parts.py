@@ -86,9 +86,8 @@ def test_tensors_in_attributes_are_compared_by_value() -> None:
 
     def changes(old: list, new: list) -> list:  # type: ignore[type-arg]
         found = match_nodes(old, new, {})
-        return [
-            (entry.removed, entry.added) for entry in node_changes(old, new, "graph", found, (None, None))
-        ]
+        differences = node_changes(old, new, "graph", found, (None, None))
+        return [(node.entry.removed, node.entry.added) for node in differences]
 
     assert changes(shape(2), shape(2, name="other")) == []
     assert changes(shape(2), shape(3)) == [(("value = int64[1] [2]",), ("value = int64[1] [3]",))]
@@ -98,9 +97,9 @@ def test_long_lists_that_differ_at_their_end_differ_in_text() -> None:
     lists = [[1] * 20 + [last] for last in (0, 1)]
     old, new = ([helper.make_node("Pad", ["x"], ["y"], pads=pads)] for pads in lists)
 
-    (entry,) = node_changes(old, new, "graph", match_nodes(old, new, {}), (None, None))
+    (node,) = node_changes(old, new, "graph", match_nodes(old, new, {}), (None, None))
 
-    assert entry.removed != entry.added
+    assert node.entry.removed != node.entry.added
 
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> g '

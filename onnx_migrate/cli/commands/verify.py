@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import rich_click as click
@@ -110,12 +111,13 @@ def verify(
             limited(options["timeout"], options["memory_limit"], "verify"),
             ProgressLine(quiet or as_json, "verify") as progress,
         ):
-            verdict = compare(
-                original, other, **options, all_values=table is not None, progress=progress.follow
-            )
+            wanted = table is not None or page is not None
+            verdict = compare(original, other, **options, all_values=wanted, progress=progress.follow)
             contents = {page: comparison_page(original, other, verdict)} if page else {}
             if table:
                 contents[table] = values_table(verdict.values)
+            else:  # the plot of the page has them
+                verdict = replace(verdict, values=())
             with published(contents):
                 pass
     except MigrateError as error:

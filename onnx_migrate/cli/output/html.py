@@ -15,6 +15,7 @@ from onnx_migrate.cli.output.side_files import SideFile, published
 
 if TYPE_CHECKING:
     from onnx_migrate.batching import Outcome
+    from onnx_migrate.difference import MatchedModels
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.report.data import ReportData
     from onnx_migrate.report.failure import Failure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchPage",
     "comparison_page",
+    "difference_page",
     "html_option",
     "model_page",
     "open_at_end",
@@ -98,6 +100,13 @@ def comparison_page(original: str, other: str, verdict: Verdict) -> Iterator[byt
     from onnx_migrate.report.html.render import comparison_page as render
 
     yield render(load(original), load(other), verdict).encode("utf-8", _LENIENT)
+
+
+def difference_page(models: MatchedModels) -> Iterator[bytes]:
+    """Yield the page of two models beside each other, with all that differs."""
+    from onnx_migrate.report.html.render import difference_page as render
+
+    yield render(models.view, models.difference.summary).encode("utf-8", _LENIENT)
 
 
 def write_failure_page(path: str, error: MigrateError, model: str) -> None:

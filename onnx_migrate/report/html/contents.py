@@ -14,6 +14,7 @@ from itertools import zip_longest
 from onnx_migrate.messages import count_of, size_text
 from onnx_migrate.model.interface import Port, dims_text
 from onnx_migrate.report.data import AS_DECLARED, ModelSummary, ReportData
+from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.request import with_caps
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
@@ -35,6 +36,7 @@ __all__ = [
     "bars",
     "facts",
     "feed_text",
+    "operator_counts",
     "ports",
     "proof_notes",
     "range_bars",
@@ -45,6 +47,7 @@ __all__ = [
     "trial_notes",
     "trials_text",
     "verdict_text",
+    "weight_texts",
 ]
 
 _BARS = 500
@@ -130,6 +133,11 @@ def _both(label: str, old: object, new: object) -> Fact:
     return label, f"{old}" if old == new else f"{old} → {new}", old != new
 
 
+def operator_counts(report: ReportData) -> list[tuple[str, int, int]]:
+    """Return each operator whose number of nodes differs, with the number in both models."""
+    return [(row.operator, row.before, row.after) for row in report.operators if row.before != row.after]
+
+
 def ports(before: ModelSummary | None, after: ModelSummary | None) -> list[tuple[str, Port, Port | None]]:
     """Return each input and output with the name "input" or "output" and its counterpart in the result, None without a
     result.
@@ -149,9 +157,7 @@ def shape_text(dims: Sequence[int | str | None] | None) -> str:
 
 def verdict_text(verdict: Verdict) -> str:
     """Return how similar the models are, or the reason why nobody knows, and the runtime that ran them."""
-    claim = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
-    first = f"({verdict.first_difference})" if verdict.first_difference else ""
-    text = " ".join(filter(None, (claim, first)))
+    text = verdict.summary.removeprefix(f"{verdict.kind.value}: ")
     statements = () if verdict.verified else map(str, verdict.statements)
     return "; ".join(filter(None, (text, *statements, verdict.setting)))
 
@@ -240,3 +246,13 @@ def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorK
         *found,
         *(("warning" if known.unknown else "info", f"{known.runtime}: {known}") for known in operators),
     ]
+
+
+def weight_texts(entry: DiffEntry) -> tuple[str, str]:
+    """Return the type of a weight that differs, or both types, and how it differs: in which elements, or in which model it is."""
+    head = f"weight {entry.name}: "
+    old, new = ([text.removeprefix(head) for text in lines] for lines in (entry.removed, entry.added))
+    if not entry.title:
+        return "", " → ".join((*old, *new)) if old and new else (*old, *new)[0]
+    kinds = dict.fromkeys(text.partition(" #")[0] for text in (*old, *new))
+    return " → ".join(kinds), entry.title.removeprefix(f"weight {entry.name} ")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from onnx_migrate.messages import first_of
-from onnx_migrate.report.result_view import ViewedNode
+from onnx_migrate.report.body_view import ViewedNode
 
 __all__ = ["Fold", "folded", "scope_of"]
 

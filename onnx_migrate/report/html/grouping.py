@@ -100,13 +100,21 @@ def grouped(changes: Iterable[tuple[int, Change]], *, listed: int) -> tuple[Chan
         groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append((place, change))
     return tuple(
         ChangeGroup(
-            *key,
+            key[0],
+            key[1],
+            _common_reason([member for _, member in members], key[2]),
             ", ".join(sorted({INEXACT[member.exactness.value] for _, member in members} - {""})),
             _forms([member for _, member in members], listed),
             tuple(place for place, _ in members),
         )
         for key, members in groups.items()
     )
+
+
+def _common_reason(changes: Sequence[Change], elided: str) -> str:
+    """Return the reason that all changes share, or else the one without the lists in which they differ."""
+    reasons = {change.reason for change in changes}
+    return reasons.pop() if len(reasons) == 1 else elided
 
 
 def _operators(change: Change) -> str:

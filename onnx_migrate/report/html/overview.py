@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from onnx_migrate.messages import count_of
+from onnx_migrate.report.body_view import BodyView, ViewedNode
 from onnx_migrate.report.html.folding import Fold, folded
 from onnx_migrate.report.html.grouping import titled
 from onnx_migrate.report.html.node_diagram import kind_of
-from onnx_migrate.report.result_view import BodyView, ResultView, ViewedNode
+from onnx_migrate.report.result_view import ResultView
 from onnx_migrate.verdicts import NumberRanges
 
-__all__ = ["DrawnBox", "GraphDrawing", "drawings", "layout_available"]
+__all__ = ["DrawnBox", "GraphDrawing", "drawings", "graph_drawings", "layout_available"]
 
 _DRAWN = 20_000
 """Nodes up to which the inside of every box is drawn, as a page has to stay small."""
@@ -37,6 +39,9 @@ _CHARACTERS = 24
 _MARGIN = 12
 """Pixels around a drawing."""
 
+_SIGNS = {"removed": "− ", "added": "+ ", "changed": "~ "}
+"""Characters before the text of a marked box, for readers who do not see its colour."""
+
 _OPTIONS = {
     "direction": "topbottom",
     "routing": {"style": "diagonal"},
@@ -51,7 +56,7 @@ class DrawnBox:
 
     `inside` is the number of the drawing of a fold's nodes, or None. `change` is the position of the change of a single node,
     or None. `changed` counts changed nodes. `kept` counts nodes that keep their type although the user asked for a narrower
-    one.
+    one. `mark` is that of the changed nodes of a diff, "changed" if they have several, or "".
     """
 
     x: int
@@ -66,6 +71,13 @@ class DrawnBox:
     inside: int | None
     change: int | None
     kept: int = 0
+    mark: str = ""
+
+    @property
+    def classes(self) -> str:
+        """The names of its style."""
+        states = ("is" if self.changed else "", "kept" if self.kept else "", self.mark)
+        return " ".join(filter(None, (self.kind, *states)))
 
 
 @dataclass(frozen=True)
@@ -104,12 +116,25 @@ def drawings(
     Nodes that `ranges` says keep their type are marked. There are no drawings where graphlay is not installed. Equal views give
     equal drawings.
     """
-    if view is None or not layout_available():
+    if view is None:
         return []
     kept = frozenset(node.node for node in ranges.nodes if node.kept) if ranges else frozenset[str]()
-    found = list[GraphDrawing]()
-    for body in view.bodies:
-        found += _of_body(body, kept, len(found), boxes, inside=inside and len(body.nodes) <= _DRAWN)
+    return list(chain.from_iterable(graph_drawings(view.bodies, kept, boxes=boxes, inside=inside)))
+
+
+def graph_drawings(
+    bodies: Iterable[BodyView], kept: Set[str] = frozenset(), *, boxes: int, inside: bool
+) -> list[list[GraphDrawing]]:
+    """Return the drawings of each body: the whole, and with `inside` those of its folds. All have numbers in one sequence.
+
+    `kept` are the names of nodes that keep their type.
+    """
+    if not layout_available():
+        return []
+    found, number = list[list[GraphDrawing]](), 0
+    for body in bodies:
+        found.append(_of_body(body, kept, number, boxes, inside=inside and len(body.nodes) <= _DRAWN))
+        number += len(found[-1])
     return found
 
 
@@ -172,6 +197,7 @@ def _drawing(
                 number,
                 only.change if only else None,
                 sum(nodes[place].name in kept for place in fold.members),
+                _common_mark({nodes[place].mark for place in fold.members} - {""}),
             )
         )
     lines = "".join(_path([point(place) for place in edge["points"]]) for edge in placed.edges)
@@ -182,6 +208,11 @@ def _drawing(
     return GraphDrawing(
         title, right + _MARGIN, bottom + _MARGIN, tuple(drawn), lines, len(counted), changed, len(edges) - len(shown)
     )  # fmt: skip
+
+
+def _common_mark(marks: Set[str]) -> str:
+    """Return the mark of a box whose nodes have these marks."""
+    return next(iter(marks)) if len(marks) == 1 else "changed" if marks else ""
 
 
 def _layout(sizes: Sequence[tuple[int, int]], edges: Sequence[tuple[int, int]]) -> Any:
@@ -227,7 +258,8 @@ def _texts(nodes: Sequence[ViewedNode], fold: Fold) -> tuple[str, str]:
     """Return the lines of a box: an operator, the name of an input or output, or the scope of a fold and its size."""
     if len(fold.members) == 1:
         node = nodes[fold.members[0]]
-        return titled(node.name if node.operator in ("input", "output") else node.operator, _CHARACTERS), ""
+        text = node.name if node.operator in ("input", "output") else node.operator
+        return titled(f"{_SIGNS.get(node.mark, '')}{text}", _CHARACTERS), ""
     return titled(fold.label, _CHARACTERS), count_of(len(fold.members), "node")
 
 

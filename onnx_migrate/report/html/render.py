@@ -7,32 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from onnx_migrate._version import __version__
 from onnx_migrate.errors import UsageError, Where
+from onnx_migrate.messages import share_text
 from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.data import ModelSummary, ReportData
+from onnx_migrate.report.diff_view import DiffView, node_version
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html import contents
 from onnx_migrate.report.html.contents import Row, anchor
-from onnx_migrate.report.html.grouping import change_anchors, grouped_by_request, titled
+from onnx_migrate.report.html.error_plot import error_plot
+from onnx_migrate.report.html.grouping import change_anchors, grouped, grouped_by_request, titled
 from onnx_migrate.report.html.node_diagram import draw_blocked
-from onnx_migrate.report.html.overview import drawings, layout_available
+from onnx_migrate.report.html.overview import drawings, graph_drawings, layout_available
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.rewrite.change_log import Change
-from onnx_migrate.standard.opsets import imported, onnx_opset
-from onnx_migrate.standard.schema import is_onnx, signature_at
 from onnx_migrate.verdicts import FirstDifference, Verdict
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["batch_page", "check_available", "comparison_page", "model_page", "model_part"]
+__all__ = [
+    "batch_page",
+    "check_available",
+    "comparison_page",
+    "difference_page",
+    "model_page",
+    "model_part",
+]
 
 _LISTED = 2_000
 """Largest number of nodes listed for one drawing on the page of one model."""
@@ -67,13 +76,35 @@ def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
         (),
         verdict,
     )
-    return _alone(report, "compared", None)
+    page = _macros("two_models").comparison(report, grouped(enumerate(report.changes), listed=_LISTED))
+    return _whole(report.model, page)
+
+
+def difference_page(view: DiffView, summary: Sequence[tuple[str, str]]) -> str:
+    """Return the page of two models beside each other; `summary` has a label and a text for each kind of thing that differs."""
+    title = " and ".join(view.names)
+    figures = ReportData(title, *view.summaries, (), tuple(change for _, change in view.changes), ())
+    groups = grouped(view.changes, listed=_LISTED)
+    anchors = {item.place: f"entry-{item.place}" for item in view.entries} | change_anchors(groups)
+    numbers = count()
+    drawn = [
+        [(drawing, next(numbers)) for drawing in each]
+        for each in graph_drawings(chain.from_iterable(view.graphs), boxes=_BOXES, inside=True)
+    ]
+    folded = any(not drawing.whole for drawing, _ in chain.from_iterable(drawn))
+    page = _macros("two_models").difference(view, summary, figures, groups, drawn, folded, anchors, _LISTED)
+    return _whole(title, page)
 
 
 def _alone(report: ReportData | Failure, state: str, output: str | None) -> str:
     macros = _macros()
-    page = macros.alone(report.model, state, output, report, _LISTED, _BOXES, True)
-    return f"{macros.top(report.model)}\n{page}\n{macros.bottom(__version__)}\n"
+    return _whole(report.model, macros.alone(report.model, state, output, report, _LISTED, _BOXES, True))
+
+
+def _whole(title: str, content: str) -> str:
+    """Return a page with this content."""
+    macros = _macros()
+    return f"{macros.top(title)}\n{content}\n{macros.bottom(__version__)}\n"
 
 
 def _first_nodes(
@@ -86,20 +117,9 @@ def _first_nodes(
     after = producers(other.graph).get(first.value)
     if before is not None and after is not None:
         nodes = [node.SerializeToString() for node in (before, after)]
-        versions = [_version(model, node) for model, node in ((original, before), (other, after))]
+        versions = [node_version(model, node) for model, node in ((original, before), (other, after))]
         where = Where("graph", node_label(before), before.op_type)
-        yield Change(
-            "verify", where, nodes[0], versions[0], nodes[1], versions[1], (), f"{first}: {first.problem}"
-        )
-
-
-def _version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
-    if is_onnx(node.domain):
-        opset = onnx_opset(model.opset_import, ir_version=model.ir_version) or 1
-    else:
-        opset = imported(model.opset_import, node.domain) or 1
-    form = signature_at(node.domain, node.op_type, opset)
-    return form.since_version if form is not None else opset
+        yield Change("verify", where, nodes[0], versions[0], nodes[1], versions[1], (), "")
 
 
 def model_part(report: ReportData | Failure | None, model: str, state: str, output: str | None) -> str:
@@ -132,7 +152,13 @@ def _prose(text: str) -> Markup:
 
 
 @cache
-def _macros() -> Any:
+def _macros(template: str = "report") -> Any:
+    """Return the macros of a template. Raises UsageError if the template library is not installed."""
+    return _environment().get_template(f"{template}.html.jinja").module
+
+
+@cache
+def _environment() -> Any:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
@@ -154,8 +180,10 @@ def _macros() -> Any:
         tool_versions=tool_versions,
         grouped_by_request=grouped_by_request,
         draw_blocked=draw_blocked,
+        error_plot=error_plot,
+        share_text=share_text,
         change_anchors=change_anchors,
         drawings=drawings,
         layout_available=layout_available,
     )
-    return environment.get_template("report.html.jinja").module
+    return environment

@@ -42,12 +42,15 @@ class Divergence:
     values: tuple[ValueDistance, ...]
 
 
-def divergence(original: Runnable, other: Runnable, settings: Settings) -> Divergence:
+def divergence(original: Runnable, other: Runnable, settings: Settings, explained: bool = True) -> Divergence:
     """Record two models on an input on which their outputs differ, if there is one, and compare all values.
 
-    Runs the models in this process. Raises EvaluationError if one does not run.
+    Without `explained`, the first difference is not searched. Runs the models in this process. Raises EvaluationError if one does
+    not run.
     """
     agreement = _agreement_of(original, other, settings)
+    if not explained:
+        return Divergence(None, tuple(_distances(agreement)))
     found = _explained(agreement)
     if found is None or not found.reasons:
         # Equal nodes with equal inputs compute the same, so the fault is before them, in elements too small for a share.

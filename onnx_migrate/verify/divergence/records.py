@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import onnx
 from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import fed_inputs, producers
 from onnx_migrate.process import mark
-from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, shapes_of
+from onnx_migrate.verify.equivalence.common_values import ValueTypes, shapes_of
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.kernel.arrays import Array
 from onnx_migrate.verify.model_traits import FIXED, dependents
@@ -23,6 +23,9 @@ __all__ = ["Layout", "Recorded", "record"]
 
 _MEMORY = 1 << 27
 """Bytes of values that one run returns, by the sizes that inference finds."""
+
+_UNKNOWN = 8
+"""Values whose size inference does not find that the first run returns."""
 
 _WHOLE = 1 << 22
 """Elements up to which a constant is kept whole, so that two of them can be compared element by element."""
@@ -123,24 +126,48 @@ def record(
         sample = sample_of(feed.get(name))
         if sample is not None:
             samples[name] = sample
-    for part in chunks(names, types, _MEMORY):
-        mark(f"{which}: running, recording values")
-        for name, value in _run(runnable, feed, part).items():
-            if name in reached:
-                sample = sample_of(value)
-                if sample is not None:
-                    samples[name] = sample
-                for permutation in _PERMUTATIONS.get(value.ndim, ()) if in_layouts and sample else ():
-                    turned = sample_of(value.transpose(permutation))
-                    if turned is not None and turned.shape != value.shape:
-                        layouts[f"{name} {permutation}"] = Layout(name, permutation)
-                        samples[f"{name} {permutation}"] = turned
-            elif isinstance(value, np.ndarray) and value.size <= _WHOLE:
-                constants[name] = value
+    for name, value in _all_values(runnable, feed, names, types.sizes, which):
+        if name in reached:
+            sample = sample_of(value)
+            if sample is not None:
+                samples[name] = sample
+            for permutation in _PERMUTATIONS.get(value.ndim, ()) if in_layouts and sample else ():
+                turned = sample_of(value.transpose(permutation))
+                if turned is not None and turned.shape != value.shape:
+                    layouts[f"{name} {permutation}"] = Layout(name, permutation)
+                    samples[f"{name} {permutation}"] = turned
+        elif isinstance(value, np.ndarray) and value.size <= _WHOLE:
+            constants[name] = value
     for tensor in model.graph.initializer:
         if tensor.name not in fed and int(np.prod(tensor.dims, dtype=np.int64)) <= _WHOLE:
             constants[tensor.name] = onnx.numpy_helper.to_array(runnable.inlined(tensor))
     return Recorded(runnable, feed, samples, constants, layouts, drawn)
+
+
+def _all_values(
+    runnable: Runnable, feed: Mapping[str, Any], names: Sequence[str], sizes: Mapping[str, int], which: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield values in few runs. After a run that returned little, the next one returns twice as many values of unknown size."""
+    unknown = _UNKNOWN
+    while names:
+        count = _fitting(names, sizes, unknown)
+        mark(f"{which}: running, recording values")
+        values = _run(runnable, feed, names[:count])
+        size = sum(value.nbytes for value in values.values() if isinstance(value, np.ndarray))
+        unknown = unknown * 2 if size < _MEMORY // 4 else max(1, unknown // 2)
+        yield from values.items()
+        names = names[count:]
+
+
+def _fitting(names: Sequence[str], sizes: Mapping[str, int], unknown: int) -> int:
+    """Return how many of the first names one run may return: so many of unknown size, and the others by their size."""
+    left = _MEMORY
+    for place, name in enumerate(names):
+        left -= sizes.get(name, 0)
+        unknown -= name not in sizes
+        if place and (left < 0 or unknown < 0):
+            return place
+    return len(names)
 
 
 def _run(runnable: Runnable, feed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

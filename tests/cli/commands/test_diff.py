@@ -39,3 +39,27 @@ def test_a_file_that_is_no_model_is_an_error(cli: Run, folder: Path) -> None:
 
     assert cli("diff", "one.onnx", "text.onnx").code == 4
     assert "text.onnx" in cli("diff", "one.onnx", "text.onnx").err
+
+
+def test_the_page_is_written_and_an_older_one_replaced(cli: Run, folder: Path) -> None:
+    onnx.save(model(NET), folder / "one.onnx")
+    onnx.save(model(NET.replace("0.1", "0.2")), folder / "two.onnx")
+
+    for _ in range(2):
+        assert cli("diff", "one.onnx", "two.onnx", "--html", "page.html", "-q").code == 3
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "<title>one.onnx and two.onnx" in page
+    assert "alpha: 0.1 → 0.2" in page
+
+
+def test_the_page_does_not_replace_another_file(cli: Run, folder: Path) -> None:
+    onnx.save(model(NET), folder / "one.onnx")
+    ended = cli("diff", "one.onnx", "one.onnx", "--html", "one.onnx")
+
+    assert ended.code == 1
+    assert "one.onnx exists and is not an HTML page" in ended.err
+
+
+def test_open_needs_a_page(cli: Run, folder: Path) -> None:
+    onnx.save(model(NET), folder / "one.onnx")
+    assert cli("diff", "one.onnx", "one.onnx", "--open").code == 2

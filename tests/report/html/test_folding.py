@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from onnx_migrate.report.body_view import ViewedNode
 from onnx_migrate.report.html.folding import Fold, folded, scope_of
-from onnx_migrate.report.result_view import ViewedNode
 
 
 def chain(names: list[str], changed: tuple[int, ...] = ()) -> tuple[ViewedNode, ...]:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from onnx_migrate.report import Report
+from onnx_migrate.report.body_view import BodyView, ViewedNode
 from onnx_migrate.report.html.overview import drawings
 from onnx_migrate.report.html.render import model_page, model_part
-from onnx_migrate.report.result_view import BodyView, ResultView, ViewedNode
+from onnx_migrate.report.result_view import ResultView
 from onnx_migrate.verdicts import NodeRange, NumberRanges
 from tests.report.html.pages import needs_browser, opened
 from tests.support.browser import Browser

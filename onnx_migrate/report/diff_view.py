@@ -1,0 +1,181 @@
+"""The view of two models that a page draws beside each other: their graphs with marks, and what differs in each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+
+import onnx
+
+from onnx_migrate.errors import Where
+from onnx_migrate.facts.scope import Scope, scopes
+from onnx_migrate.model.graphs import node_label
+from onnx_migrate.model.model import Model
+from onnx_migrate.report.body_view import BodyView, body_view
+from onnx_migrate.report.data import ModelSummary
+from onnx_migrate.report.diff import BodyDiff, BodyPair
+from onnx_migrate.report.diff_marks import DiffMarks
+from onnx_migrate.report.diff_nodes import DiffEntry, NodeDiff
+from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.rewrite.constant_summary import constant_summaries
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import is_onnx, signature_at
+
+__all__ = ["DiffView", "PlacedEntry", "node_version"]
+
+
+@dataclass(frozen=True)
+class PlacedEntry:
+    """An entry of a diff, and its position among all entries."""
+
+    place: int
+    entry: DiffEntry
+
+
+@dataclass(frozen=True)
+class DiffView:
+    """Two models by name and summary, and their differences.
+
+    `graphs` are the main graphs beside each other, and those of sub-graphs and functions with a difference. `changes` are the
+    nodes that both models have, each with the position of its entry. `entries` are all other differences.
+    """
+
+    names: tuple[str, str]
+    summaries: tuple[ModelSummary, ModelSummary]
+    graphs: tuple[tuple[BodyView, BodyView], ...]
+    changes: tuple[tuple[int, Change], ...]
+    entries: tuple[PlacedEntry, ...]
+
+    @classmethod
+    def of(cls, before: Model, after: Model, bodies: Sequence[BodyDiff]) -> DiffView:
+        """Return the view of two models with these differences, in linear time."""
+        placed = [
+            PlacedEntry(place, entry)
+            for place, entry in enumerate(chain.from_iterable(body.entries for body in bodies))
+        ]
+        place_of = {id(item.entry): item.place for item in placed}
+        changes = list(_Changes(before, after).of(bodies, place_of))
+        drawn = {place for place, _ in changes}
+        return cls(
+            (before.name, after.name),
+            (ModelSummary.of(before.proto), ModelSummary.of(after.proto)),
+            tuple(_graphs(bodies)),
+            tuple(changes),
+            tuple(item for item in placed if item.place not in drawn),
+        )
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs but names, orders and the fields that numbers are stored in."""
+        return not self.changes and not any(item.entry.differs for item in self.entries)
+
+    def of_kind(self, *kinds: str, side: str = "") -> list[PlacedEntry]:
+        """Return the entries of some kinds in order; with `side`, only those that are "removed" or "added"."""
+        return [
+            item
+            for item in self.entries
+            if item.entry.kind in kinds and item.entry.differs and side in ("", item.entry.change)
+        ]
+
+
+def node_version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
+    """Return the version of a node's operator: the opset in which its form begins."""
+    if is_onnx(node.domain):
+        opset = onnx_opset(model.opset_import, ir_version=model.ir_version) or 1
+    else:
+        opset = imported(model.opset_import, node.domain) or 1
+    form = signature_at(node.domain, node.op_type, opset)
+    return form.since_version if form is not None else opset
+
+
+def _graphs(bodies: Sequence[BodyDiff]) -> Iterator[tuple[BodyView, BodyView]]:
+    """Yield the main graphs, and all others with a marked node."""
+    firsts = accumulate((len(body.entries) for body in bodies), initial=0)
+    marks = DiffMarks.of([*zip(bodies, firsts, strict=False)])
+    for body in bodies:
+        if body.pair is not None:
+            pair = body.pair
+            one, two = (
+                body_view(body.path, side, *marks.of_side(body, elsewhere=elsewhere))
+                for side, elsewhere in ((pair.before, "added"), (pair.after, "removed"))
+            )
+            if body.path == "graph" or one.changed or two.changed:
+                yield one, two
+
+
+class _Changes:
+    """Writes the nodes that both models have as changes, which a page draws."""
+
+    def __init__(self, before: Model, after: Model) -> None:
+        self._models = before, after
+        tops = [
+            scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+            for model in (before, after)
+        ]
+        self._nested = [scope for top in chain(*tops) for scope in top.nested()]
+        self._scopes = {id(scope.body): scope for scope in self._nested}
+
+    def of(self, bodies: Iterable[BodyDiff], place_of: Mapping[int, int]) -> Iterator[tuple[int, Change]]:
+        """Yield the changes, each with the position of its entry."""
+        for body in bodies:
+            for node in body.nodes:
+                if body.pair is not None and node.before is not None and node.after is not None:
+                    yield place_of[id(node.entry)], self._change(body.path, body.pair, node)
+
+    def _change(self, path: str, pair: BodyPair, node: NodeDiff) -> Change:
+        """Return a change whose values have the names of the first model."""
+        before, after = node.before, onnx.NodeProto()
+        assert before is not None
+        assert node.after is not None
+        after.CopyFrom(node.after)
+        for names in (after.input, after.output):
+            names[:] = [pair.renamed.get(name, name) for name in names]
+        versions = [
+            node_version(model.proto, each)
+            for model, each in zip(self._models, (before, node.after), strict=True)
+        ]
+        return Change(
+            "diff",
+            Where(path, node_label(before), before.op_type),
+            before.SerializeToString(deterministic=True),
+            versions[0],
+            after.SerializeToString(deterministic=True),
+            versions[1],
+            (),
+            "; ".join(_attribute_changes(node.entry)),
+            serialised_constants=tuple(self._constants(pair, before, node.after)),
+        )
+
+    def _constants(self, pair: BodyPair, before: onnx.NodeProto, after: onnx.NodeProto) -> Iterator[bytes]:
+        """Yield the constants that the nodes read, without those whose values differ: a change has one for each name."""
+        sides = [
+            self._summaries(pair.before, before.input, {}),
+            self._summaries(pair.after, after.input, pair.renamed),
+        ]
+        for name, summary in {**sides[1], **sides[0]}.items():
+            if sides[0].get(name, summary) == sides[1].get(name, summary):
+                yield summary
+
+    def _summaries(
+        self, body: onnx.GraphProto | onnx.FunctionProto, names: Iterable[str], renamed: Mapping[str, str]
+    ) -> dict[str, bytes]:
+        """Return the summaries of the constants among some values, by their names in the first model."""
+        scope: Scope = self._scopes[id(body)]
+        found = {}
+        for name in names:
+            for summary in constant_summaries(scope, [name]):
+                tensor = onnx.TensorProto.FromString(summary)
+                tensor.name = renamed.get(name, name)
+                found[tensor.name] = tensor.SerializeToString(deterministic=True)
+        return found
+
+
+def _attribute_changes(entry: DiffEntry) -> Iterator[str]:
+    """Yield how each attribute of a changed node differs, as in "alpha: 0.1 → 0.2"."""
+    old, new = (
+        dict(text.split(" = ", 1) for text in lines if " = " in text) if entry.title else {}
+        for lines in (entry.removed, entry.added)
+    )
+    for name in dict.fromkeys((*old, *new)):
+        yield f"{name}: {old.get(name, 'not set')} → {new.get(name, 'not set')}"
