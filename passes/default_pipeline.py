@@ -32,8 +32,8 @@ def default_pipeline(options: Options) -> list[Pass]:
     simplified = _is_simplified(options.simplify)
     if options.drop_training and options.ir_version is None:
         raise UsageError(
-            "training information is dropped for an IR version that does not have it, and none is asked for",
-            hint="give --ir-version N too, in Python ir_version=N",
+            "--drop-training needs an IR version that has no training information, and --ir-version is missing",
+            hint="add --ir-version N, in Python ir_version=N",
         )
     passes += _cut(options)
     if _asks_for_ir_version_alone(options):
@@ -104,8 +104,8 @@ def _cut(options: Options) -> list[Pass]:
         )
     if options.split and options.extract_inputs:
         raise UsageError(
-            "--split writes what is before its outputs and what is behind them, and --extract-inputs leaves a part out",
-            hint="leave one of the two out",
+            "--split writes all parts of the model, and --extract-inputs removes one",
+            hint="use only one of the two",
         )
     if not (options.extract_outputs or options.extract_inputs):
         return []

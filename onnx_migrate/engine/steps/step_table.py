@@ -82,7 +82,7 @@ def doc_of(function: Callable[..., Any]) -> str:
     asked = [what for how, what in _ASKED.items() if re.search(how, "\n".join(code))]
     parts = [docstring(function)]
     if asked:
-        parts.append(f"Refused where they are asked for and unknown: {', '.join(asked)}.")
+        parts.append(f"An error if needed but not known: {', '.join(asked)}.")
     if formula is not function and len(code) <= _LONGEST_FORMULA and "What changes:" not in parts[0]:
         parts.append("The formula; a number takes the element type of its partner, which must be known:")
         parts.append(textwrap.indent("\n".join(code), "    "))
@@ -194,7 +194,7 @@ def load_installed() -> tuple[str, ...]:
                 f"the plug-in {point.name!r} ({point.value}), which is installed, cannot be loaded: {type(error).__name__}:"
                 f" {error}",
                 code="plugin-failed",
-                hint="mend it, or uninstall the package",
+                hint="fix it, or uninstall the package",
             ) from error
     return tuple(point.name for point in points)
 
