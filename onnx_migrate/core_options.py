@@ -188,14 +188,14 @@ class CoreOptions:
     )
     progress: ProgressListener | None = option(
         None,
-        text="""called, in this thread, as each stage begins and each run of the verification. What it raises ends the migration
-        and is raised here; children are ended first.""",
+        text="""a function that onnx-migrate calls in this thread at the start of each stage and of each run of the verification.
+        An exception that it raises ends the child processes and the migration, and reaches you.""",
         reported=False,
     )
     cancel: CancelToken | None = option(
         None,
-        text="""a threading.Event, or anything with `is_set`. Once it is set, within a tenth of a second where a child runs and at
-        the next stage or run otherwise, children are ended and Cancelled is raised.""",
+        text="""a threading.Event, or any object with `is_set`. Setting it ends the child processes and raises Cancelled. This
+        takes a tenth of a second while a child process runs; otherwise it happens at the next stage or run.""",
         reported=False,
     )
     # fmt: on

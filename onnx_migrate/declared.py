@@ -160,7 +160,7 @@ def current_names(of: type, options: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         current = former.get(name, name)
         if current != name and current in options:
-            raise TypeError(f"{name!r} is the former name of {current!r}: pass only one of them")
+            raise TypeError(f"{name!r} is the old name of {current!r}: pass only one of them")
         renamed[current] = value
     return renamed
 

@@ -215,7 +215,7 @@ class _Run:
                 log.note(
                     item.name,
                     "not-proved",
-                    "verification was left out, so the model was not run at other sizes. Only that shows whether its"
+                    "the verification is off, so the model did not run at other sizes. Only such runs show whether its"
                     " dynamic dims work",
                     severity="warning",
                 )

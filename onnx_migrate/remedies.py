@@ -161,7 +161,7 @@ def _taken(model: Model, targets: Targets, **options: Any) -> str:
     except MigrateError:
         return ""
     unknown = any(note.code == "operators-not-known" for note in log.notes)
-    return f"nothing known keeps it from {targets}" if unknown else f"{targets} takes it"
+    return f"no rule that onnx-migrate knows excludes {targets}" if unknown else f"{targets} supports it"
 
 
 def _later_release(checker: CompatibilityChecker, target: Target) -> str:
@@ -170,7 +170,7 @@ def _later_release(checker: CompatibilityChecker, target: Target) -> str:
         if key(item.number) > key(target.number):
             standing = checker.advise(item).standing
             if standing.rank >= Support.AFTER.rank:
-                return f"{item} takes it {standing.value}"
+                return f"{item} supports it {standing.value}"
     return ""
 
 
@@ -185,6 +185,6 @@ def _cut_off(model: Model, targets: Targets) -> str:
         return ""
     nodes = f"the {count_of(found.behind, 'node')} from {found.label!r} ({found.operator}) on"
     return (
-        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} takes it: --split writes"
-        " that, and the rest beside it"
+        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} supports it: --split"
+        " writes both parts"
     )

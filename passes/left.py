@@ -25,7 +25,7 @@ def leave_or_raise(error: MigrateError, log: ChangeLog, pass_name: str, *, best_
     """Raise the error, or with `best_effort` note once that the model stays unchanged there, code `not-fitted`."""
     if not best_effort:
         raise error
-    text = f"left as it is: {error.with_hint}"
+    text = f"unchanged: {error.with_hint}"
     if not any(note.message == text for note in log.notes):
         subject = error.where.node if error.where else ""
         log.note(pass_name, "not-fitted", text, subject=subject, severity="warning")

@@ -232,13 +232,11 @@ class MigrateOpset(AdvisingPass):
             target = self.bounds.to_raise(model, target, log, self.name, lowered_later=self.newer == "lower")
         if newest is not None and newest > target and self.newer == "refuse":
             raise CannotMigrate(
-                f"the model has opset {newest}, which is newer than the target {target}, and lowering was not asked for",
+                f"the model has opset {newest}, which is newer than the target {target}, and --no-lower forbids an older one",
                 code="downgrade",
                 hint=(
-                    Advice("leave --no-lower out", options={"lower": True}),
-                    Advice(
-                        f"ask for {target}+ to keep newer models as they are", options={"opset": f"{target}+"}
-                    ),
+                    Advice("remove --no-lower", options={"lower": True}),
+                    Advice(f"use {target}+ to keep newer models unchanged", options={"opset": f"{target}+"}),
                 ),
             )
         return target

@@ -75,7 +75,7 @@ def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
     if not opsets:
         raise UsageError(
             f"{asked!r} names no opset of a domain that can be migrated",
-            hint=f"write 17, or ai.onnx=17,{ML}=3; domains of your own can be named too",
+            hint=f"use 17, or ai.onnx=17,{ML}=3; domains of your own are allowed too",
         )
     return opsets
 

@@ -54,14 +54,14 @@ def test_a_remedy_is_no_promise_where_operators_are_not_known() -> None:
 
     assert (
         text
-        == "with fixed dims nothing known keeps it from chip, for example with --fix-shape images:1,3,320,320"
+        == "with fixed dims no rule that onnx-migrate knows excludes chip, for example with --fix-shape images:1,3,320,320"
     )
 
 
 def test_dims_are_fixed_by_options_that_work() -> None:
     (text,) = helped(OPEN, STATIC)
 
-    assert text == "with fixed dims chip takes it, for example with --fix-shape images:1,3,320,320"
+    assert text == "with fixed dims chip supports it, for example with --fix-shape images:1,3,320,320"
     _, option, value = text.partition("--fix-shape ")
     assert option
     migrate(model(OPEN), runtime=STATIC, fix=shlex.split(value), verify=False)
@@ -71,7 +71,7 @@ def test_dims_of_one_name_are_fixed_alike() -> None:
     text = "17 (float[N,L] x, float[N,L] z) => (float[N,L] y) { y = Mul (x, z) }"
 
     assert helped(text, STATIC) == (
-        "with fixed dims chip takes it, for example with --fix-shape x:1,128 --fix-shape z:1,128",
+        "with fixed dims chip supports it, for example with --fix-shape x:1,128 --fix-shape z:1,128",
     )
 
 
@@ -93,7 +93,8 @@ def test_a_quantised_model_is_taken_as_floats(dtype: str) -> None:
     with pytest.raises(CannotMigrate) as caught:
         migrate(source, runtime=targets, verify=False)
     assert (
-        "as floats, whose numbers are others, MNN 3.6.1 takes it: --quantized-form float" in caught.value.hint
+        "as floats, whose numbers are others, MNN 3.6.1 supports it: --quantized-form float"
+        in caught.value.hint
     )
     assert migrate(source, runtime=targets, quantized="float").report.verified
 
@@ -103,8 +104,8 @@ def test_the_nodes_at_the_end_that_could_be_cut_off_are_named() -> None:
     (found,) = helped(text, PLAIN)
 
     assert found == (
-        "without the 2 nodes from 'nms' (NonMaxSuppression) on at the end, with 't', 'scores' and 'z' as outputs, chip takes it:"
-        " --split writes that, and the rest beside it"
+        "without the 2 nodes from 'nms' (NonMaxSuppression) on at the end, with 't', 'scores' and 'z' as outputs,"
+        " chip supports it: --split writes both parts"
     )
 
 
@@ -116,7 +117,7 @@ def test_a_model_of_which_little_would_be_left_is_not_cut() -> None:
 def test_the_nearest_release_is_named_where_the_answer_is_no(release: str, helps: bool) -> None:
     (advice,) = inspect(model(NON_ZERO), runtime=f"tensorrt=={release}").advice
 
-    assert ("TensorRT 8.5 takes it as it is" in advice.helps) == helps
+    assert ("TensorRT 8.5 supports it as it is" in advice.helps) == helps
 
 
 def test_a_refused_migration_says_what_would_help() -> None:
@@ -126,7 +127,7 @@ def test_a_refused_migration_says_what_would_help() -> None:
 
     with pytest.raises(CannotMigrate) as error:
         migrate(model(NON_ZERO), runtime=resolve("tensorrt==8.4"))
-    assert error.value.advice[-1] == Advice("TensorRT 8.5 takes it as it is", tried=True)
+    assert error.value.advice[-1] == Advice("TensorRT 8.5 supports it as it is", tried=True)
 
 
 DET = '<ir_version: 8, opset_import: ["": 11]> g (float[N,N] x) => (float y) { y = Det (x) }'
@@ -152,7 +153,7 @@ def test_advice_that_works_has_an_example_and_no_mark() -> None:
     [
         ("9 (float[1,1,4,4] x, float[4] s) => (float[a,b,c,d] y) { y = Upsample (x, s) }", {"opset": 10}, "Resize of opset 11",
          {"opset": 11}),
-        ("9 (float[4] x) => (float[4] y) { y = Relu (x) }", {"opset": 8, "lower": False}, "leave --no-lower out",
+        ("9 (float[4] x) => (float[4] y) { y = Relu (x) }", {"opset": 8, "lower": False}, "remove --no-lower",
          {"lower": True}),
         ("17 (float[4] x) => (float[4] y) { y = Relu (x) }", {"ir_version": 6}, "--opset 11", {"opset": "11"}),
         ("17 (int64[4] x) => (int64[4] y) { y = Mul (x, x) }", {"int32": "require"}, "give --int32 to", {"int32": True}),
@@ -241,7 +242,7 @@ def test_the_help_for_a_runtime_marks_what_was_not_tried() -> None:
     (advice,) = inspect(model(NON_ZERO), runtime="tensorrt==8.4").advice
 
     assert advice.helps[0].endswith("; not tried: make 'x' an initializer that is not a graph input")
-    assert advice.helps[1:] == ("TensorRT 8.5 takes it as it is",)
+    assert advice.helps[1:] == ("TensorRT 8.5 supports it as it is",)
 
 
 def test_a_trial_that_takes_too_much_memory_does_not_hide_the_refusal(
@@ -296,7 +297,7 @@ QUANTISED = """17 (uint8[4] x) => (uint8[4] y) <float s = {0.1}, uint8 z = {3}> 
 def test_pairs_come_before_floats_as_they_keep_the_numbers(monkeypatch, pairs, option) -> None:
     from onnx_migrate import remedies as module
 
-    taken = {"qdq": "chip takes it" if pairs else "", "float": "chip takes it"}
+    taken = {"qdq": "chip supports it" if pairs else "", "float": "chip supports it"}
     monkeypatch.setattr(module, "_taken", lambda *_, quantized_form="", **__: taken.get(quantized_form, ""))
     assert any(text.endswith(option) for text in helped(QUANTISED, PLAIN))
     assert not any(

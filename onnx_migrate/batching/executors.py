@@ -80,7 +80,7 @@ class Submitter:
             error = MigrateError(
                 f"the executor lost the model: {reason}",
                 code="worker-lost",
-                hint="run the batch again with --resume to do what is left",
+                hint="run the batch again with --resume to continue with the remaining models",
             )
         if self.retries and not job.isolated:
             return None

@@ -47,7 +47,9 @@ def _import_newer(asked: Asked) -> Finding:
     if own is None:
         return Finding(False, f"it does not import {label}")
     if most is None:
-        return Finding(None, f"it imports {label} {own}, and the text does not say up to which one is taken")
+        return Finding(
+            None, f"it imports {label} {own}, and the text does not name the newest supported version"
+        )
     used = any(same_domain(item.node.domain, asked.domain) for item in asked.nodes)
     unused = "" if used else ", which no node uses,"
     newer = "newer" if own > most else "no newer"

@@ -50,7 +50,7 @@ def tried(command: str, source: Source, item: Explanation) -> Trial | None:
     except UsageError:
         return None
     except MigrateError as error:
-        return Trial(f"{command} is refused: {error.with_hint}", False)
+        return Trial(f"{command} fails: {error.with_hint}", False)
 
 
 def _planned(command: str, options: dict[str, str], source: Source) -> Trial | None:
@@ -60,7 +60,7 @@ def _planned(command: str, options: dict[str, str], source: Source) -> Trial | N
         return None
     planned = inspect(source, opset=opset or (None if runtime else "17+"), runtime=runtime)
     if planned.refusal is not None:
-        return Trial(f"{command} is refused: {planned.refusal.with_hint}", False)
+        return Trial(f"{command} fails: {planned.refusal.with_hint}", False)
     changes = len(planned.plan.changes) if planned.plan else 0
     reached = planned.plan.after.opset if planned.plan else None
     return Trial(f"{command} reaches opset {reached}; {count_of(changes, 'node')} to change", True)

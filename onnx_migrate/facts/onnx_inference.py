@@ -264,7 +264,7 @@ def cannot_infer() -> str:
 def give_up(ending: process.Ending, *, propagate: bool) -> str:
     """Record how an inference ended that did not return, with or without data propagation; return the record as a text."""
     what = "shape inference with data propagation" if propagate else "shape inference"
-    reason = f"onnx's {what} was given up: {ending}"
+    reason = f"onnx's {what} did not finish: {ending}"
     found = _so_far()
     found.reasons.append(reason)
     if propagate:

@@ -175,7 +175,7 @@ class ExternalDataSwap:
                     path.unlink()
 
     def _tidying(self) -> contextlib.AbstractContextManager[None]:
-        return _as_remark(f"{self.label} is written, but what was there before could not be tidied up")
+        return _as_remark(f"{self.label} is written, but its previous files could not be removed")
 
     def _is_owned(self) -> bool:
         """Return whether the data file belongs to the model at the target, or was left by a killed save."""

@@ -109,7 +109,7 @@ def _new_folder(root: str) -> Path:
             raise
         else:
             return path
-    raise FileExistsError(errno.EEXIST, "no name is left for a temporary folder", root)
+    raise FileExistsError(errno.EEXIST, "every name for a temporary folder is in use", root)
 
 
 _registered: set[int] = set()

@@ -44,7 +44,7 @@ class Op(Writer):
         """Write ReduceSum or another Reduce over axes, by default all; refuse computed ones where they are an attribute."""
         as_input = self.version >= (13 if operator == "ReduceSum" else 18)
         if isinstance(axes, Value) and not as_input:
-            self.refuse(f"{operator} takes no computed axes at opset {self.version}", code="needs-constant")
+            self.refuse(f"{operator} needs constant axes at opset {self.version}", code="needs-constant")
         if axes is None:
             return self.write(operator, value, keepdims=int(keepdims))
         if as_input:

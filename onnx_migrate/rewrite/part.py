@@ -166,7 +166,7 @@ class _Ends:
         for names in (self.outputs, self.inputs):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
-                raise _refusal(f"{twice!r} is named twice", "name each value once")
+                raise _refusal(f"the name {twice!r} occurs twice", "name each value once")
             for name in names:
                 if name not in self.values:
                     raise self.values.unknown(name)

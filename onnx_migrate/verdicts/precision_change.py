@@ -80,8 +80,7 @@ class KeptReason:
 
     def __str__(self) -> str:
         others, noun = self.count - 1, f"other {self.noun}"
-        do = "does" if others == 1 else "do"
-        more = f", and so {do} {count_of(others, noun)}" if others else ""
+        more = f"; the same applies to {count_of(others, noun)}" if others else ""
         return f"{self.first!r}{self.range} stays because {self.reason}{more}"
 
 

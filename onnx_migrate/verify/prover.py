@@ -203,7 +203,7 @@ def _does_not_load(verdict: Verdict, failure: LoadFailure) -> VerificationFailed
         f"ONNX Runtime loads the original, but not the result: {failure.reason}",
         code="does-not-load",
         where=Where(node=failure.node, operator=failure.operator) if failure.node else None,
-        hint=Advice("with optimisations off it loads as it is", tried=True) if failure.unoptimised else "",
+        hint=Advice("with optimisations off it loads", tried=True) if failure.unoptimised else "",
     )
     error.verification = verdict
     return error

@@ -176,7 +176,7 @@ def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) ->
 def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
     """Return why a node must not run when the model would not run it, "" if it may."""
     if not is_onnx(node.domain):
-        return f"is of {node.domain}, of which it is not known whether it may fail"
+        return f"is of {node.domain}, and may fail"
     if any(at.static(name) is None for name in node.output if name):
         return "has an output of unknown dims"
     operator = node.op_type

@@ -234,4 +234,4 @@ class _Visitor(StepVisitor):
                 )
 
 
-_HELD = "what it holds is known, and handed to those that read it"
+_HELD = "its content is known, and the nodes that read it get the content directly"

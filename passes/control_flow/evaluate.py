@@ -265,7 +265,7 @@ class Evaluator:
         if not isinstance(value, str):
             kind = "a sequence" if isinstance(value, SequenceOf) else "an optional"
             self.refuse(
-                f"it reads {name!r}, {kind}, which cannot be taken from it",
+                f"it reads {name!r}, {kind}, and has no other input for it",
                 code="sequences",
                 hint="let it read the tensors themselves",
             )

@@ -104,7 +104,7 @@ class _Direction:
         )
         for name in named:
             if name not in _PLAIN | {"HardSigmoid"}:
-                self.at.refuse(f"its activation {name} is not written with others", code="no-equal")
+                self.at.refuse(f"no other operators replace its activation {name}", code="no-equal")
         # Those that have alpha and beta, and no others, take them from the lists in turn.
         alphas, betas = (list(options.get(f"activation_{name}", ())) for name in ("alpha", "beta"))
         found: list[Activation] = []

@@ -160,7 +160,7 @@ def get_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     value = env.get(node.input[0], node.input[0])
     if isinstance(value, str) and at.rw.scope.value_type(value).container.startswith("optional"):
         at.refuse(
-            f"what {node.input[0]!r}, an optional that the model is given, holds is not known",
+            f"the content of the optional {node.input[0]!r}, an input of the model, is not known",
             code="sequences",
         )
     if not isinstance(value, OptionalOf):

@@ -48,12 +48,12 @@ def lift_domain(
     target = max(opset, own) if newer == "keep" else opset
     if own > target and newer == "refuse":
         raise CannotMigrate(
-            f"the model has opset {own} of {domain}, which is newer than the target {target}, and lowering was not asked"
-            " for",
+            f"the model has opset {own} of {domain}, which is newer than the target {target}, and --no-lower forbids an"
+            " older one",
             code="downgrade",
             hint=(
-                Advice("leave --no-lower out", options={"lower": True}),
-                Advice(f"ask for {target}+ to keep newer models as they are"),
+                Advice("remove --no-lower", options={"lower": True}),
+                Advice(f"use {target}+ to keep newer models unchanged"),
             ),
         )
     versions = (imported(owner.opset_import, domain) for owner in owners(proto))

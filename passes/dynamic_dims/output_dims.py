@@ -215,7 +215,7 @@ def _dims_to_declare(value: onnx.ValueInfoProto, inferred: Dims | None, plan: Di
                 code="frozen-output",
                 hint="leave this axis out: the axes of outputs follow from those of the inputs"
                 if plan.dims
-                else "ask for axes of inputs, from which those of the outputs follow",
+                else "name axes of inputs instead; the axes of the outputs follow from them",
             )
         own = f"{value.name}_dim_{axis}"
         if name and isinstance(size, str) and is_expression(size):

@@ -240,7 +240,7 @@ def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
         if step.is_a("If") and any(outputs):
             _enter(step, Retyping((False,) * len(inputs), outputs), plan, ranges)
         elif step.is_a("Loop", "Scan") and any(outputs):
-            plan.kept[step] = "its states and what it collects keep their type"
+            plan.kept[step] = "its states and its scan outputs keep their type"
         return
     change = retyping(step.domain, step.node.op_type, step.version, inputs, outputs, TensorProto.INT32)
     if change is None:

@@ -38,8 +38,8 @@ def build(options: IrVersionOptions) -> Iterator[Placed]:
     if options.ir_version is None:
         if options.drop_training:
             raise UsageError(
-                "training information is dropped for an IR version that does not have it, and none is asked for",
-                hint="give --ir-version N too, in Python ir_version=N",
+                "--drop-training needs an IR version that has no training information, and --ir-version is missing",
+                hint="add --ir-version N, in Python ir_version=N",
             )
         return
     from .ir_version import IrVersion

@@ -47,8 +47,8 @@ def _check_handed_on(
     for call in all_nodes(proto):
         if called(call) == key and all(attribute.name != name for attribute in call.attribute):
             raise CannotMigrate(
-                f"IR version {target} has no default values of functions' attributes, and here the default holds only"
-                f" where a call of {function_path(owner)} leaves out {name!r}, as {node_label(call)!r} does",
+                f"IR version {target} has no default values of functions' attributes, and this"
+                f" call of {function_path(owner)} does not set {name!r}: {node_label(call)!r}",
                 code="no-such-ir",
                 where=Where(path, node_label(node), node.op_type),
                 hint=f"write {name!r} at every call of the function",

@@ -51,8 +51,8 @@ class IrVersion(Pass):
             log.note(
                 self.name,
                 "overridable",
-                f"callers could override {count_of(len(overridable), 'initializer')}, and no longer can: before IR"
-                f" version {first} every initializer is listed as an input, and ONNX Runtime lets none be overridden",
+                f"callers could override {count_of(len(overridable), 'initializer')}, and no longer can. Before IR"
+                f" version {first} every initializer is an input, and ONNX Runtime allows no overrides",
                 subject=overridable[0],
                 severity="warning",
             )

@@ -79,7 +79,7 @@ def lower_ir(
     step.functions({item.feature for item in found})
     if any(item.feature is IrFeature.SPARSE for item in found):
         for name in make_dense(model):
-            written = f"initializer {name!r} is written with its zeros, no longer as a sparse tensor"
+            written = f"initializer {name!r} is now a dense tensor with its zeros, not a sparse one"
             step.note("dense", written, subject=name)
     left = step.newer()
     if any(item.feature is IrFeature.UNLISTED for item in left):

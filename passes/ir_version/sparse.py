@@ -35,11 +35,11 @@ def make_dense(model: Model) -> list[str]:
             size = byte_size(sparse.dims, values.data_type)
             if size is None or size > _LIMIT:
                 raise CannotMigrate(
-                    f"this sparse initializer, of shape {list(sparse.dims)}, is too large to be written with its zeros,"
+                    f"this sparse initializer, of shape {list(sparse.dims)}, is too large to be stored with its zeros,"
                     " and sparse tensors came with IR version 6",
                     code="no-such-ir",
                     where=Where(located.path, name),
-                    hint=Advice("ask for IR version 6", options={"ir_version": 6}),
+                    hint=Advice("use IR version 6", options={"ir_version": 6}),
                 )
             dense = _dense(
                 model.weights.array(values), model.weights.array(sparse.indices), tuple(sparse.dims)

@@ -54,7 +54,7 @@ class Part(Obligation):
         start = prove_parts(prover, before, parts, settings, joined)
         doubt = "the part was not compared with the whole model"
         stand_in = "the part that was cut out stood in for the whole model"
-        return from_stand_in(verdict, start, "the part as it was cut out", stand_in, doubt)
+        return from_stand_in(verdict, start, "the extracted part", stand_in, doubt)
 
 
 @register_pass

@@ -50,8 +50,8 @@ def build(options: PartOptions) -> Iterator[Placed]:
         )
     if options.split and options.extract_inputs:
         raise UsageError(
-            "--split writes what is before its outputs and what is behind them, and --extract-inputs leaves a part out",
-            hint="leave one of the two out",
+            "--split writes all parts of the model, and --extract-inputs removes one",
+            hint="use only one of the two",
         )
     if not (options.extract_outputs or options.extract_inputs):
         return

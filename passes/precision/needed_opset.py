@@ -49,7 +49,7 @@ def with_needed_opset(model: Model, kind: str, log: ChangeLog, *, may_raise: boo
     log.note(
         "precision",
         "opset-raised",
-        f"the opset is raised from {opset} to {needed}, from which on {reason}; --opset {opset} keeps it",
+        f"onnx-migrate raised the opset from {opset} to {needed}, because from there on {reason}; --opset {opset} keeps it",
     )
     return make_pass("migrate_opset", opset=needed, newer="keep").run(model, log)
 

@@ -258,7 +258,7 @@ def _doubt(closeness: Closeness) -> str:
     """
     if closeness.agrees:
         return closeness.reason
-    return f"{closeness.worst}; the original rounds more than the result, so that a fault cannot be told from that"
+    return f"{closeness.worst}; the original rounds more than the result, so a fault would look the same"
 
 
 def _refuse_unmatched(keep: Iterable[str], frames: Iterable[Frame]) -> None:
@@ -272,5 +272,5 @@ def _refuse_unmatched(keep: Iterable[str], frames: Iterable[Frame]) -> None:
             raise UsageError(
                 f"--keep-fp32 {wish}: no node has this name, nor is of this operator",
                 hint=near
-                or "onnx-migrate inspect lists operators; what a node is called may be a pattern, as '/head/*'",
+                or "onnx-migrate inspect lists operators; a node's name may be a pattern, for example '/head/*'",
             )

@@ -183,19 +183,19 @@ class Dequantized(ObligedPass):
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
             if node.op_type == "DynamicQuantizeLSTM" and node.domain == MICROSOFT:
-                return "floats were asked for"
+                return "you asked for float operators"
             if node.op_type != "DequantizeLinear" or not is_onnx(node.domain):
                 return None
             moves, source = _moves_behind(node.input[0], makers.of(scope).get)
             if source is not None and source.op_type == "QuantizeLinear":
-                return "floats were asked for" if _is_pair(source, moves, node, scope) else None
+                return "you asked for float operators" if _is_pair(source, moves, node, scope) else None
             if moves:
                 return None
             if source is None or source.op_type == "Constant":
                 known = scope.constant_source(node.input[0]) is not None
             else:
                 known = source.op_type == "DynamicQuantizeLinear" and source.output[2] in node.input[2:]
-            return "floats were asked for" if known else None
+            return "you asked for float operators" if known else None
 
         written = decompose_model(
             model, unfit, log, self.name, forms=lambda domain, operator: _FLOATS[operator]

@@ -132,7 +132,7 @@ class ResizeTraversal(Visitor):
         since = form.since_version if form else version
         where = Where(scope.path, node.name or node.output[0], "Resize", since)
         rw = Rewriter(node, scope, version, version, where)
-        rw.default_reason = "empty inputs are left out"
+        rw.default_reason = "empty inputs are removed"
         origin = self.origin(scope.path, node.output[0])
         self._visit(ResizeNode(rw, self._known[-1], self._producers, origin))
         return rw

@@ -148,7 +148,7 @@ class Simplify(Pass):
 
     def _refuse_endless(self, proto: onnx.ModelProto) -> None:
         """Raise PassError for a model that onnxsim could not fold within its limits, before it reaches them."""
-        reason = "onnx's shape inference was given up" if cannot_propagate() else ""
+        reason = "onnx's shape inference did not finish" if cannot_propagate() else ""
         obstacle = None if reason else why_not_run(proto, self.limits.memory)
         reason = obstacle.reason if obstacle else reason
         if reason:
@@ -184,8 +184,8 @@ class Simplify(Pass):
         grown = ending.value + hidden
         if grown > allowed:
             raise PassError(
-                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes, and {allowed:,} are allowed: the"
-                " constants that it folds are larger than the nodes that compute them",
+                f"onnxsim makes the model grow from {size + hidden:,} to {grown:,} bytes; the limit is {allowed:,}. The"
+                " folded constants are larger than the nodes that compute them",
                 code="not-simplified",
                 hint=LEAVE_OUT,
             )

@@ -94,8 +94,8 @@ def _suppression(node: onnx.NodeProto, scope: Scope, shape: tuple[int, ...], _: 
     each = min(int(limit.item()), shape[1]) if limit is not None and limit.size == 1 else shape[1]
     rows = prod(size or 0 for size in scores[:2]) * each
     return (
-        f"at most {rows:,} rows, {each:,} for each class and image; a TopK of a fixed count in front, and the"
-        " suppression behind the model, bounds it"
+        f"at most {rows:,} rows, {each:,} for each class and image. To limit it, put a TopK of a fixed count in front, and"
+        " do the suppression outside the model"
     )
 
 

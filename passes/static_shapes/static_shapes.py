@@ -35,7 +35,7 @@ _PLAIN = Advice(
     "give --no-control-flow too, which writes such nodes with plain ones", options={"control_flow": False}
 )
 _WAYS_OUT = (
-    Advice("bound the size in the model, as is said of each node"),
+    Advice("limit the size in the model, as described for each node"),
     Advice("--best-effort writes the rest", options={"best_effort": True}),
 )
 

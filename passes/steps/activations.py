@@ -107,7 +107,7 @@ def celu(op: Op, x: Value, *, alpha: float) -> Value:
 
 def _scaled_elu(op: Op, x: Value, alpha: float) -> Value:
     if alpha == 0:
-        op.refuse("attribute alpha is 0, by which X is divided", code="invalid-node")
+        op.refuse("attribute alpha is 0, and the operator divides X by it", code="invalid-node")
     if alpha < 0:
         return op.Max(x, 0) + op.Min(alpha * (op.Exp(x / alpha) - 1), 0)
     return alpha * op.Elu(x / alpha)

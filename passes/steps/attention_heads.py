@@ -169,7 +169,8 @@ class Heads:
         op = self.op
         if bias is not None and (bias.shape or (None,))[0] != 1:
             op.refuse(
-                "each beam has a bias of its own, of which the kernel takes another one", code="no-equal"
+                "each beam has a bias of its own, and the kernel uses the bias of another beam",
+                code="no-equal",
             )
         width, batch = op.size_of(beams, 1), op.size_of(self.query, 0)
         items = op.Unsqueeze(op.iota(batch), [1])

@@ -54,7 +54,7 @@ def dropout_12(node: onnx.NodeProto, rw: Rewriter) -> None:
     ratio = rw.attribute("ratio")
     if ratio is not None and not ratio.ref_attr_name and not 0 <= ratio.f < 1:
         rw.note(
-            f"its ratio, {ratio.f:g}, is left out: opset 12 has none outside [0, 1), and nothing is dropped"
+            f"its ratio, {ratio.f:g}, is removed: opset 12 allows only [0, 1), and the node drops nothing"
         )
         rw.drop("ratio")
     rw.attribute_to_input("ratio", 1)

@@ -75,7 +75,7 @@ def q_linear_mat_mul_21_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None
         dtype = rw.dtype(rw.input(index))
         if dtype not in (None, _T.INT8, _T.UINT8):
             rw.refuse(
-                "QLinearMatMul takes no 8 bit floats below opset 21",
+                "QLinearMatMul does not support 8-bit floats below opset 21",
                 code="no-equal",
                 hint="quantise the model to int8",
             )

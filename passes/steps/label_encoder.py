@@ -99,7 +99,7 @@ def label_encoder_4_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.refuse("its keys are doubles, and version 2 has keys of float at most", code="no-equal")
     if any(isinstance(key, float) and np.isnan(key) for key in keys):
         rw.refuse(
-            "one of its keys is NaN, of which version 2 does not say what it matches",
+            "one of its keys is NaN, and version 2 does not define its matches",
             code="no-equal",
             hint="map NaN in front of the model",
         )

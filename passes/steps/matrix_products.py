@@ -265,7 +265,7 @@ def det(op: Op, x: Value) -> Value:
     size = next((length for length in (x.shape or ())[rank - 2 :] if length is not None), None)
     if size is None or not 1 <= size <= _LARGEST:
         op.refuse(
-            f"Det does not exist below opset 11, and it is written out for matrices of 1 to {_LARGEST} rows; these have"
+            f"Det does not exist below opset 11; onnx-migrate replaces it for matrices of 1 to {_LARGEST} rows. These have"
             f" {'an unknown number' if size is None else size}",
             code="needs-shape" if size is None else "no-equal",
             hint=FIX_DIMS if size is None else "",

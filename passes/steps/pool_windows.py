@@ -212,5 +212,5 @@ def largest(op: Op, given: Windows) -> Value:
     for axis in range(len(given.kernel)):
         taken = [op.Gather(x, column, axis=axis + 2) for column in given.places(axis).T]
         x = op.Max(*taken) if len(taken) > 1 else taken[0]
-    op.note("the largest of each window is taken of its elements, for these lengths alone", EQUIVALENT)
+    op.note("Max nodes compute the largest element of each window, for these lengths only", EQUIVALENT)
     return x

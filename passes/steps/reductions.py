@@ -41,7 +41,7 @@ def reduce_11(node: onnx.NodeProto, rw: Rewriter) -> None:
     axes = rw.attribute("axes")
     if axes is not None and not axes.ref_attr_name and rw.rank(node.input[0]) == 0:
         rw.drop("axes")
-        rw.note("its axes are left out, since its input is a scalar, which has none")
+        rw.note("its axes are removed, since its input is a scalar, which has none")
 
 
 @adapter("ReduceSum", to=13)

@@ -259,9 +259,7 @@ def _write_twice_as_long(rw: Rewriter, spec: ResizeSpec, scales: npt.NDArray[np.
         ("steps", ones * 2),
     )
     rw.after("Slice", [inner, *(rw.constant(array, hint) for hint, array in slices)], [output])
-    rw.note(
-        "resized to twice the lengths, of which the elements at odd indices are those of tf_half_pixel_for_nn"
-    )
+    rw.note("resized to twice the lengths; the elements at odd indices are those of tf_half_pixel_for_nn")
 
 
 def _mode(rw: Rewriter) -> str:

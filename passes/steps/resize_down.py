@@ -202,9 +202,9 @@ def _refuse_parts_of_elements(rw: LoweringRewriter, spec: ResizeSpec) -> None:
         product = float(scale) * (1 if length is None else length)
         if abs(product - round(product)) > 1e-3:
             rw.refuse(
-                f"coordinate_transformation_mode={kind} must be written otherwise below opset {rw.version + 1}, and"
-                f" by the scale {scale:g} of {'an unknown length' if length is None else f'a length of {length}'} runtimes and"
-                " the standard compute different coordinates, as no whole number of elements results",
+                f"coordinate_transformation_mode={kind} has no equal below opset {rw.version + 1}. The scale"
+                f" {scale:g} of {'an unknown length' if length is None else f'a length of {length}'} gives no whole number of"
+                " elements, so runtimes and the standard compute different coordinates",
                 code="needs-shape" if length is None else "no-equal",
                 hint="give sizes in place of scales",
             )
@@ -259,7 +259,9 @@ def resize_10_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     if scales is None and linear:
         rw.rename("Upsample")
-        rw.note("Upsample takes no scale below 1, and its scales are computed at run time", Exactness.ASSUMED)
+        rw.note(
+            "Upsample needs scales of at least 1, and its scales are computed at run time", Exactness.ASSUMED
+        )
         return
     op, spec = Op(rw), read_lowered(rw)
     if spec.copies:

@@ -44,7 +44,7 @@ def reduced_in_rounds(op: Op, data: Value, indices: Value, updates: Value, kind:
             state = op.ScatterElements(state, places, new, axis=0)
     else:
         state = _loop(op, kind, state, number, updates, wide)
-    op.note(f"reduction {kind} is computed in rounds, in each of which no element is updated twice")
+    op.note(f"reduction {kind} is computed in rounds; each round updates an element at most once")
     return op.Reshape(state.cast(dtype), whole)
 
 

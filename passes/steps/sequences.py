@@ -248,7 +248,7 @@ def _lengths(rw: LoweringRewriter, given: Array, source: str, axis: int) -> list
         size = (rw.shape(source) or ())[axis]
         if size is None:
             rw.refuse(
-                f"the size of axis {axis} of {source!r}, by which the parts are counted, must be known below opset 11",
+                f"below opset 11 the size of axis {axis} of {source!r} must be known, because it determines the number of parts",
                 code="needs-shape",
                 hint=FIX_DIMS,
             )

@@ -122,7 +122,7 @@ def slice_10_down(
     counts = [len(places), len(strides), *(bound.size for bound in (first, last) if bound is not None)]
     if len(set(counts)) > 1:
         op.refuse(
-            "its starts, ends, axes and steps must have as many elements as each other, and what is known of them has"
+            "its starts, ends, axes and steps must have the same number of elements, and have"
             f" {listed(map(str, counts))}",
             code="invalid-node",
         )

@@ -51,7 +51,7 @@ def topk_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if dtype is not None and dtype not in (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE):
         if dtype in (TensorProto.INT64, TensorProto.UINT64):
             rw.refuse(
-                f"TopK takes no {type_name(dtype)} below opset 11, and no float holds all of its values",
+                f"TopK does not support {type_name(dtype)} below opset 11, and no float type represents all of its values",
                 code="no-equal",
                 hint="cast the elements to int32 or double in the model, if they fit",
             )

@@ -77,8 +77,8 @@ def tree_ensemble_classifier_5(node: onnx.NodeProto, rw: Rewriter) -> None:
     single = len(labels) == 2 and voted == {0}
     if post not in ("NONE", "SOFTMAX", "LOGISTIC") or not (single or len(labels) > 2):
         rw.refuse(
-            f"ONNX Runtime and the standard differ in the scores of {len(labels)} classes, of which leaves have scores"
-            f" for {len(voted)}, with post_transform {post}",
+            f"ONNX Runtime and the standard give different scores if {len(labels)} classes have leaves"
+            f" for only {len(voted)}, with post_transform {post}",
             code="no-equal",
         )
     label, scores = rw.output(0), rw.output(1)

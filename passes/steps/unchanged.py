@@ -124,4 +124,4 @@ unchanged("ReduceLogSumExp", 28, reason="the version before takes more element t
 unchanged(
     "BatchNormalization", 9, reason="the version before has the attribute spatial, which is 1 by default"
 )
-unchanged("Cast", 9, reason="the version before takes no strings")
+unchanged("Cast", 9, reason="the version before does not support strings")

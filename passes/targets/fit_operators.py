@@ -138,7 +138,7 @@ class FitOperators(FittingPass):
         unfit, newer, found = misfits_of(targets), newer_forms(targets), []
         if targets.without_functions and functions:
             who = " and ".join(map(str, targets.without_functions))
-            found.append(Incompatibility(f"{len(functions)} local functions, of which {who} takes none"))
+            found.append(Incompatibility(f"{len(functions)} local functions, which {who} does not support"))
         found += model_misfits(model, targets)
         used = operators_of(all_nodes(proto))
         if not any(

@@ -134,7 +134,7 @@ def write_pads(rw: LoweringRewriter) -> str | None:
     rw.drop("auto_pad")
     rw.drop("ceil_mode")  # of a pool, that rounds nothing then
     rw.set("pads", [head for head, _ in pads] + [tail for _, tail in pads])
-    rw.note(f"the padding of auto_pad {auto} is written out")
+    rw.note(f"explicit pads replace auto_pad {auto}")
     return None
 
 

@@ -133,12 +133,12 @@ class RuntimeLimits(FittingPass):
             return
         if target.lower is True:
             refusal = CannotMigrate(
-                f"the model could not be brought below opset {opset}, and {target} takes models only up to opset"
+                f"onnx-migrate cannot convert the model below opset {opset}, and {target} supports models only up to opset"
                 f" {target.opset}",
                 code="runtime-opset",
                 hint="make a model for each runtime"
                 if len(self.targets) > 1
-                else Advice("leave --no-lower out", options={"lower": True}),
+                else Advice("remove --no-lower", options={"lower": True}),
             )
             leave_or_raise(refusal, log, self.name, best_effort=self.best_effort)
             return

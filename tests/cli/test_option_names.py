@@ -36,7 +36,7 @@ def test_python_takes_both_names_and_refuses_both_at_once() -> None:
         for keywords in ({"outputs": "z"}, {"extract_outputs": "z"})
     ]
     assert [[out.name for out in done.structure.graph.output] for done in by_name] == [["z"], ["z"]]
-    with pytest.raises(TypeError, match="'fix' is the former name of 'fix_shape': pass only one of them"):
+    with pytest.raises(TypeError, match="'fix' is the old name of 'fix_shape': pass only one of them"):
         onnx_migrate.migrate(model, fix="N=1", fix_shape="N=1")  # type: ignore[call-arg]
     assert current_names(Options, {"without": "a", "opset": 3}) == {"skip_pass": "a", "opset": 3}
 

@@ -75,7 +75,7 @@ QLINEAR = """g (float[1,2,5,5] x) => (float[1,1,5,5] y)
 def test_a_missing_quantised_kernel_is_replaced_by_pairs(operator: str, version: int) -> None:
     advised = advice(kernel(operator, version))
     assert advised[0] == "--quantized-form qdq"
-    assert not any("fp32" in item or "--opset" in item or "cannot mend" in item for item in advised)
+    assert not any("fp32" in item or "--opset" in item or "cannot fix" in item for item in advised)
 
 
 def test_the_pairs_are_tried_on_the_model(make: Make) -> None:
@@ -118,7 +118,7 @@ def test_no_older_opset_is_advised_where_the_operator_cannot(operator: str, vers
 
 def test_an_operator_of_onnx_runtime_is_written_with_the_standard() -> None:
     assert advice(kernel("BiasGelu", 1))[0] == "--to-onnx-ops"
-    assert "cannot mend" in advice(kernel("EPContext", 1))[0]
+    assert "cannot fix" in advice(kernel("EPContext", 1))[0]
 
 
 GELU = "g ({0}[1,4] x) => ({0}[1,4] y) {{ [n] y = Gelu(x) }}"

@@ -42,7 +42,7 @@ def test_an_operator_of_another_domain_is_no_matter_of_the_opset() -> None:
 def test_an_operator_that_nobody_knows_cannot_be_mended() -> None:
     item = explained("Fatal error: my.domain:FooBar(1) is not a registered function/op")
     assert [remedy.command for remedy in item.remedies] == [""]
-    assert "cannot mend" in item.remedies[0].text
+    assert "cannot fix" in item.remedies[0].text
 
 
 def test_a_removed_operator_is_written_out() -> None:

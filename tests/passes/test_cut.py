@@ -133,10 +133,10 @@ def test_two_parts_are_the_whole() -> None:
         ({"outputs": "x"}, "the output 'x' is an input of the model, so that nothing computes it"),
         ({"outputs": "b", "inputs": "b"}, "the output 'b' is an input of the part"),
         ({"outputs": "c", "inputs": "q"}, "no output of the part reads 'q'"),
-        ({"outputs": ["a", "a"]}, "'a' is named twice"),
+        ({"outputs": ["a", "a"]}, "the name 'a' occurs twice"),
         ({"outputs": "y,z", "cut": True}, "nothing is behind 'y' and 'z'"),
         ({"cut": True}, "--split needs to know where"),
-        ({"outputs": "a", "inputs": "x", "cut": True}, "--extract-inputs leaves a part out"),
+        ({"outputs": "a", "inputs": "x", "cut": True}, "--extract-inputs removes one"),
     ],
 )  # fmt: skip
 def test_what_cuts_nothing_is_refused(options: dict[str, Any], message: str) -> None:

@@ -169,7 +169,7 @@ def batch(**options: Any) -> int:
         interrupted = True
     summary = progress.summary
     if not options["quiet"]:
-        with reporting("what the lines before say is written"):
+        with reporting("the lines before list the written files"):
             progress.summarise(summary, out_dir=journal is not None)
     if interrupted:
         return 130

@@ -74,7 +74,7 @@ class Judgement:
             tag = "failure" if outcome.kind == "refused" else "error"
             return tag, outcome.code, outcome.why
         if outcome.left:
-            left = f"{count_of(outcome.left, 'thing')} that --best-effort left as it is"
+            left = f"{count_of(outcome.left, 'thing')} that --best-effort left unchanged"
             return "failure", "not-fitted", left
         if self.check and outcome.kind == "migrated":
             from onnx_migrate.report.data import ReportData  # which --help does not need

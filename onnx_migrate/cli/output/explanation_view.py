@@ -47,7 +47,7 @@ def verdict_lines(name: str, verdict: ModelVerdict, title: str) -> Iterator[str]
     answer = {
         True: "would raise this",
         False: "would not raise this",
-        None: "it cannot be told from the model",
+        None: "the model alone does not answer this",
     }
     reasons = f": {'; '.join(verdict.reasons)}" if verdict.reasons else ""
     yield _wrapped(
@@ -71,11 +71,11 @@ def unknown_lines(unknown: Unknown) -> Iterator[str]:
             yield f"  {printable(title)}"
             yield f"      onnx-migrate explain {name}"
     if unknown.operators:
-        yield "what is done with the operators that it names:"
+        yield "for the operators in this text:"
         for name in unknown.operators:
             yield f"  onnx-migrate explain {name}"
-    yield "to see what stands in a model's way in a runtime: onnx-migrate inspect MODEL --for RUNTIME==VERSION"
-    yield "all that is known: onnx-migrate explain"
+    yield "to check a model for a runtime: onnx-migrate inspect MODEL --for RUNTIME==VERSION"
+    yield "for a list of all texts and codes: onnx-migrate explain"
     yield "please report the text as an issue of onnx-migrate, with the tool and its version"
 
 
@@ -107,7 +107,7 @@ def _error(item: Explanation) -> Iterator[str]:
     yield ""
     yield _wrapped(" ".join(item.meaning))
     if item.alike:
-        yield _wrapped(f"The same is said of {', '.join(item.alike)}.")
+        yield _wrapped(f"The same applies to {', '.join(item.alike)}.")
     if item.causes:
         yield ""
         yield _wrapped(" ".join(item.causes), "Cause: ")
@@ -139,7 +139,7 @@ def _operator(operator: OperatorSteps) -> Iterator[str]:
     if codes:
         yield f"In full: onnx-migrate explain {codes[0]}"
     else:
-        yield "onnx-migrate has no steps for it: nodes of it stay as they are."
+        yield "onnx-migrate has no steps for it: its nodes stay unchanged."
 
 
 def _step(line: StepLine) -> str:
@@ -198,7 +198,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
         yield _wrapped(", ".join(release.operators), f"  operators    {len(release.operators)}: ")
     if release.lacking:
         yield _wrapped(", ".join(release.lacking), "  lacks        ")
-    yield f"  others       operators that are not named here are {release.others}"
+    yield f"  others       all other operators are {release.others}"
     for fault in target.faults:
         help_ = f": {fault.help}" if fault.help else ""
         yield _wrapped(f"{', '.join(fault.names)}: {fault.text}{help_}", "  wrong        ")
@@ -206,7 +206,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
     yield ""
     request = f"{table.name}=={target.number}" if target.number else table.name
     yield f"A model for it: onnx-migrate model.onnx out.onnx --for {request}"
-    yield f"What stands in a model's way: onnx-migrate inspect model.onnx --for {request}"
+    yield f"To see what a model needs: onnx-migrate inspect model.onnx --for {request}"
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -122,7 +122,7 @@ class Decompose(StepVisitor):
         if not reason.startswith(self._reason):
             operator = error.where.operator if error.where else ""
             inner = f"{operator}: " if operator not in ("", where.operator) and operator not in reason else ""
-            reason = f"{self._reason}, and it cannot be written with other operators: {inner}{reason}"
+            reason = f"{self._reason}, and no other operators can replace it: {inner}{reason}"
         refused = CannotMigrate(reason, code=error.code, where=where, hint=error.advice)
         return LoweringRefusal(refused, scope.function, self._opset)
 

@@ -200,10 +200,10 @@ def _check_node(op: Op, formula: Formula, form: int) -> None:
     known = (*formula.attributes, *formula.handed_on)
     unknown = [item.name for item in node.attribute if item.name not in known]
     if unknown:
-        op.refuse(f"it has an attribute {unknown[0]!r}, of which its formula knows nothing", code="no-equal")
+        op.refuse(f"it has an attribute {unknown[0]!r}, which its formula does not know", code="no-equal")
     further = [name for name in node.input[len(formula.inputs) :] if name]
     if further and not formula.variadic:
-        op.refuse(f"it has an input {further[0]!r}, of which its formula knows nothing", code="no-equal")
+        op.refuse(f"it has an input {further[0]!r}, which its formula does not know", code="no-equal")
 
 
 @schema_cache

@@ -54,10 +54,10 @@ def fit_types(step: Step, rw: LoweringRewriter) -> None:
     lost = [value for value in _values(step, rw.node, rw.scope) if value.is_lost]
     for kind in (value.container for value in lost if value.container):
         rw.refuse(
-            f"{step.operator} takes no {'optional' if kind.startswith('optional') else 'sequence'} ({kind}) below opset"
-            f" {step.version}",
+            f"{step.operator} does not support {'an optional' if kind.startswith('optional') else 'a sequence'} ({kind})"
+            f" below opset {step.version}",
             code="no-equal",
-            hint="let the model pass on tensors alone",
+            hint="use tensors only in the model",
         )
     found = {(value.formal.variable, value.dtype): value.formal for value in lost if value.dtype is not None}
     for (_, dtype), formal in found.items():
@@ -76,7 +76,7 @@ def fit_types(step: Step, rw: LoweringRewriter) -> None:
             or (step.types is LostTypes.ROUNDED and not halves)
         ):
             rw.refuse(
-                f"{step.operator} takes no {name} below opset {step.version}, and computing in another type would"
+                f"{step.operator} does not support {name} below opset {step.version}, and computing in another type would"
                 " change the numbers",
                 code="no-equal",
                 hint=f"convert {formal.name!r} to {' or '.join(sorted(_plain(formal)))} in the model",

@@ -68,7 +68,7 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
         raise
     except MemoryError as error:
         raise CannotMigrate(
-            f"what would replace it takes too much memory: {error}",
+            f"its replacement needs too much memory: {error}",
             code="out-of-memory",
             where=rewriter.where,
         ) from error

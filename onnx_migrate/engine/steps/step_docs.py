@@ -32,7 +32,7 @@ def doc_of(function: Callable[..., Any]) -> str:
     asked = [what for how, what in _ASKED.items() if re.search(how, "\n".join(code))]
     parts = [docstring(function)]
     if asked:
-        parts.append(f"Refused where they are asked for and unknown: {', '.join(asked)}.")
+        parts.append(f"An error if needed but not known: {', '.join(asked)}.")
     if formula is not function and len(code) <= _LONGEST_FORMULA and "What changes:" not in parts[0]:
         parts.append("The formula; a number takes the element type of its partner, which must be known:")
         parts.append(textwrap.indent("\n".join(code), "    "))

@@ -38,7 +38,7 @@ def load_installed() -> tuple[str, ...]:
                 f"the plug-in {point.name!r} ({point.value}), which is installed, cannot be loaded: {type(error).__name__}:"
                 f" {error}",
                 code="plugin-failed",
-                hint="mend it, or uninstall the package",
+                hint="fix it, or uninstall the package",
             ) from error
     return tuple(point.name for point in points)
 

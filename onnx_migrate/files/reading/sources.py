@@ -101,8 +101,8 @@ def content_of(source: Any) -> tuple[Any, str]:
         return _bytes_of(source), "<file>"
     raise UsageError(
         f"the source is of the type {kind.__module__}.{kind.__name__}, which is not a model",
-        hint="give a path, a URL, bytes, a file opened in binary mode, an onnx.ModelProto, an onnx_graphsurgeon.Graph, an "
-        "onnx_ir.Model, or what torch.onnx.export(dynamo=True) returns",
+        hint="use a path, a URL, bytes, a file opened in binary mode, an onnx.ModelProto, an onnx_graphsurgeon.Graph, an "
+        "onnx_ir.Model, or the result of torch.onnx.export(dynamo=True)",
     )
 
 

@@ -96,7 +96,7 @@ def _imports(proto: onnx.ModelProto) -> Iterator[Mending]:
     for entry in proto.opset_import:
         if is_onnx(entry.domain) and entry.version == 0 and "" not in used:
             entry.version = 1
-            yield Mending("model", "opset 0 of ai.onnx, of which it has no node, became opset 1")
+            yield Mending("model", "the import of opset 0 of ai.onnx, which no node uses, became opset 1")
     functions = {function.domain for function in proto.functions}
     for domain in sorted(used - known - functions):
         version = _ASSUMED.get(domain, 0)

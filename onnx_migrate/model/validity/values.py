@@ -116,7 +116,7 @@ def _unnamed(body: Body, path: str) -> Iterator[Fault]:
             if not name and place in missing:
                 yield Fault(
                     code="unnamed-output",
-                    reason=f"its output {place} has no name, and only optional outputs may be left out",
+                    reason=f"its output {place} has no name, and only optional outputs may lack a name",
                     where=where_of(path, node),
                     hint="give the output a name",
                 )

@@ -32,7 +32,7 @@ def resolve(texts: str | Iterable[str] | Targets) -> Targets:
         return texts
     given = (texts,) if isinstance(texts, str) else tuple(texts)
     if not given:
-        raise UsageError("no runtime is named", hint="name one, as in onnxruntime==1.14")
+        raise UsageError("the name of the runtime is missing", hint="add one, for example onnxruntime==1.14")
     found: dict[tuple[str, str, str], Target] = {}
     for text in given:
         target = _target(text)
@@ -75,9 +75,9 @@ def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Targ
             f"{table.title} is not installed, so its" if table.packages and guess else f"the {table.title}"
         )
         raise UsageError(
-            f"{missing} release must be named",
+            f"{missing} release is needed",
             code="release-needed",
-            hint=f"as in {_example(table)}; known from {_span(table)}",
+            hint=f"add it, for example {_example(table)}; known from {_span(table)}",
         )
     for row in rows:
         if plain(release) in map(plain, row.names):
@@ -106,9 +106,9 @@ def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:
     release = release or bundle.default
     if not release:
         raise UsageError(
-            f"the release of {bundle.title} must be named",
+            f"the release of {bundle.title} is needed",
             code="release-needed",
-            hint=f"as in {bundle.names[0]}=={known[-1]}; {span}",
+            hint=f"add it, for example {bundle.names[0]}=={known[-1]}; {span}",
         )
     for name, own in bundle.releases.items():
         if plain(name) == plain(release):

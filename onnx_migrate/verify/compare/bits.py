@@ -34,7 +34,7 @@ def bit_difference(name: str, original: object, result: object, *, zeros: bool =
         if entry.problem:
             return f"{part!r} differs: {entry.problem}"
         if not entry.identical and (zeros or entry.largest_absolute):
-            size = f"{entry.largest_absolute:.3g} ({entry.largest_relative:.3g} of the largest magnitude)"
+            size = f"{entry.largest_absolute:.3g} ({100 * entry.largest_relative:.3g} % of the largest value)"
             return f"{part!r} differs in {entry.differing} of {count_of(entry.elements, 'element')}, by up to {size}"
     return ""
 

@@ -127,8 +127,8 @@ def _problem(agreement: Agreement, region: Region) -> str:
     if len(region.original) == 1 or (region.is_confirmed and not is_first):
         return text
     return (
-        f"{text}. No other value between these has a counterpart, so the fault may be at any of these nodes; compare with a"
-        " result of --no-simplify, which keeps more values"
+        f"{text}. No other value between these has a counterpart, so the fault may be at any of these nodes. A result of"
+        " --no-simplify keeps more values and gives a more precise answer"
     )
 
 

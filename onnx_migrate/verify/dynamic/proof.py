@@ -143,7 +143,7 @@ def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values) -> None:
             if length == size:
                 runner.notes.append(
                     f"axis {axis} of output {output.name!r} is {size}, the original size of {symbol}, at other sizes"
-                    f" of {symbol} too: if it should change with {symbol}, a constant inside the model fixes it"
+                    f" of {symbol} too. If it should change with {symbol}, a constant inside the model fixes it"
                 )
 
 

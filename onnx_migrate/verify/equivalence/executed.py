@@ -77,7 +77,7 @@ def not_executed(
     ran = {body for value, body in flags if any(np.any(run[value]) for run in runs)}
     idle = [body for _, body in flags if body not in ran and (body.around is None or body.around in ran)]
     for body in idle[:_MOST]:
-        yield f"no input runs {body.what}: what it computes was not compared; {_GIVE}"
+        yield f"no input runs {body.what}, so its results were not compared; {_GIVE}"
     if idle[_MOST:]:
         yield f"no input runs {len(idle) - _MOST} more branches or bodies of loops"
 

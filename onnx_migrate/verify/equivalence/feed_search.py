@@ -182,7 +182,7 @@ class FeedSearch:
                     self.feeds.append(feed)
                     self.outputs.append(outputs)
                     self.notes.append(
-                        "more than a tenth of an output is NaN on random inputs of both signs, so the original was also run"
+                        "more than 10 % of an output is NaN on random inputs of both signs. The original therefore also ran"
                         f" on inputs that are {feed.name}"
                     )
                     return
@@ -254,7 +254,7 @@ class FeedSearch:
             self._try(distribution)
         except (EvaluationError, MemoryError) as error:
             self.notes.append(
-                f"the original does not run on {distribution!r} random inputs, which are left out: {error}"
+                f"the original does not run on {distribution!r} random inputs, so onnx-migrate skips them: {error}"
             )
 
     def _try(self, distribution: str) -> bool:

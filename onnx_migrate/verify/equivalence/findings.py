@@ -188,8 +188,8 @@ class Findings:
         self._unpaired = tuple(outputs)
         for output in outputs:
             self.notes.append(
-                f"weak proof: output {output!r} is the same for all inputs tried, and the inner values that it is"
-                f" computed from cannot be paired with those of the other model; {VARYING_INPUTS}"
+                f"weak proof: output {output!r} is the same for all inputs tried. The two models compute it"
+                f" from inner values that do not correspond; {VARYING_INPUTS}"
             )
 
     def reject(self, error: EvaluationError, evaluator: str) -> Verdict:
@@ -226,7 +226,7 @@ class Findings:
             if differs.output in self._inner:
                 output, inner, _ = self._inner[differs.output]
                 reason = f"output {output!r} is the same for all inputs tried, so inner values were compared"
-                reason += f" in its place, and {inner!r} differs: {differs.problem}"
+                reason += f" instead, and {inner!r} differs: {differs.problem}"
             return self._verdict(Kind.DIFFERS, reason, evaluator)
         if self._bit_difference:
             reason = f"bit-identity is required, but without optimisation {self._bit_difference}"
@@ -277,15 +277,15 @@ class Findings:
             entry = wrong[0]
             output, inner, paired = self._inner[entry.output]
             return (
-                f"output {output!r} is the same for all inputs tried; {inner!r}, from which the original computes it,"
-                f" and {paired!r}, from which the result does, differ, but need not correspond: {entry.problem};"
+                f"output {output!r} is the same for all inputs tried. The original computes it from {inner!r}, and the"
+                f" result from {paired!r}. These two differ, but need not correspond: {entry.problem};"
                 f" {VARYING_INPUTS}"
             )
         outputs = self.original.runs[self.original.first][0].keys() - self.original.upstream.inner
         if self._unpaired and len(self._unpaired) == len(self.original.upstream.names) == len(outputs):
             return (
-                "every output is the same for all inputs tried, and the inner values that they are computed from"
-                f" cannot be paired with those of the other model; {VARYING_INPUTS}"
+                "every output is the same for all inputs tried. The two models compute them from inner"
+                f" values that do not correspond; {VARYING_INPUTS}"
             )
         return ""
 

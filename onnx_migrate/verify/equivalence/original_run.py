@@ -160,7 +160,7 @@ def run_original(
     exact = exact_inputs(original.model)
     corners = CornerRuns()
     if CORNERS_STAGE in extent.ended:
-        search.notes.append(f"corner inputs were left out: on one of them, {extent.ended[CORNERS_STAGE]}")
+        search.notes.append(f"corner inputs were not used: on one of them, {extent.ended[CORNERS_STAGE]}")
     elif extent.corners:
         mark(CORNERS_STAGE)
         corners = run_corners(search, settings.seed, exact, magnitudes=extent.magnitudes)
@@ -315,8 +315,8 @@ def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more:
         )
     for output in sorted(_outputs_beyond(noise, again, _MUCH) - beyond):
         search.notes.append(
-            f"ONNX Runtime's optimisation changes {output!r} of the original itself by more than a thousandth of its"
-            " largest magnitude, as where it computes with quantised numbers; with optimisation, so much is allowed"
+            f"ONNX Runtime's optimisation changes {output!r} of the original itself by more than 0.1 % of its"
+            " largest value, as quantised kernels do. With optimisation, the result may differ by as much"
         )
     kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
     for index, run in enumerate(kept):

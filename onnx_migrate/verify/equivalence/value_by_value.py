@@ -161,10 +161,10 @@ def explained(original: Runnable, result: Runnable, feeds: _Feeds, outputs: Coll
     if unlike:
         return BitDifference(
             f"the runtime has a kernel for {listed(sorted(unlike))} at one of the"
-            " opsets, and computes the function body of the standard at the other: computed from the same inputs, no value"
-            " of another operator differs by more than rounding"
+            " opsets, and computes the standard's function body at the other. Given the same inputs, the values of all other"
+            " operators differ only by rounding"
         )
-    note = "that is the runtime's own rounding: computed from the same inputs, no value differs by more"
+    note = "this is the runtime's own rounding: given the same inputs, no value differs by more"
     return BitDifference(note, proved=True)
 
 

@@ -24,8 +24,8 @@ from onnx_migrate.verify.evaluators.interface import EvaluationError, Runnable
 __all__ = ["NOTE", "exact_sums", "saturates", "with_exact_sums"]
 
 NOTE = (
-    "ONNX Runtime adds products of uint8 and int8 in int16 on this processor, which has no VNNI, and saturates; the numbers that"
-    ' were compared are those of the standard. Set "session.x64quantprecision" to "1" where you run the model on such a processor'
+    "this processor has no VNNI, so ONNX Runtime adds products of uint8 and int8 in int16, which saturates. onnx-migrate"
+    ' compared the numbers of the standard instead. Set "session.x64quantprecision" to "1" on such a processor'
 )
 
 

@@ -38,12 +38,12 @@ from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 __all__ = ["ACCURACY_NOTE", "SKIP_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
-    "MatMulNBits was run with accuracy_level 0, so that the numbers that were compared are those of its weights; with the level"
-    " that the model has, ONNX Runtime quantises its input too"
+    "MatMulNBits ran with accuracy_level 0, which computes with float inputs. With the level in the model, ONNX Runtime also"
+    " quantises its input"
 )
 SKIP_NOTE = (
-    "SkipLayerNormalization was run as Add and LayerNormalization; ONNX Runtime's kernel of it sums up a row one number after the"
-    " other, and so rounds where the mean is far larger than the deviation"
+    "SkipLayerNormalization ran as Add and LayerNormalization. ONNX Runtime's kernel adds the numbers of a row one by one, which"
+    " rounds more if the mean is much larger than the deviation"
 )
 
 _DOMAIN = "com.microsoft"

@@ -29,13 +29,13 @@ from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 __all__ = ["ORDER_NOTE", "STEP_NOTE", "as_floats", "pools_by_rows"]
 
 ORDER_NOTE = (
-    "AveragePool written from QLinearAveragePool was run so that it adds the rows of its windows in order, as that does;"
-    " below opset 19 ONNX Runtime adds columns first without optimisation, and a mean between two steps may round otherwise"
+    "an AveragePool that replaces QLinearAveragePool ran so that it adds the rows of its windows in the same order. Below"
+    " opset 19 ONNX Runtime adds columns first without optimisation. A mean between two steps may then round differently"
 )
 STEP_NOTE = (
-    "without optimisation QLinearAdd, QLinearMul and QLinearGlobalAveragePool were run as DequantizeLinear, Add, Mul or"
-    " GlobalAveragePool, and QuantizeLinear, of which the optimiser makes them again; their kernels round in another way, so that"
-    " a number between two steps may become the other one there"
+    "without optimisation, QLinearAdd, QLinearMul and QLinearGlobalAveragePool ran as float operators between DequantizeLinear"
+    " and QuantizeLinear. The optimiser fuses these into the quantised kernels again. The kernels round differently, so a number"
+    " between two steps may become the other one there"
 )
 
 _FLOATS = {"QLinearAdd": 8, "QLinearMul": 8, "QLinearGlobalAveragePool": 5}

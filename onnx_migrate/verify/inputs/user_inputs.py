@@ -65,8 +65,8 @@ class Feeds:
             raise UsageError(
                 f"input_data is of the type {type(data).__name__}{'' if sets else ' and has no inputs'}",
                 code="input-data",
-                hint='give arrays by input name, as in {"x": array}, a list of such dicts, arrays in the order of the inputs, '
-                "as in (array,), or a path",
+                hint='use arrays by input name such as {"x": array}, a list of such dicts, arrays in the order of the inputs '
+                "such as (array,), or a path",
             )
         return cls(tuple(_arrays(item, f"input_data {at}") for at, item in enumerate(sets)))
 
@@ -189,7 +189,7 @@ def check_feed(model: onnx.ModelProto, feed: Feed) -> Feed:
     for name, value in given.items():
         if name not in declared:
             raise UsageError(
-                f"{feed.name}: no input is named {name!r}", code="input-data", hint=_listed(inputs)
+                f"{feed.name}: the model has no input {name!r}", code="input-data", hint=_listed(inputs)
             )
         if declared[name].type.HasField("tensor_type"):
             given[name] = _fitting(f"{feed.name}: input {name!r}", declared[name], value)

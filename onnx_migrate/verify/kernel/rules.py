@@ -160,8 +160,8 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
 
 def _not_told_apart(output: str, share: str) -> str:
     return (
-        f"rounding alone changes output {output!r} of the original {share}, so a fault cannot be told from rounding;"
-        " not tried: give inputs on which it is stable with --input-data"
+        f"rounding alone changes output {output!r} of the original {share}, so a fault would look the same as rounding."
+        " Use --input-data with inputs on which it is stable (not tried)"
     )
 
 
@@ -199,7 +199,7 @@ def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
         explained = gap.largest <= ulps * precision.eps * gap.scale
     if explained or not differing:
         return ""
-    relative = f" ({gap.largest / gap.scale:.3g} of the largest magnitude)" if gap.scale else ""
+    relative = f" ({100 * gap.largest / gap.scale:.3g} % of the largest value)" if gap.scale else ""
     return f"{differing} of {_elements(original.size)} differ, by up to {gap.largest:.3g}{relative}"
 
 

@@ -203,8 +203,8 @@ def _by_chance(outputs: Mapping[str, float]) -> str:
     """Return why outputs were not compared that depend on a choice which rounding alone changes; "" for none."""
     for name, share in outputs.items():
         return (
-            f"rounding the weights and inputs of the original alone changes {share:.0%} of the elements of output {name!r}, which"
-            " depends on a choice; give inputs of yours with --input-data"
+            f"rounding the weights and inputs of the original alone changes {share:.0%} of the elements of output {name!r},"
+            " because it depends on a choice. Use --input-data with your own inputs"
         )
     return ""
 

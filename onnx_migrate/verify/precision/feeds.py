@@ -139,7 +139,7 @@ def _add(search: FeedSearch, name: str, inputs: Inputs) -> None:
     try:
         outputs = search.run(inputs)
     except EvaluationError as error:
-        search.notes.append(f"the original does not run on {name!r}, which is left out: {error}")
+        search.notes.append(f"the original does not run on {name!r}, so onnx-migrate skips it: {error}")
         return
     search.feeds.append(Feed(name, inputs))
     search.outputs.append(outputs)

@@ -67,9 +67,9 @@ def jump(
                 reference, place, name, value, floor_shares(place)
             ):
                 said = (
-                    f"output {name!r} jumps, as a comparison, choice or rounding to integers before it may come out another way:"
-                    f" it is off by {error:.2g} of its largest magnitude with what rounding adds 8 times as large, and by"
-                    f" {errors[name]:.2g} as it is"
+                    f"output {name!r} jumps, because rounding can change a comparison, a choice or a rounding before it. Its"
+                    f" error is {100 * errors[name]:.2g} % of its largest value, and {100 * error:.2g} % with rounding 8 times as"
+                    " coarse"
                 )
                 reference.is_off_on(place, STRICT)
                 return said, tuple(_up_to(_first(reference, result, place, name)))

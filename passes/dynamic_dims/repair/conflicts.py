@@ -57,8 +57,8 @@ def _gemm(context: NodeContext) -> str:
     first, second = context.node.input[:2]
     return (
         f"axis {inner} of {context.describe(first)} has the length {context.name_of(left)}, and axis {other} of"
-        f" {context.describe(second)} the length {context.name_of(right)}: these must be equal, and are so only at the"
-        " sizes the model was exported with"
+        f" {context.describe(second)} the length {context.name_of(right)}. These must be equal, but are equal only at the"
+        " sizes of the export"
     )
 
 
@@ -157,8 +157,8 @@ def batch_mixing(context: NodeContext) -> str:
         return ""
     axis, batch = mixed[0][0], context.symbols_in(mixed[0][1])
     return (
-        f"it computes across axis {axis} of {context.node.input[0]!r}, along which the items of the batch lie ({batch}),"
-        " so that the result of one item would depend on the others"
+        f"it computes across axis {axis} of {context.node.input[0]!r}, the axis of the batch ({batch}). The result of"
+        " one item would depend on the others"
     )
 
 

@@ -133,8 +133,8 @@ class Interpreter(Visitor):
                 if dim is not None and dim.sizes not in symbols and dim.of_batch:
                     raise BatchMerged(
                         context,
-                        f"axis {axis} of output {name!r} would be {self._assignments.text(dim)}: the batch would be"
-                        " merged with another axis, and the items of a batch could not be separated",
+                        f"axis {axis} of output {name!r} would be {self._assignments.text(dim)}. It would merge the"
+                        " batch with another axis, so the items of a batch could not be separated",
                     )
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int:

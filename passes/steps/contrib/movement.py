@@ -167,7 +167,7 @@ def inverse(op: Op, x: Value) -> Value:
     """
     size = (x.shape or (None,))[-1]
     if size not in (2, 3):
-        op.refuse("a matrix is written out up to 3 by 3, if its size is fixed", code="needs-shape")
+        op.refuse("onnx-migrate replaces only matrices of a fixed size, up to 3 by 3", code="needs-shape")
     source, row, column = x.wide(), x.need_rank() - 2, x.need_rank() - 1
 
     def turned(down: int, along: int) -> Value:

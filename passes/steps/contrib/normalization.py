@@ -183,7 +183,9 @@ def skip_group_norm(
     processor, so that the result was compared with NumPy.
     """
     if not channels_last:
-        op.refuse("its channels are in the second axis, where its bias is not said to be", code="no-equal")
+        op.refuse(
+            "its channels are in the second axis, and the position of its bias is not known", code="no-equal"
+        )
     total = x + (op.Unsqueeze(skip, [1, 2]) if skip.need_rank() == 2 else skip)
     total = total if bias is None else total + bias
     found = group_norm(op, total, gamma, beta, epsilon=epsilon, groups=groups, activation=activation)

@@ -14,8 +14,8 @@ not_written(
 )
 not_written(
     "com.ms.internal.nhwc::* com.microsoft::NhwcConv com.microsoft::NhwcFusedConv",
-    why="ONNX Runtime has no kernel of it for a processor, with which the result could be compared",
-    hint="save the model at ORT_ENABLE_EXTENDED with the provider for processors",
+    why="ONNX Runtime has no CPU kernel for it, so nothing could verify the result",
+    hint="save the model at ORT_ENABLE_EXTENDED with the CPU provider",
 )
 not_written(
     "com.microsoft::BeamSearch com.microsoft::GreedySearch com.microsoft::Sampling com.microsoft::WhisperBeamSearch",
@@ -39,7 +39,7 @@ not_written(
     " com.microsoft::DecoderMaskedSelfAttention com.microsoft::GatedRelativePositionBias com.microsoft::QOrderedAttention"
     " com.microsoft::QOrderedGelu com.microsoft::QOrderedLayerNormalization com.microsoft::QOrderedLongformerAttention"
     " com.microsoft::QOrderedMatMul",
-    why="ONNX Runtime has no kernel of it for a processor, with which the result could be compared",
+    why="ONNX Runtime has no CPU kernel for it, so nothing could verify the result",
     hint=_PLAIN,
 )
 not_written(
@@ -61,7 +61,7 @@ not_written(
 not_written(
     "com.microsoft::EPContext com.microsoft::Snpe",
     why="it holds a program that was compiled for one device",
-    hint="migrate the model from which it was compiled",
+    hint="migrate the original model, before its compilation",
 )
 not_written(
     "com.microsoft::*",

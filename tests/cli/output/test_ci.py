@@ -103,7 +103,7 @@ def test_github_shows_each_trouble_at_its_model(
         "::warning file=a.onnx,title=onnx-migrate%3A unverified::a.onnx: the result is not verified: out of memory",
         "::error file=dir/c%2C1.onnx,title=onnx-migrate%3A no-adapter::dir/c,1.onnx: node 'x\\x01': 50%25 of it <b>",
         "::error file=d.onnx,title=onnx-migrate%3A bad-node::d.onnx: broken",
-        "::error file=e.onnx,title=onnx-migrate%3A not-fitted::e.onnx: 2 things that --best-effort left as it is",
+        "::error file=e.onnx,title=onnx-migrate%3A not-fitted::e.onnx: 2 things that --best-effort left unchanged",
     ]
     assert summary.startswith(
         "### onnx-migrate: 5 models\n\n2 migrated, 1 unverified, 1 refused, 1 invalid, 2 verified"

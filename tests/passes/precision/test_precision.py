@@ -352,7 +352,7 @@ def test_nodes_that_overflow_are_found_in_both_branches() -> None:
 
     assert types(result)["w"] == F16
     assert any(
-        re.match(r"'b1'.* become infinite or NaN, and so do 3 other nodes", note.message)
+        re.match(r"'b1'.* become infinite or NaN; the same applies to 3 other nodes", note.message)
         for note in log.notes
     )
     assert any(re.match(r"4 nodes stay in float32: 2 Mul, 2 Sqrt", note.message) for note in log.notes)

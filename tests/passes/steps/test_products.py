@@ -149,4 +149,4 @@ def test_specials_of_one_row() -> None:
 
 
 def test_larger_ones_are_refused() -> None:
-    refuses("no-equal", lower, det("5, 5"), 10, match="these have 5")
+    refuses("no-equal", lower, det("5, 5"), 10, match="These have 5")

@@ -158,7 +158,7 @@ def test_a_best_effort_writes_what_can_be_done_and_names_what_is_left() -> None:
     assert "ReduceProd" in found
     (note,) = log.notes
     assert (note.code, note.subject, note.severity) == ("not-fitted", "prod", "warning")
-    assert note.message.startswith("left as it is: 'prod' (ReduceProd-13): Chip 8.5 has no ReduceProd")
+    assert note.message.startswith("unchanged: 'prod' (ReduceProd-13): Chip 8.5 has no ReduceProd")
     same(run(source, feeds), run(result.proto, feeds), "best effort", 1e-5, 2e-6)
     assert again.proto == result.proto
 

@@ -41,7 +41,7 @@ def test_a_chip_is_its_toolkit(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["an old ONNX Runtime", "my onnxruntime"])
 def test_a_sentence_without_a_release_is_not_completed_by_the_installed_one(text: str) -> None:
-    with pytest.raises(UsageError, match="the ONNX Runtime release must be named") as error:
+    with pytest.raises(UsageError, match="the ONNX Runtime release is needed") as error:
         resolve([text])
     assert error.value.code == "release-needed"
 

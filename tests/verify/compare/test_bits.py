@@ -17,7 +17,7 @@ def test_a_bit_difference_is_described_with_its_size():
     after[3] = np.nextafter(after[3], np.float32(2))
     assert (
         bit_difference("y", X, after)
-        == "'y' differs in 1 of 101 elements, by up to 5.96e-08 (5.96e-08 of the largest magnitude)"
+        == "'y' differs in 1 of 101 elements, by up to 5.96e-08 (5.96e-06 % of the largest value)"
     )
     assert "shape" in bit_difference("y", X, X[None])
     assert "'y[1]'" in bit_difference("y", [X, X], [X, after])

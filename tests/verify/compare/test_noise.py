@@ -103,7 +103,7 @@ def test_an_explained_difference_allows_twice_as_much_up_to_the_ceiling():
     assert problems(noise, X + np.float32(0.02)), "more than twice"
     noise.explain(0, "y", X + np.float32(0.02))
     (entry,) = noise.compare("y", X, X + np.float32(0.02), 0, Tolerance())
-    assert "cannot be told from rounding" in entry.doubt
+    assert "would look the same as rounding" in entry.doubt
 
 
 def test_elements_that_are_undefined_are_left_out():

@@ -221,4 +221,4 @@ def test_a_process_that_ends_on_corner_inputs_is_run_without_them(monkeypatch, h
     found = verdict(runnable(RELU), runnable(RELU), isolated=True)
     assert found.kind is Kind.VERIFIED
     assert [feed.name for feed in found.feeds] == ["normal", "wide"]
-    assert any(note.startswith("corner inputs were left out: on one of them, ") for note in found.notes)
+    assert any(note.startswith("corner inputs were not used: on one of them, ") for note in found.notes)

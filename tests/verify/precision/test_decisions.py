@@ -65,7 +65,7 @@ def test_what_only_rounding_decides_is_not_compared() -> None:
     found = compared(text, text.replace("Where(g, one, zero)", "Where(g, zero, one)"))
 
     assert found.agrees
-    assert "depends on a choice; give inputs of yours with --input-data" in found.reason
+    assert "depends on a choice. Use --input-data with your own inputs" in found.reason
     nan = text.replace("y = Where(g, one, zero)", "r = Log(zero)  y = Where(g, one, r)")
     assert not compared(text, nan).agrees
 

@@ -152,7 +152,7 @@ class _Inliner(Visitor):
                 if name:
                     rw.after("Identity", [value], [name])
             rw.note(
-                f"its condition is a length of the exported batch: the {way} of that is taken for any batch"
+                f"its condition depends on the size of the exported batch; the result uses its {way} for every batch"
             )
         rw.remove()
         return rw

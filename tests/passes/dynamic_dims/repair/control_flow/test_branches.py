@@ -84,7 +84,7 @@ def test_a_branch_for_a_length_of_one_is_taken_for_any_batch() -> None:
 
     result, reasons = check_items(source, {"x": 0}, [0])
 
-    assert any("the then_branch of that is taken for any batch" in reason for reason in reasons)
+    assert any("the result uses its then_branch for every batch" in reason for reason in reasons)
     assert "If" not in operators(result)
 
 
