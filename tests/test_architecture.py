@@ -16,8 +16,9 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison difference explanation inspection conversion migration options engine report rewrite
-    cli -> batching comparison difference explanation inspection compatibility migration report options engine
+    __init__   -> batching session comparison difference reduction explanation inspection conversion migration options engine
+        report rewrite
+    cli -> batching comparison difference reduction explanation inspection compatibility migration report options engine
         verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options engine verify report files model standard
@@ -25,6 +26,7 @@ ARROWS = """
     session    -> comparison migration files model
     comparison -> engine verify files model
     difference -> report files rewrite model
+    reduction  -> engine verify files rewrite facts model standard
     conversion -> remedies options engine report files model rewrite
     migration  -> remedies splitting compatibility migration_result verification report options engine verify files rewrite model
     migration_result -> report files model
