@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from onnx_migrate.migration import Migration, migrate
     from onnx_migrate.pipelines import default_pipeline
     from onnx_migrate.process.progress import Progress
+    from onnx_migrate.reduction.reduce import reduce
+    from onnx_migrate.reduction.result import Reduction
     from onnx_migrate.report import ModelSummary, PartialReport, Report
     from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
     from onnx_migrate.session import Session
@@ -66,6 +68,7 @@ __all__ = [
     "PassError",
     "Pipeline",
     "Progress",
+    "Reduction",
     "Report",
     "RuntimeProof",
     "SaveError",
@@ -85,6 +88,7 @@ __all__ = [
     "explain",
     "inspect",
     "migrate",
+    "reduce",
 ]
 
 # `passes` is next to the package in a source tree, and inside it in a wheel.
@@ -105,6 +109,8 @@ _MODULES = {
     "migration": ("Migration", "migrate"),
     "pipelines": ("default_pipeline",),
     "process.progress": ("Progress",),
+    "reduction.reduce": ("reduce",),
+    "reduction.result": ("Reduction",),
     "report": ("ModelSummary", "PartialReport", "Report"),
     "rewrite.change_log": ("Change", "ChangeLog", "Note"),
     "session": ("Session",),

@@ -16,16 +16,17 @@ from tests.support.paths import ROOT
 
 ARROWS = """
     __main__   -> cli
-    __init__   -> batching session comparison difference explanation inspection conversion migration pipelines engine report
-        rewrite
-    cli -> batching comparison difference explanation inspection compatibility migration report pipelines options
-        core_options engine verify files rewrite model standard
+    __init__   -> batching session comparison difference reduction explanation inspection conversion migration pipelines
+        engine report rewrite
+    cli -> batching comparison difference reduction explanation inspection compatibility migration report pipelines
+        options core_options engine verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options core_options engine verify report files model standard
     inspection -> remedies compatibility pipelines options core_options engine report files rewrite facts model standard
     session    -> comparison migration files model
     comparison -> engine verify files model
     difference -> report files rewrite model
+    reduction  -> engine verify files rewrite facts model standard
     conversion -> remedies options engine report files model rewrite
     migration  -> remedies splitting compatibility migration_result verification report pipelines options
         core_options engine verify files rewrite model

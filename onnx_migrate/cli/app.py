@@ -19,6 +19,7 @@ from onnx_migrate.cli.commands.explain import explain
 from onnx_migrate.cli.commands.inspect import inspect
 from onnx_migrate.cli.commands.migrate import migrate
 from onnx_migrate.cli.commands.passes import passes
+from onnx_migrate.cli.commands.reduce import reduce
 from onnx_migrate.cli.commands.verify import verify
 from onnx_migrate.cli.options.panels import format_help_text, in_panels, keep_help, long_help
 from onnx_migrate.cli.standard_streams import OUTPUT_FAILED, OutputFailed, drop_output, guard_streams
@@ -182,7 +183,7 @@ def _stoppable(callback: Any) -> Any:
 
 
 in_panels(app)
-for command in (migrate, batch, inspect, verify, diff, explain, passes):
+for command in (migrate, batch, inspect, verify, diff, reduce, explain, passes):
     command.callback = _stoppable(command.callback)
     app.add_command(in_panels(command))
 

@@ -45,6 +45,8 @@ class OptionGroup:
     title: str
     options: tuple[str | EllipsisType, ...]
     examples: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+    """The only command that has the group; "" for all."""
 
     @cached_property
     def names(self) -> list[str]:
@@ -67,6 +69,12 @@ def arranged(order: Iterable[str | EllipsisType], names: Iterable[str]) -> list[
 
 _GROUPS = (
     OptionGroup(
+        "Failure",
+        ("--check", "--check-exit", "--run-in", "--message", "--against", "--any-failure"),
+        {"reduce": "reduce model.onnx --check 'python check.py {}'"},
+        command="reduce",
+    ),
+    OptionGroup(
         REACH,
         (...,),
         {
@@ -87,8 +95,8 @@ _GROUPS = (
         "Output",
         (
             "--output", "--out-dir", "--in-place", "--save-as-external-data", "--check", "--dry-run", "--diff", "--depfile",
-            "--stat", "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified", "--json-lines", "--json",
-            "--verbose", "--quiet",
+            "--stat", "--strip-weights", "--html", "--open", "--format", "--junit", "--annotations", "--allow-unverified",
+            "--json-lines", "--json", "--verbose", "--quiet",
         ),
         {
             "migrate": "model.onnx out.onnx --html report.html",
@@ -97,6 +105,7 @@ _GROUPS = (
             "explain": "explain Resize --json",
             "verify": "verify a.onnx b.onnx --json",
             "diff": "diff a.onnx b.onnx --stat",
+            "reduce": "reduce model.onnx small.onnx --run-in openvino --strip-weights",
         },
     ),
     OptionGroup(
@@ -127,7 +136,10 @@ _GROUPS = (
     ),
     OptionGroup(
         RUNNING,
-        ("--jobs", "--resume", "--fail-fast", ..., "--scheduler", "--config", "--trust-config", "--version", "-h", "--help"),
+        (
+            "--jobs", "--check-timeout", "--time-limit", "--resume", "--fail-fast", ..., "--scheduler", "--config",
+            "--trust-config", "--version", "-h", "--help",
+        ),
         {
             "migrate": "model.onnx out.onnx --timeout 60 --memory-limit 8",
             "inspect": "inspect model.onnx --for all --timeout 60",
@@ -289,7 +301,9 @@ def groups_of(command: click.Command) -> Iterator[tuple[OptionGroup, list[click.
     """Return each group that has an option of the command, with these options in the group's order."""
     options = {name: item for item in command.params if isinstance(item, click.Option) for name in item.opts}
     for group in _GROUPS:
-        found = [options[name] for name in group.names if name in options]
+        if group.command not in ("", command.name):
+            continue
+        found = [options.pop(name) for name in group.names if name in options]
         if found:
             yield group, found
 

@@ -54,6 +54,13 @@ SHORT_HELPS = {
         ),
     ),
     "diff": ShortHelp("diff original.onnx other.onnx --stat", ("--stat", "--json", "--quiet")),
+    "reduce": ShortHelp(
+        "reduce model.onnx small.onnx --check 'python check.py {}'",
+        (
+            "--check", "--run-in", "--message", "--against", "--strip-weights", "--input-data", "--jobs", "--check-timeout",
+            "--time-limit", "--json",
+        ),
+    ),
     "explain": ShortHelp('explain model.onnx "No Op registered for Range"', ("--json",)),
     "passes": ShortHelp("passes"),
 }  # fmt: skip

@@ -25,7 +25,7 @@ from .records import record
 from .regions import Region, region_of, with_idle_nodes
 from .samples import sample_of
 
-__all__ = ["DIVERGENCE", "Divergence", "divergence"]
+__all__ = ["DIVERGENCE", "Divergence", "Explained", "divergence", "located"]
 
 DIVERGENCE = "onnx_migrate.verify.divergence.first:divergence"
 """The function that the child process runs."""
@@ -48,6 +48,13 @@ def divergence(original: Runnable, other: Runnable, settings: Settings, explaine
     Without `explained`, the first difference is not searched. Runs the models in this process. Raises EvaluationError if one does
     not run.
     """
+    agreement, found = located(original, other, settings)
+    first = None if found is None else _first_difference(agreement, found)
+    return Divergence(first, tuple(_distances(agreement)))
+
+
+def located(original: Runnable, other: Runnable, settings: Settings) -> tuple[Agreement, Explained | None]:
+    """Record two models in this process, and return the region in which they part, None if they agree. Raises EvaluationError."""
     agreement = _agreement_of(original, other, settings)
     if not explained:
         return Divergence(None, tuple(_distances(agreement)))
@@ -57,19 +64,18 @@ def divergence(original: Runnable, other: Runnable, settings: Settings, explaine
         found = max(
             found, _explained(replace(agreement, exactly=True)), key=lambda one: bool(one and one.reasons)
         )
-    first = None if found is None else _first_difference(agreement, found)
-    return Divergence(first, tuple(_distances(agreement)))
+    return agreement, found
 
 
 @dataclass(frozen=True)
-class _Explained:
+class Explained:
     """A region, and the reasons for the difference."""
 
     region: Region
     reasons: Sequence[Reason]
 
 
-def _explained(agreement: Agreement) -> _Explained | None:
+def _explained(agreement: Agreement) -> Explained | None:
     """Return the region in which two models part, with reasons; None if they agree. Raises EvaluationError."""
     region = region_of(agreement)
     if region is None:
@@ -78,10 +84,10 @@ def _explained(agreement: Agreement) -> _Explained | None:
     if not reasons:
         region = with_idle_nodes(agreement, region)
         reasons = reasons_of(agreement, region)
-    return _Explained(region, reasons)
+    return Explained(region, reasons)
 
 
-def _first_difference(agreement: Agreement, found: _Explained) -> FirstDifference:
+def _first_difference(agreement: Agreement, found: Explained) -> FirstDifference:
     """Return the nodes of a region, and the reasons for the difference."""
     region, reasons = found.region, found.reasons
     value, counterpart = region.original[-1], region.other[-1]

@@ -15,7 +15,7 @@ import numpy as np
 from onnx_migrate import files
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
-from onnx_migrate.process import Limits, OutOfMemory, Program
+from onnx_migrate.process import Ending, Limits, OutOfMemory, Program
 from onnx_migrate.process.endings import names_lack_of_memory
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
@@ -87,6 +87,8 @@ class ForeignProcess:
             self._program.close()
             raise
         self.runtime: str = answer["runtime"]
+        self.ending: Ending | None = None
+        """How the process ended, if a model ended it; it answers no more requests then."""
         self._outputs: list[str] = []
 
     def __enter__(self) -> ForeignProcess:
@@ -130,6 +132,7 @@ class ForeignProcess:
         answer = self._program.ask(request)
         if isinstance(answer, dict) and "error" not in answer:
             return
+        self.ending = None if isinstance(answer, dict) else answer
         words = answer["error"] if isinstance(answer, dict) else str(answer)
         printed = self._program.printed() if isinstance(answer, dict) else answer.log  # type: ignore[union-attr]
         text = _with_log(words, printed)

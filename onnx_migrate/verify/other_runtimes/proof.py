@@ -35,6 +35,7 @@ from onnx_migrate.verify.settings import Settings, interruption
 __all__ = [
     "EXPECTED_VALUES",
     "FLOORS",
+    "LOSES_AXES",
     "Expected",
     "expected_values",
     "in_form_of",
@@ -61,7 +62,7 @@ _EPS = 2.0**-23
 EXPECTED_VALUES = "onnx_migrate.verify.other_runtimes.proof:expected_values"
 """The function that the child process runs."""
 
-_LOSES_AXES = {"opencv", "ncnn", "rknn"}
+LOSES_AXES = {"opencv", "ncnn", "rknn"}
 """Runtimes that drop or add axes of length 1: OpenCV has no scalars and vectors, ncnn and RKNN have a batch of their own."""
 
 _FIXED = "run with fixed numbers in place of random ones"
@@ -257,7 +258,7 @@ class _Runtime:
             with Foreign(model, place, self._limits) as evaluator:
                 for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
                     found = evaluator.run(feed)
-                    values, forms = in_form_of(found, wanted, loses_axes=place.name in _LOSES_AXES)
+                    values, forms = in_form_of(found, wanted, loses_axes=place.name in LOSES_AXES)
                     runs.append(values)
                     notes.update(dict.fromkeys(forms))
         except EvaluationError as error:

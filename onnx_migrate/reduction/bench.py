@@ -1,0 +1,97 @@
+"""Runs changed models to record their values, and checks them: the tool of all steps behind the search for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import onnx
+
+from onnx_migrate.facts.shapes import drop_value_info
+from onnx_migrate.model.model import Model
+from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.reduction.candidate import Candidate
+from onnx_migrate.reduction.checks import write_model
+from onnx_migrate.reduction.parts import replace_all
+from onnx_migrate.reduction.ports import Ports
+from onnx_migrate.reduction.recording import Values, recorded_values
+from onnx_migrate.reduction.trials import Trials
+from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.settings import Settings
+
+__all__ = ["Bench", "Change", "edited"]
+
+Change = Callable[[Candidate], Iterable[Candidate | None]]
+"""Returns simpler models than a candidate, the most promising first; their inner values are not recorded yet."""
+
+
+def edited(candidate: Candidate) -> Candidate:
+    """Return a candidate with a copy of the model, to be edited in place."""
+    return candidate.with_model(candidate.model.copy())
+
+
+@dataclass
+class Bench:
+    """The trials, and the settings and folders of runs. `runs_here` is whether a runtime here runs the original."""
+
+    trials: Trials
+    settings: Settings
+    runs_here: bool
+    _folder: TemporaryFolder = field(default_factory=TemporaryFolder)
+    _count: int = 0
+
+    def record(self, model: Model, candidate: Candidate) -> Values:
+        """Run a model on the inputs of a candidate, and return its values."""
+        folder = self._new_folder()
+        write_model(model, folder / "model.onnx")
+        feed = {name: candidate.feed[name] for name in candidate.feed}
+        return recorded_values(Runnable(folder / "model.onnx"), feed, folder, self.settings)
+
+    def _new_folder(self) -> Path:
+        self._count += 1
+        folder = self._folder.path / str(self._count)
+        folder.mkdir()
+        return folder
+
+    def renewed(self, candidate: Candidate | None) -> Candidate | None:
+        """Return a changed candidate with its values and the types of its outputs; None if it does not run, and the original does."""
+        if candidate is None:
+            return None
+        candidate = replace(candidate, feed=candidate.complete_feed())
+        if not self.runs_here:
+            return _with_outputs(candidate)
+        values = self.record(candidate.model, candidate)
+        if values.reason:
+            return None
+        return _with_outputs(replace(candidate, values=values))
+
+    def first(self, candidates: Iterable[Candidate | None]) -> Candidate | None:
+        """Return the first changed candidate that shows the failure, with its values; None if none does. Raises TimeOver."""
+        found = self.trials.first(map(self.renewed, candidates))
+        return found[1] if found is not None else None
+
+    def simplest(self, candidate: Candidate, change: Change) -> Candidate:
+        """Apply a change as long as the failure shows. Raises TimeOver."""
+        while (found := self.first(change(candidate))) is not None:
+            candidate = found
+        return candidate
+
+
+def _with_outputs(candidate: Candidate) -> Candidate | None:
+    """Return a candidate with fixed sizes whose outputs are declared as they are; None if a type is not known."""
+    if not candidate.is_static:
+        return candidate
+    proto = onnx.ModelProto()
+    proto.CopyFrom(candidate.proto)
+    for output in proto.graph.output:
+        if output.type.WhichOneof("value") == "tensor_type":
+            output.type.tensor_type.ClearField("shape")
+    drop_value_info(proto)
+    found = replace(candidate, model=replace(candidate.model, proto=proto))
+    ports = Ports(found)
+    declared = [ports.declared(output.name) for output in proto.graph.output]
+    if any(port is None for port in declared):
+        return None
+    replace_all(proto.graph.output, [port for port in declared if port is not None])
+    return found

@@ -1,0 +1,68 @@
+"""Fewer nodes inside the bodies of If, Loop and Scan, if the failure needs these nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnx import GraphProto
+
+from onnx_migrate.model.graphs import names_read, subgraphs
+from onnx_migrate.reduction.bench import Bench, edited
+from onnx_migrate.reduction.bodies_outside import Outside, bodies_outside
+from onnx_migrate.reduction.candidate import Candidate
+from onnx_migrate.reduction.parts import constant_tensor, replace_all
+
+__all__ = ["fewer_inner_nodes"]
+
+
+def fewer_inner_nodes(candidate: Candidate, bench: Bench) -> Candidate:
+    """Remove nodes of bodies; recorded values of one iteration replace what they compute. Raises TimeOver."""
+    for outside in list(bodies_outside(candidate)):
+        recorded = bench.renewed(outside.candidate)
+        if recorded is not None:
+            candidate = _minimal_body(candidate, outside, recorded, bench)
+    return candidate
+
+
+def _minimal_body(candidate: Candidate, outside: Outside, recorded: Candidate, bench: Bench) -> Candidate:
+    """Return the model with as few nodes in one body as show the failure."""
+    size = max(1, len(_body(candidate, outside).node) // 2)
+    while True:
+        found = bench.first(_without_groups(candidate, outside, recorded, size))
+        if found is not None:
+            candidate = found
+        elif size == 1:
+            return candidate
+        size = max(1, min(size if found is not None else size // 2, len(_body(candidate, outside).node)))
+
+
+def _body(candidate: Candidate, outside: Outside) -> GraphProto:
+    node = candidate.proto.graph.node[outside.place]
+    return next(graph for name, _, graph in subgraphs(node) if name == outside.attribute)
+
+
+def _without_groups(
+    candidate: Candidate, outside: Outside, recorded: Candidate, size: int
+) -> Iterator[Candidate | None]:
+    count = len(_body(candidate, outside).node)
+    for start in reversed(range(0, count, size)):
+        yield _without(candidate, outside, recorded, range(start, min(start + size, count)))
+
+
+def _without(
+    candidate: Candidate, outside: Outside, recorded: Candidate, gone: Sequence[int]
+) -> Candidate | None:
+    """Return the model without some nodes of a body; None if a value that they compute is not known."""
+    found = edited(candidate)
+    body = _body(found, outside)
+    lost = {name for place in gone for name in body.node[place].output if name}
+    kept = [node for place, node in enumerate(body.node) if place not in gone]
+    read = {name for node in kept for name in names_read(node)} | {value.name for value in body.output}
+    for name in sorted(lost & read):
+        value = recorded.values.array(outside.names[name])
+        if value is None:
+            return None
+        body.initializer.append(constant_tensor(name, value, found.model.weights))
+    replace_all(body.node, kept)
+    replace_all(body.initializer, [item for item in body.initializer if item.name in read])
+    return found

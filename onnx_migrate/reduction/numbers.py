@@ -1,0 +1,120 @@
+"""Simpler numbers in weights and inputs, and random weights in place of the user's."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onnx_migrate.reduction.bench import Bench, edited
+from onnx_migrate.reduction.candidate import Candidate
+from onnx_migrate.reduction.parts import constant_tensor
+
+__all__ = ["simpler_numbers", "strip_weights"]
+
+Array = np.ndarray[Any, Any]
+
+_DIGITS = 2
+"""Significant digits of rounded numbers."""
+
+_TABLE = 64
+"""Elements up to which 8-bit integers are a table or zero points, and no weight."""
+
+
+def simpler_numbers(candidate: Candidate) -> Iterator[Candidate | None]:
+    """Yield models with simpler floats in weights and inputs: ones, zeros, or numbers of two digits."""
+    names = [name for name, array in _floats(candidate) if not _is_simple(array)]
+    groups = [names] if names else []
+    for group in [*groups, *([name] for name in names if len(names) > 1)]:
+        yield _changed(candidate, group, lambda _, array: np.ones_like(array))
+        yield _changed(candidate, group, lambda _, array: np.zeros_like(array))
+        yield _changed(candidate, group, lambda _, array: _rounded(array))
+
+
+def _floats(candidate: Candidate) -> Iterator[tuple[str, Array]]:
+    """Yield the floats of weights and inputs."""
+    for tensor in candidate.proto.graph.initializer:
+        if tensor.data_type in (1, 10, 11):
+            yield tensor.name, candidate.model.weights.array(tensor)
+    for name, value in candidate.complete_feed().items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            yield name, value
+
+
+def _is_simple(array: Array) -> bool:
+    return (
+        not array.size
+        or bool((array == 1).all() or (array == 0).all())
+        or np.array_equal(_rounded(array), array, equal_nan=True)
+    )
+
+
+def _rounded(array: Array) -> Array:
+    """Return the numbers with two significant digits."""
+    with np.errstate(all="ignore"):
+        exponents = np.floor(np.log10(np.abs(array.astype(np.float64))))
+        unit = 10.0 ** (exponents - (_DIGITS - 1))
+        rounded = np.round(array / unit) * unit
+    usable = np.isfinite(rounded) & (array != 0)
+    return np.where(usable, rounded, array).astype(array.dtype)
+
+
+def _changed(candidate: Candidate, names: Iterable[str], change: Callable[[str, Array], Array]) -> Candidate:
+    """Return the model with changed numbers in these weights and inputs; `change` gets the name and the numbers."""
+    found, wanted = edited(candidate), {*names}
+    feed = {
+        name: change(name, np.asarray(value)) if name in wanted else value
+        for name, value in candidate.feed.items()
+    }
+    for tensor in found.proto.graph.initializer:
+        if tensor.name in wanted:
+            new = constant_tensor(
+                tensor.name, change(tensor.name, candidate.model.weights.array(tensor)), found.model.weights
+            )
+            new.data_type = tensor.data_type
+            tensor.CopyFrom(new)
+    return candidate.with_model(found.model, feed)
+
+
+def strip_weights(candidate: Candidate, bench: Bench) -> tuple[Candidate, tuple[str, ...]]:
+    """Replace weights and recorded inputs by random numbers where the failure stays; return the names of those that stay.
+
+    The random numbers have the mean, standard deviation, minimum and maximum of the replaced ones. Integer tables and shapes,
+    and single numbers, stay. Raises TimeOver.
+    """
+    names = [name for name, array in _weights(candidate)]
+    if not names:
+        return candidate, ()
+    found = bench.first([_changed(candidate, names, _random)])
+    if found is not None:
+        return found, ()
+    kept = []
+    for name in names:
+        found = bench.first([_changed(candidate, [name], _random)])
+        candidate = found or candidate
+        kept += [] if found is not None else [name]
+    return candidate, tuple(kept)
+
+
+def _weights(candidate: Candidate) -> Iterator[tuple[str, Array]]:
+    """Yield the weights and inputs that carry data of the model's owner."""
+    yield from ((name, array) for name, array in _floats(candidate) if array.size > 1)
+    for tensor in candidate.proto.graph.initializer:
+        if tensor.data_type in (2, 3) and np.prod(tensor.dims) > _TABLE:
+            yield tensor.name, candidate.model.weights.array(tensor)
+
+
+def _random(name: str, array: Array) -> Array:
+    """Return random numbers of the same shape and type, and of the mean, deviation and range of the finite elements."""
+    numbers = array.astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        return array
+    seed = zlib.crc32(f"{name} {array.shape} {array.dtype}".encode())
+    drawn = np.random.default_rng(seed).normal(finite.mean(), finite.std(), array.shape)
+    drawn = np.clip(drawn, finite.min(), finite.max())
+    if array.dtype.kind in "iu":
+        drawn = np.round(drawn)
+    return np.where(np.isfinite(numbers), drawn, numbers).astype(array.dtype)

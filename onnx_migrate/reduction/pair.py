@@ -1,0 +1,244 @@
+"""The smallest part of two models that computes different values from the same inputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnx_migrate import files
+from onnx_migrate.engine.validity import accepted
+from onnx_migrate.errors import UsageError
+from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.names import Names
+from onnx_migrate.model.toposort import sort_model
+from onnx_migrate.process import Returned, mark
+from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.reduction.candidate import Candidate, node_count, operators_of
+from onnx_migrate.reduction.failures import Failure
+from onnx_migrate.reduction.parts import Parts, constant_tensor, replace_all
+from onnx_migrate.reduction.plain_form import store_constants
+from onnx_migrate.reduction.recording import recorded_values
+from onnx_migrate.reduction.result import Reduction, ReductionReport, ports_of
+from onnx_migrate.reduction.validity import fault_of
+from onnx_migrate.verify.divergence.first import located
+from onnx_migrate.verify.divergence.samples import sample_of
+from onnx_migrate.verify.equivalence.counterparts import rename_values
+from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.settings import Settings, interruption
+
+__all__ = ["reduced_pair"]
+
+_GROSS, _SHARE = 1e-3, 0.1
+"""A part shows the difference if its error is at least this share of the largest value, or this share of the models' error."""
+
+
+@dataclass(frozen=True)
+class _Region:
+    """The values that each model computes where they part. `partners` are values of the second model that agree."""
+
+    original: tuple[str, ...]
+    other: tuple[str, ...]
+    partners: Mapping[str, str]
+    feed: Mapping[str, Any]
+    error: float
+
+
+def reduced_pair(
+    model: files.Source,
+    against: files.Source,
+    settings: Settings,
+    listen: Callable[[str], object] | None = None,
+) -> Reduction:
+    """Return the part of both models between the last values that agree and the first that do not.
+
+    Raises UsageError, code `check-passes`, if their outputs agree, and for other inputs or outputs.
+    """
+    say = listen or (lambda _: None)
+    start = time.monotonic()
+    models = [_valid(files.load(source)) for source in (model, against)]
+    difference = Interface.of(models[0].proto).difference(Interface.of(models[1].proto))
+    if difference:
+        raise UsageError(f"a pair needs the same inputs and outputs: {difference}", code="bad-check")
+    say("looking for the first difference")
+    region = _region(models, settings)
+    with TemporaryFolder() as folder:
+        say("cutting both models")
+        sides = []
+        for index, each in enumerate(models):
+            own = folder / str(index)
+            own.mkdir()
+            values = recorded_values(_runnable(each), region.feed, own, settings)
+            sides.append(Parts(Candidate(each, region.feed, values, is_static=True)))
+        tried = 0
+        for tried, (one, two) in enumerate(_cuts(sides, region), 1):
+            error = _error(one, two, settings)
+            if error >= min(_GROSS, _SHARE * region.error):
+                one, two = (replace(each, feed=dict(one.feed)) for each in (one, two))
+                return _result(models, (one, two), error, tried, time.monotonic() - start)
+    return _result(models, (Candidate(models[0], region.feed), Candidate(models[1], region.feed)), region.error, tried,
+                   time.monotonic() - start)  # fmt: skip
+
+
+def _valid(model: Model) -> Model:
+    found = accepted(model).copy()
+    sort_model(found.proto)
+    store_constants(found.proto)
+    return found
+
+
+def _runnable(model: Model) -> Runnable:
+    structure: bytes = model.proto.SerializeToString(deterministic=True)
+    return Runnable(structure=structure, weights=model.weights)
+
+
+def _region(models: Sequence[Model], settings: Settings) -> _Region:
+    """Return the region in which two models part. Raises UsageError if they agree, or do not run."""
+    ending = settings.alone.call(f"{__name__}:region", *map(_runnable, models), settings.for_child)
+    if not isinstance(ending, Returned):
+        if (error := getattr(ending, "error", None)) is not None:
+            raise error
+        raise UsageError(f"the models could not be compared: {interruption(ending)}", code="bad-check")
+    if ending.value is None:
+        raise UsageError(
+            "both models compute the same outputs, so there is nothing to reduce",
+            code="check-passes",
+            hint="give inputs on which they differ (--input-data)",
+        )
+    found: _Region = ending.value
+    return found
+
+
+def region(original: Runnable, other: Runnable, settings: Settings) -> _Region | None:
+    """Find the region, in a child process."""
+    agreement, found = located(original, other, settings)
+    if found is None:
+        return None
+    side = agreement.original
+    partners = {
+        name: side.value_of(value)
+        for name, value in agreement.partners.items()
+        if side.value_of(value) == value
+    }
+    errors = [error for error in agreement.outputs.values() if np.isfinite(error)]
+    worst = max(errors, default=1.0) if len(errors) == len(agreement.outputs) else 1.0
+    return _Region(found.region.original, found.region.other, partners, side.feed, worst)
+
+
+def _cuts(sides: Sequence[Parts], region: _Region) -> Iterator[tuple[Candidate, Candidate]]:
+    """Yield parts of both models with the same inputs and outputs, the smallest first."""
+    ends = region.original[-1], region.other[-1]
+    outputs = [value.name for value in sides[0].whole.proto.graph.output]
+    inside = [
+        _makers(parts, names) for parts, names in zip(sides, (region.original, region.other), strict=True)
+    ]
+    behind = [_behind(parts, steps) for parts, steps in zip(sides, inside, strict=True)]
+    for steps, names in ((inside, ([ends[0]], [ends[1]])), (behind, (outputs, outputs))):
+        kept = [
+            [name for name in group if parts.makers.get(name, -1) in {*own}]
+            for parts, own, group in zip(sides, steps, names, strict=True)
+        ]
+        one, two = (
+            parts.part(own, group) if group else None
+            for parts, own, group in zip(sides, steps, kept, strict=True)
+        )
+        if one is None or two is None or len(kept[0]) != len(kept[1]):
+            continue
+        paired = _with_same_ports(one, two, dict(zip(kept[1], kept[0], strict=True)), region.partners)
+        if not (fault_of(paired[0].proto) or fault_of(paired[1].proto)):
+            yield paired
+
+
+def _makers(parts: Parts, names: Sequence[str]) -> list[int]:
+    """Return the nodes that compute these values."""
+    return sorted({parts.makers[name] for name in names})
+
+
+def _behind(parts: Parts, steps: Sequence[int]) -> list[int]:
+    """Return these nodes and all that read from them."""
+    reached = {name for place in steps for name in parts.nodes[place].output if name}
+    found = {*steps}
+    for place in parts.steps:
+        if not reached.isdisjoint(parts.reads[place]):
+            found.add(place)
+            reached.update(filter(None, parts.nodes[place].output))
+    return sorted(found)
+
+
+def _with_same_ports(
+    one: Candidate, two: Candidate, outputs: Mapping[str, str], partners: Mapping[str, str]
+) -> tuple[Candidate, Candidate]:
+    """Return both parts with the inputs of the first: an input of the second that is none of these becomes a constant."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(two.proto)
+    weights = two.model.weights.copy()
+    renamed = dict(outputs)
+    entering = {value.name: value for value in one.proto.graph.input}
+    for value in list(proto.graph.input):
+        partner = value.name if value.name in one.feed else partners.get(value.name, "")
+        array = two.feed[value.name]
+        if (
+            partner in entering
+            and partner not in renamed.values()
+            and np.shape(one.feed[partner]) == np.shape(array)
+        ):
+            renamed[value.name] = partner
+        else:
+            proto.graph.initializer.append(constant_tensor(value.name, np.asarray(array), weights))
+    replace_all(proto.graph.input, [value for value in proto.graph.input if value.name in renamed])
+    names = Names(proto)
+    clashes = {
+        name: names.fresh(f"{name}_of_the_second")
+        for name in {*renamed.values()} - renamed.keys()
+        if names.fresh(name) != name
+    }
+    rename_values(proto.graph, {**clashes, **renamed})
+    replace_all(proto.graph.input, entering.values())
+    found = replace(two.model, proto=proto, weights=weights)
+    return one, Candidate(found, dict(one.feed), is_static=True)
+
+
+def _error(one: Candidate, two: Candidate, settings: Settings) -> float:
+    """Return the difference between the outputs of two parts, as a share of their largest value; 0 if one does not run."""
+    with TemporaryFolder() as folder:
+        paths = [folder / "original.onnx", folder / "other.onnx"]
+        for candidate, path in zip((one, two), paths, strict=True):
+            files.save(candidate.model, path)
+        ending = settings.alone.call(f"{__name__}:error_of", *map(Runnable, paths), dict(one.feed))
+    return float(ending.value) if isinstance(ending, Returned) else 0.0
+
+
+def error_of(original: Runnable, other: Runnable, feed: Mapping[str, Any]) -> float:
+    """Run both parts, in a child process."""
+    mark("running the parts")
+    try:
+        runs = [open_model(each, UNOPTIMIZED).run(feed) for each in (original, other)]
+    except EvaluationError:
+        return 0.0
+    pairs = [(sample_of(value), sample_of(runs[1].get(name))) for name, value in runs[0].items()]
+    errors = [one.error(two) for one, two in pairs if one is not None and two is not None]
+    return max(errors, default=0.0)
+
+
+def _result(
+    models: Sequence[Model], parts: tuple[Candidate, Candidate], error: float, tried: int, seconds: float
+) -> Reduction:
+    one, two = parts
+    inputs, outputs = ports_of(one)
+    failure = Failure(
+        "wrong", "numbers", f"the outputs differ by up to {error:.3g} of the largest value", error
+    )
+    notes = [
+        f"the part of the second model has {node_count(two.proto)} of {node_count(models[1].proto)} nodes:"
+        f" {', '.join(operators_of(two.proto))}"
+    ]
+    report = ReductionReport(
+        models[0].name, f"against {models[1].name}", failure, node_count(models[0].proto), node_count(one.proto),
+        tuple(operators_of(one.proto).items()), inputs, outputs, tried, 0, 0, seconds, True, False, (), tuple(notes),
+    )  # fmt: skip
+    return Reduction(report, one, None, two)

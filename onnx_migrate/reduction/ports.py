@@ -1,0 +1,88 @@
+"""The types of values that become inputs and outputs of smaller models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from onnx_migrate.cached import cached_property
+from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
+from onnx_migrate.reduction.candidate import Candidate
+
+__all__ = ["Ports", "array_type"]
+
+
+def array_type(name: str, value: Any, element: int = 0) -> onnx.ValueInfoProto | None:
+    """Return the declaration of a tensor with these dims; None for a value that is no tensor of a type of ONNX.
+
+    `element` is its element type if that is known: NumPy has no name for some types.
+    """
+    if not isinstance(value, np.ndarray):
+        return None
+    if not element:
+        try:
+            text = value.dtype.kind in "OSU"
+            element = TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(value.dtype)
+        except (KeyError, ValueError):
+            return None
+    return helper.make_tensor_value_info(name, element, value.shape)
+
+
+class Ports:
+    """The types of the values of one model's main graph: as declared, inferred, or recorded."""
+
+    def __init__(self, candidate: Candidate) -> None:
+        self._candidate = candidate
+
+    def declared(self, name: str) -> onnx.ValueInfoProto | None:
+        """Return the declaration of a value as an input or output; None if its type is not known."""
+        candidate = self._candidate
+        recorded = candidate.feed.get(name) if name in candidate.feed else candidate.values.array(name)
+        known = self._inferred.get(name)
+        if candidate.is_static or known is None or _contradicts(known, recorded):
+            element = known.type.tensor_type.elem_type if known is not None else 0
+            return array_type(name, recorded, element) or (known if _is_typed(known) else None)
+        return known if _is_typed(known) else array_type(name, recorded)
+
+    @cached_property
+    def _inferred(self) -> dict[str, onnx.ValueInfoProto]:
+        proto = self._candidate.proto
+        try:
+            graph = infer_shapes(skeleton(proto)).graph
+        except InferenceError:
+            graph = proto.graph
+        found = {value.name: _without_unknown_symbols(value) for value in graph.value_info}
+        return found | {
+            value.name: value for value in (*graph.output, *graph.input) if value.type.WhichOneof("value")
+        }
+
+
+def _is_typed(value: onnx.ValueInfoProto | None) -> bool:
+    if value is None or value.type.WhichOneof("value") is None:
+        return False
+    tensor = value.type.tensor_type
+    return value.type.WhichOneof("value") != "tensor_type" or bool(
+        tensor.elem_type and tensor.HasField("shape")
+    )
+
+
+def _without_unknown_symbols(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    """Remove the symbols that onnx invents for lengths that it does not know, in place."""
+    for dim in value.type.tensor_type.shape.dim:
+        if dim.dim_param.startswith("unk__"):
+            dim.Clear()
+    return value
+
+
+def _contradicts(known: onnx.ValueInfoProto, recorded: Any) -> bool:
+    """Return whether a recorded value has other dims than declared: runtimes only warn of this."""
+    if not isinstance(recorded, np.ndarray) or not known.type.tensor_type.HasField("shape"):
+        return False
+    dims = known.type.tensor_type.shape.dim
+    pairs = zip(dims, recorded.shape, strict=False)
+    return len(dims) != recorded.ndim or any(
+        dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs
+    )
