@@ -48,6 +48,8 @@ def divergence(original: Runnable, other: Runnable, settings: Settings, explaine
     Without `explained`, the first difference is not searched. Runs the models in this process. Raises EvaluationError if one does
     not run.
     """
+    if not explained:
+        return Divergence(None, tuple(_distances(_agreement_of(original, other, settings))))
     agreement, found = located(original, other, settings)
     first = None if found is None else _first_difference(agreement, found)
     return Divergence(first, tuple(_distances(agreement)))
@@ -56,8 +58,6 @@ def divergence(original: Runnable, other: Runnable, settings: Settings, explaine
 def located(original: Runnable, other: Runnable, settings: Settings) -> tuple[Agreement, Explained | None]:
     """Record two models in this process, and return the region in which they part, None if they agree. Raises EvaluationError."""
     agreement = _agreement_of(original, other, settings)
-    if not explained:
-        return Divergence(None, tuple(_distances(agreement)))
     found = _explained(agreement)
     if found is None or not found.reasons:
         # Equal nodes with equal inputs compute the same, so the fault is before them, in elements too small for a share.
