@@ -14,7 +14,7 @@ from onnx_migrate.errors import CannotMigrate, UsageError, VerificationFailed
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
-from onnx_migrate.model.dims.open_names import OpenNames
+from onnx_migrate.model.dims.open_names import UNNAMED, OpenNames
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import all_nodes, fed_inputs
@@ -37,8 +37,6 @@ __all__ = [
 
 _MOST_AXES = 64
 """Axes that a tensor may have in ONNX Runtime and NumPy."""
-
-_EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,8 @@ class OpenDims(Pass):
     """Give each dim of unknown length a name of its own, VALUE_dim_AXIS.
 
     Exporters declare such dims as -1 or 0, or call all of them `?` or `None`, which by the standard says that they are
-    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same. A dim that has a name gets it
-    back after the last pass.
+    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same. Each dim gets its name or
+    number back after the last pass.
     """
 
     name: ClassVar[str] = "open_dims"
@@ -80,35 +78,28 @@ class OpenDims(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""
         graph = model.proto.graph
-        own: dict[str, str] = {}
+        own: dict[str, str | int] = {}
         for value in fed_inputs(graph):
-            own |= self._name(value, "input", 0, log)
+            own |= _named(value, 0)
         for value in graph.output:
-            own |= self._name(value, "output", -1, log)  # an output may be empty
+            own |= _named(value, -1)  # an output may be empty
         if own:
             log.record_fact("", "", OpenNames(own))
         return model
 
-    def _name(self, value: onnx.ValueInfoProto, what: str, highest: int, log: ChangeLog) -> dict[str, str]:
-        """Name the dims of one value; return the names that some had before, by their new ones."""
-        before, own = dims_of(value), {}
-        numbered = False
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            name = f"{value.name}_dim_{axis}"
-            if dim.dim_param in _EMPTY:
-                own[name] = dim.dim_param
-                dim.dim_param = name
-            elif dim.HasField("dim_value") and dim.dim_value <= highest:
-                dim.dim_param, numbered = name, True
-        after = dims_of(value)
-        if numbered and before is not None:
-            log.note(
-                self.name,
-                "open-dims",
-                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, because these lengths are unknown",
-                subject=value.name,
-            )
-        return own
+
+def _named(value: onnx.ValueInfoProto, highest: int) -> dict[str, str | int]:
+    """Name the open dims of one value; return their names or numbers before, by the new names."""
+    own: dict[str, str | int] = {}
+    for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+        name = f"{value.name}_dim_{axis}"
+        if dim.HasField("dim_value") and dim.dim_value <= highest:
+            own[name] = dim.dim_value
+        elif dim.dim_param in UNNAMED:
+            own[name] = dim.dim_param
+        if name in own:
+            dim.dim_param = name
+    return own
 
 
 @dataclass(frozen=True)
@@ -253,7 +244,7 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
             texts.append(f"the rank of {name!r}")
             fixes.append(f"{name}:SIZES")
         for axis, symbol in found.items() if len(found) < _MOST_AXES else ():
-            named = symbol if symbol not in _EMPTY else ""
+            named = symbol if symbol not in UNNAMED else ""
             texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
             fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")
     asked = " ".join(f"--fix-shape {fix}" for fix in dict.fromkeys(fixes))

@@ -185,7 +185,7 @@ CODES = {
     "exporter-intent": "PyTorch's exporter could not write half_pixel up to opset 10, so its linear Upsample and Resize say asymmetric, while the PyTorch model computed half_pixel. The result computes what the file says. --resize-intent writes what the PyTorch model computed; the note says how far apart the two are. docs/resize.md has the details.",
     "fixed-dims": "Dynamic dims of an input or output were set to numbers, as asked for with --fix-shape.",
     "one-name": "Two axes with generated names always have the same length, so they were given one name.",
-    "open-dims": "A dim was declared as -1 or 0, which some exporters write for an unknown length. It got a name, which only says that the length is not fixed.",
+    "open-dims": "The first axis of the inputs is dynamic already. --dynamic-batch therefore finds no fixed batch to make dynamic.",
     "output-dims": "The declared dims of an output were corrected to what follows from the inputs.",
     "shapes-in-doubt": "Declared shapes differ from the inferred ones, and were not corrected: onnx computes the length of a Resize in double precision and runtimes compute it in single precision, so the inferred shape may be wrong. Check the declared shapes against a run of the model.",
     "repeated-import": "The model, or a function, imported one domain more than once. All nodes mean the same by each of the versions, so one import was left.",
