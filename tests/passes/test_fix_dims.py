@@ -183,7 +183,7 @@ def test_a_result_has_the_open_dims_that_the_model_has(written: Any, options: di
     assert not [note for note in result.report.notes if note.code == "open-dims"]
 
 
-@pytest.mark.parametrize("given, returned", [("?", -1), (-1, "?"), (-1, "N"), (-1, 1)])
+@pytest.mark.parametrize(("given", "returned"), [("?", -1), (-1, "?"), (-1, "N"), (-1, 1)])
 def test_each_open_dim_gets_its_own_name_or_number_back(given: Any, returned: Any) -> None:
     source = model(OPEN_NET)
     declare(source.graph.input[0], [given, 2])
