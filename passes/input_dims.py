@@ -8,8 +8,8 @@ from typing import ClassVar
 import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
-from onnx_migrate.facts.shapes import dims_of, dims_text
-from onnx_migrate.model.dims.open_names import OpenNames
+from onnx_migrate.facts.shapes import dims_of
+from onnx_migrate.model.dims.open_names import UNNAMED, OpenNames
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import fed_inputs
@@ -17,13 +17,10 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-__all__ = ["EMPTY", "MOST_AXES", "OpenDims", "RequestedDims", "open_axes", "requested_dims"]
+__all__ = ["MOST_AXES", "OpenDims", "RequestedDims", "open_axes", "requested_dims"]
 
 MOST_AXES = 64
 """Axes that a tensor may have in ONNX Runtime and NumPy."""
-
-EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""Names of dims that exporters write where a dim has no name."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,8 @@ class OpenDims(Pass):
     """Give each dim of unknown length a name of its own, VALUE_dim_AXIS.
 
     Exporters declare such dims as -1 or 0, or call all of them `?` or `None`, which by the standard says that they are
-    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same. A dim that has a name gets it
-    back after the last pass.
+    equal. Runtimes accept any length for -1 and 0 in an input, so a name of its own says the same. Each dim gets its name or
+    number back after the last pass.
     """
 
     name: ClassVar[str] = "open_dims"
@@ -65,35 +62,28 @@ class OpenDims(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Name the dims of `model` in place."""
         graph = model.proto.graph
-        own: dict[str, str] = {}
+        own: dict[str, str | int] = {}
         for value in fed_inputs(graph):
-            own |= self._name(value, "input", 0, log)
+            own |= _named(value, 0)
         for value in graph.output:
-            own |= self._name(value, "output", -1, log)  # an output may be empty
+            own |= _named(value, -1)  # an output may be empty
         if own:
             log.record_fact("", "", OpenNames(own))
         return model
 
-    def _name(self, value: onnx.ValueInfoProto, what: str, highest: int, log: ChangeLog) -> dict[str, str]:
-        """Name the dims of one value; return the names that some had before, by their new ones."""
-        before, own = dims_of(value), {}
-        numbered = False
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            name = f"{value.name}_dim_{axis}"
-            if dim.dim_param in EMPTY:
-                own[name] = dim.dim_param
-                dim.dim_param = name
-            elif dim.HasField("dim_value") and dim.dim_value <= highest:
-                dim.dim_param, numbered = name, True
-        after = dims_of(value)
-        if numbered and before is not None:
-            log.note(
-                self.name,
-                "open-dims",
-                f"{what} {value.name}: {dims_text(before)} → {dims_text(after)}, because these lengths are unknown",
-                subject=value.name,
-            )
-        return own
+
+def _named(value: onnx.ValueInfoProto, highest: int) -> dict[str, str | int]:
+    """Name the open dims of one value; return their names or numbers before, by the new names."""
+    own: dict[str, str | int] = {}
+    for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+        name = f"{value.name}_dim_{axis}"
+        if dim.HasField("dim_value") and dim.dim_value <= highest:
+            own[name] = dim.dim_value
+        elif dim.dim_param in UNNAMED:
+            own[name] = dim.dim_param
+        if name in own:
+            dim.dim_param = name
+    return own
 
 
 def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:

@@ -72,6 +72,8 @@ class OtherNumbers(Obligation):
             statements=(statement, *verdict.statements),
             stand_ins=(stand_in, *verdict.stand_ins),
             compared_with=verdict.compared_with or model,
+            # The pass measured its own error; behind it the same model runs twice, so that its error there is 0.
+            rounded=self.limited or verdict.rounded,
         )
 
     def _statement(self, before: Model, distance: Distance | None) -> Statement:

@@ -14,6 +14,7 @@ from onnx_migrate.errors import CannotMigrate, UsageError, VerificationFailed
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
+from onnx_migrate.model.dims.open_names import UNNAMED
 from onnx_migrate.model.graphs import all_nodes, fed_inputs
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
@@ -22,7 +23,7 @@ from onnx_migrate.verdicts import Verdict
 from onnx_migrate.verify import InputData
 from onnx_migrate.verify.prover import Prover
 
-from ..input_dims import EMPTY, MOST_AXES, open_axes
+from ..input_dims import MOST_AXES, open_axes
 
 __all__ = ["FewerSizes", "FixDims", "loaded_like"]
 
@@ -151,7 +152,7 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
             texts.append(f"the rank of {name!r}")
             fixes.append(f"{name}:SIZES")
         for axis, symbol in found.items() if len(found) < MOST_AXES else ():
-            named = symbol if symbol not in EMPTY else ""
+            named = symbol if symbol not in UNNAMED else ""
             texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
             fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")
     asked = " ".join(f"--fix-shape {fix}" for fix in dict.fromkeys(fixes))

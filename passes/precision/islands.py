@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from onnx import TensorProto
 
 from onnx_migrate import process
+from onnx_migrate.advice import untried
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey, weight_tensors
@@ -25,6 +26,7 @@ from onnx_migrate.verify.evaluators.strict import STRICT, is_narrow
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
 from onnx_migrate.verify.precision.decisions import decides
 from onnx_migrate.verify.precision.groups import BEYOND, MOST_GROUPS, NARROWED, Narrowed
+from onnx_migrate.verify.precision.run_time import estimated_seconds
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption, is_crash_of_result
 
@@ -51,8 +53,11 @@ _LEVELS = 3
 _ACCEPTED = (0.7, 0.7, 0.55, 0.4)
 """Error / limit up to which groups are accepted in each attempt, since they are selected on the inputs they are judged by."""
 
-_WORK_FOR_SMALL, _WORK, _SMALL = 30.0, 150.0, 50_000_000
+_WORK_FOR_SMALL, _WORK, _SMALL = 60.0, 150.0, 50_000_000
 """Estimated seconds of runs after which a search begins no further attempt, for a model of fewer bytes and for a larger one."""
+
+_MOST_SECONDS = 10.0
+"""Estimated seconds of one run from which nothing is compared, unless the user gives inputs."""
 
 _CLOCK = 8.0
 """A search may take this many times the estimated seconds by the clock, since the machine may do other work too."""
@@ -77,7 +82,7 @@ class Found:
     """The result of a search: the nodes that keep their type, those whose weights also do, and the error that remains.
 
     `sizes` are of first outputs in the main graph. `reasons` give the error of an output, as a share of its
-    limit, if only these nodes are narrow.
+    limit, if only these nodes are narrow. `limitations` say how the search ended early, so that more nodes may stay than must.
     """
 
     islands: Islands
@@ -85,6 +90,7 @@ class Found:
     sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     exact: Islands = _NOTHING
     reasons: Mapping[tuple[BodyKey, str], str] = field(default_factory=dict)
+    limitations: tuple[str, ...] = ()
 
 
 def find_islands(
@@ -103,7 +109,8 @@ def find_islands(
     """
     with ready_worker(settings) as worker:
         search = _Search(original, graph, kind, convert, replace(settings, worker=worker))
-        return search.run(weights_alone=weights_alone)
+        found = search.run(weights_alone=weights_alone)
+        return replace(found, limitations=tuple(search.limitations))
 
 
 class _Search:
@@ -121,6 +128,8 @@ class _Search:
         self._sizes: dict[str, tuple[float, float]] = {}
         self._rounds = 0
         self._reasons: dict[tuple[BodyKey, str], str] = {}
+        self.limitations: dict[str, None] = {}
+        """Sentences on how the search ended early."""
         self._units = computing(graph.steps)
         self._cheap = [step for step in self._units if not is_product(step)]
         self._frames = [graph, *dict.fromkeys(step.frame for step in self._units if step.frame is not graph)]
@@ -144,20 +153,24 @@ class _Search:
             if best.closeness.agrees or best.closeness.reason or self._kind == TensorProto.FLOAT:
                 return best
             if weights_alone:
-                exact = self._exact(original, _NOTHING, 0)
+                exact = self._exact(original, _NOTHING, _NOTHING, 0)
                 return self._running(original, exact, exact)[0]
             return self._within(original, best, needed)
 
     def _within(self, original: Runnable, best: Found, needed: Islands) -> Found:
         """Return a result within its limits that keeps few nodes beside the `needed` ones; the closest one if none is."""
-        exact, found, kinds_tried = _NOTHING, best, False
+        exact, more, found, kinds_tried = _NOTHING, _NOTHING, best, False
         for attempt in range(len(_ACCEPTED)):
             if self._is_late:
+                self._limit_by_time()
                 break
+            kind = _NOTHING
             if found.closeness.way != STRICT and not kinds_tried:
-                more, kinds_tried = self._one_kind(original, needed), True
+                kind, kinds_tried = self._one_kind(original, needed | more, exact), True
+            if kind:
+                more |= kind
             else:
-                more, exact = self._selected(original, needed, exact, attempt)
+                more, exact = self._selected(original, needed | exact, exact, attempt)
             found, needed = self._running(original, needed, exact, more)
             if found.closeness.agrees or found.closeness.reason:
                 return found
@@ -173,14 +186,14 @@ class _Search:
                 break
         return best
 
-    def _one_kind(self, original: Runnable, needed: Islands) -> Islands:
-        """Return nodes of the first kind of operators that, if kept, bring the result within its limits in ONNX Runtime.
+    def _one_kind(self, original: Runnable, needed: Islands, exact: Islands) -> Islands:
+        """Return nodes of the first kind of operators that, if kept too, bring the result within its limits in ONNX Runtime.
 
         ONNX Runtime rounds the weights of nodes that it fuses once more, and no switched model shows this rounding.
         """
 
         def is_within(steps: Sequence[Step]) -> bool:
-            quick = self._compared(original, needed | islands_of(steps), _NOTHING, _ACCEPTED[0])
+            quick = self._compared(original, needed | islands_of(steps), exact, _ACCEPTED[0])
             return not quick.reason and quick.excess <= _ACCEPTED[0]
 
         for kept in filter(is_within, groups_by_kind(self._cheap)):
@@ -221,16 +234,19 @@ class _Search:
             found = self._narrowed(original, needed, exact, groups, attempt)
             if found is None:
                 break
-            if level == 0 and found.base > BEYOND and not exact:
-                exact = self._exact(original, needed, attempt)
-                if exact:
-                    return self._selected(original, needed | exact, exact, attempt)
+            if level == 0 and found.base > BEYOND and not found.is_late:
+                more = self._exact(original, needed, exact, attempt)
+                if more:
+                    return self._selected(original, needed | more, exact | more, attempt)
             for place, effect in enumerate(found.alone):
                 self._reasons.update(dict.fromkeys(islands_of(groups[place]), _reason(effect)))
             kept = [group for place, group in enumerate(groups) if place not in found.narrow]
             finer = parts_of(kept, MOST_GROUPS)
             groups = kept
-            if not kept or len(finer) == len(kept) or self._is_late:
+            if not kept or len(finer) == len(kept):
+                break
+            if self._is_late:
+                self._limit_by_time()
                 break
             groups = finer
         else:
@@ -238,12 +254,14 @@ class _Search:
         kept_places = needed | islands_of(step for group in groups for step in group)
         return kept_places | movers_between(self._frames, kept_places), exact
 
-    def _exact(self, original: Runnable, needed: Islands, attempt: int) -> Islands:
-        """Return the nodes whose weights must stay float32, since rounding the weights alone exceeds the limit."""
-        groups = groups_by_bytes(self._units)
+    def _exact(self, original: Runnable, needed: Islands, exact: Islands, attempt: int) -> Islands:
+        """Return further nodes whose weights must stay float32, since rounding the weights alone exceeds the limit."""
+        groups = groups_by_bytes([step for step in self._units if not islands_of([step]) & exact])
         every = islands_of(self._units) | needed
-        found = self._narrowed(original, every, _NOTHING, groups, attempt, weights=True)
-        if found is None or found.base > BEYOND or found.every <= BEYOND:  # no weight is the cause
+        found = self._narrowed(original, every, exact, groups, attempt, weights=True)
+        if (
+            found is None or found.is_late or found.base > BEYOND or found.every <= BEYOND
+        ):  # no weight is the cause
             return _NOTHING
         kept = [group for place, group in enumerate(groups) if place not in found.narrow]
         return islands_of(step for group in kept for step in group)
@@ -264,16 +282,41 @@ class _Search:
             chosen = [as_group(group) for group in groups]
             given = original, result, self._kind, self._settings.for_child, self._draws, chosen
             ending = self._settings.call(NARROWED, *given, _ACCEPTED[attempt], weights)
-        found: Narrowed | None = ending.value if isinstance(ending, process.Returned) else None
-        self._work -= found.work if found is not None else 0.0
+        if not isinstance(ending, process.Returned):
+            self._limit(f"the child process that measures groups of nodes ended: {interruption(ending)}")
+            return None
+        found: Narrowed = ending.value
+        # The next session costs about as much, so that one is not begun whose work would not fit.
+        self._work = self._work - found.work if self._work > 1.5 * found.work else 0.0
+        if found.problem:
+            self._limit(found.problem)
+            return None
+        if found.is_late:
+            self._limit_by_time()
         return found
+
+    def _limit_by_time(self) -> None:
+        helps = untried(
+            "on a machine with less to do, or with smaller inputs of yours (--input-data), it tries more"
+        )
+        self._limit(f"its time was up before all groups of nodes were tried; {helps}")
+
+    def _limit(self, reason: str) -> None:
+        """Note that the search ended early, so that more nodes may stay than must."""
+        self.limitations[reason] = None
 
     def _why_not_run(self, original: Runnable) -> str:
         """Return why a run would exceed its limits, "" if nothing shows that."""
         feeds, limits = self._settings.feeds, self._settings.limits
         sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
         obstacle = why_not_run(original.model, limits.memory, limits.seconds, sizes, asked=feeds is not None)
-        return f"the original was not run: {obstacle}" if obstacle else ""
+        if obstacle:
+            return f"the original was not run: {obstacle}"
+        seconds = estimated_seconds(original.model, sizes)
+        if seconds > _MOST_SECONDS and feeds is None:
+            helps = untried("--input-data compares on inputs of yours, however long that takes")
+            return f"one run of the original takes about {seconds:.0f} s, and a comparison needs several; {helps}"
+        return ""
 
     def _large(self, original: Runnable) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type, and note the sizes of all numbers."""
@@ -281,6 +324,8 @@ class _Search:
         given = original, self._settings.for_child, self._draws, limit / _HEADROOM
         ending = self._settings.call(RANGES, *given)
         values = ending.value if isinstance(ending, process.Returned) else {}
+        if not isinstance(ending, process.Returned):
+            self._limit(f"the child process that measures the range of numbers ended: {interruption(ending)}")
         self._sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
         near = [
             self._makers[name]
@@ -343,6 +388,8 @@ class _Search:
 
 def _reason(effect: float) -> str:
     """Return the reason why nodes stay; `effect` is the error that they alone cause, divided by its limit."""
+    if math.isnan(effect):
+        return "the time of the search was up before it was tried"
     if effect == math.inf:
         return "its numbers become infinite or NaN"
     return f"alone it would make an output differ by {effect:.0%} of its limit"

@@ -28,6 +28,9 @@ def report_change(change: PrecisionChange, found: Found | None, last: Conversion
         return
     _record_ranges(change.type, found, last, log)
     _report_inputs(change.type, found, log)
+    for reason in found.limitations:
+        message = f"more nodes may stay in {change.old_type} than must, because the search for them ended early: {reason}"
+        log.note(_PASS, "precision-search", message, subject=subject, severity="warning")
     worst = change.worst
     if worst is not None:
         # Above its limit is only a result whose original rounds more than the result itself.

@@ -51,6 +51,7 @@ _LIKE_FIRST = """
     LpNormalization MeanVarianceNormalization Mish Neg Not QuantizeLinear RandomNormalLike RandomUniformLike Reciprocal Relu
     ReverseSequence Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt
     Swish Tan Tanh ThresholdedRelu Trilu
+    Affine ImageScaler ParametricSoftplus Scale ScaledTanh
 """
 """Operators whose first output has the sizes of the first input."""
 
@@ -212,6 +213,15 @@ def _recurrent(node: Node) -> Dims | None:
     return dims[0], weights[0], dims[1], weights[2]
 
 
+def _cropped(node: Node) -> Dims | None:
+    dims, border = node.dims(), node.attributes.get("border")
+    if dims is None or border is None or len(dims) != 4:
+        return None
+    left, top, right, bottom = border
+    rest = node.attributes.get("scale") or (dims[2] - top - bottom, dims[3] - left - right)
+    return (*dims[:2], *rest)
+
+
 def _like_first(node: Node) -> Dims | None:
     return node.dims()
 
@@ -242,6 +252,7 @@ _RULES: dict[str, Rule] = {
     "Concat": concat,
     "ConstantOfShape": _shape_of_input,
     "ConvTranspose": transposed_convolution,
+    "Crop": _cropped,
     "DFT": _fourier,
     "Expand": expand,
     "Flatten": flatten,

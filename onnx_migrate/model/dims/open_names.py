@@ -1,4 +1,4 @@
-"""The names that dims get while passes run, as a model calls several lengths by one name, and their own names afterwards."""
+"""The names that open dims get while passes run, and the name or number that the model has for each of them."""
 
 from __future__ import annotations
 
@@ -8,32 +8,47 @@ from dataclasses import dataclass
 
 import onnx
 
-__all__ = ["OpenNames"]
+__all__ = ["UNNAMED", "OpenNames"]
+
+UNNAMED = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
+"""Words that exporters write for any open dim. Two dims of one of these words may have different lengths."""
 
 
 @dataclass(frozen=True)
 class OpenNames:
-    """The fact that dims of inputs and outputs have names of their own while passes run; `own` has the model's names of them."""
+    """The fact that dims of inputs and outputs have names of their own while passes run.
 
-    own: Mapping[str, str]
+    `own` has the model's name of each, or its number, for example -1.
+    """
+
+    own: Mapping[str, str | int]
 
     def put_back(self, graph: onnx.GraphProto) -> None:
-        """Give dims of inputs and outputs the names that the model has for them, in place.
+        """Give dims of inputs and outputs the names and numbers that the model has for them, in place.
 
         A name that an expression contains stays, as the expression would mean something else.
         """
         dims = list(_dims(graph)) if self.own else []
         words = {
             word
-            for dim in dims
+            for _, dim in dims
             if dim.dim_param not in self.own
             for word in re.findall(r"[^\s+*/()-]+", dim.dim_param)
         }
-        for dim in dims:
+        for first, dim in dims:
             if dim.dim_param in self.own and dim.dim_param not in words:
-                dim.dim_param = self.own[dim.dim_param]
+                _declare(dim, self.own.get(first, self.own[dim.dim_param]))
 
 
-def _dims(graph: onnx.GraphProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
+def _declare(dim: onnx.TensorShapeProto.Dimension, own: str | int) -> None:
+    if isinstance(own, int):
+        dim.dim_value = own
+    else:
+        dim.dim_param = own
+
+
+def _dims(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorShapeProto.Dimension]]:
+    """Yield the dims of inputs and outputs, each with the name that it had first: another pass may know that two are equal."""
     for value in (*graph.input, *graph.output):
-        yield from value.type.tensor_type.shape.dim
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            yield f"{value.name}_dim_{axis}", dim

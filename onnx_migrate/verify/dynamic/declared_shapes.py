@@ -11,6 +11,7 @@ import onnx
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.dims.expressions import value_of
+from onnx_migrate.model.dims.open_names import UNNAMED
 from onnx_migrate.model.graphs import fed_inputs
 
 __all__ = [
@@ -107,6 +108,8 @@ def undeclared_shape(
                 f"output {output.name!r} is declared with {count_of(len(dims), 'axis')} and has {value.ndim}",
             )
         for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
+            if dim.dim_value < 0 or dim.dim_param in UNNAMED:  # of any length
+                continue
             if dim.HasField("dim_value"):
                 expected, label = dim.dim_value, str(dim.dim_value)
             elif dim.dim_param:

@@ -16,6 +16,7 @@ from onnx_migrate.verify.equivalence.feed_search import FeedSearch
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.inputs.user_inputs import Feed
+from onnx_migrate.verify.precision.scenes import SCENE, scene
 
 __all__ = [
     "ALL_HIDDEN",
@@ -26,6 +27,7 @@ __all__ = [
     "keep_to_domain",
     "mask_feeds",
     "narrowed_to_domain",
+    "run_on_scene",
     "run_on_waves",
     "share_of_numbers",
     "smooth",
@@ -132,6 +134,13 @@ def run_on_waves(search: FeedSearch, seed: int) -> None:
     inputs = smooth(search.feeds[0].inputs, seed)
     if inputs is not None:
         _add(search, SMOOTH, inputs)
+
+
+def run_on_scene(search: FeedSearch, seed: int) -> None:
+    """Run one further feed of images or sounds as in real use, if an input may be one and the model runs on it."""
+    inputs = scene(search.feeds[0].inputs, seed)
+    if inputs is not None:
+        _add(search, SCENE, inputs)
 
 
 def _add(search: FeedSearch, name: str, inputs: Inputs) -> None:

@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from onnx_migrate.facts.running_cost.estimate import estimate
 from onnx_migrate.model.graphs import BodyKey
 from onnx_migrate.process import mark
-from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Evaluator, Runnable, open_model
 from onnx_migrate.verify.evaluators.scopes import with_own_names
 from onnx_migrate.verify.evaluators.switched import switched
@@ -25,6 +23,7 @@ from onnx_migrate.verify.model_traits import without_draws
 from onnx_migrate.verify.precision.feeds import SMALL, ZEROS
 from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, reference_of
+from onnx_migrate.verify.precision.run_time import affordable
 from onnx_migrate.verify.settings import Settings
 
 __all__ = ["BEYOND", "MOST_GROUPS", "NARROWED", "Group", "Narrowed", "narrowed"]
@@ -37,7 +36,7 @@ MOST_GROUPS = 32
 BEYOND = 0.8
 """Ratio of error to limit for rounded weights alone. Above it, no rounding of a group is tried beside them."""
 
-_FEWEST_GROUPS = 8
+_FEWEST_GROUPS = 6
 """Groups that even a slow model is divided into."""
 
 _PRODUCT_GAIN = 100.0
@@ -48,9 +47,6 @@ _MOST_FEEDS = 6
 
 _WORK = 10.0
 """Estimated seconds that the runs of one session may take: a slow model runs on fewer feeds, and is divided into fewer groups."""
-
-_SECONDS_BY_OPERATION, _SECONDS_BY_BYTE, _SECONDS_BY_NODE = 1e-10, 3e-9, 2e-5
-"""Least seconds on one core for a multiplication, for a byte that a node writes and that is rounded, and for a node."""
 
 _CLOCK = 60.0
 """Seconds after which a session tries no further group, even if the estimate was lower. Such a result depends on the machine."""
@@ -74,7 +70,8 @@ class Narrowed:
     """The places of the groups that can be narrow together, and the errors that led to this choice.
 
     The errors are error / limit of the outputs. In `base` no group is narrow, in `every` all are, and in `excess` all of `narrow`
-    are. In `alone` one group is narrow, beside the products if these can be.
+    are. In `alone` one group is narrow, beside the products if these can be; NaN stands for a group that was not measured.
+    `problem` says why nothing was measured, "" otherwise.
     """
 
     narrow: frozenset[int] = frozenset()
@@ -84,6 +81,9 @@ class Narrowed:
     excess: float = math.inf
     work: float = 0.0
     """The estimated seconds of all runs."""
+    is_late: bool = False
+    """Whether the clock ended the session, so that some groups were not measured."""
+    problem: str = ""
 
 
 NARROWED = "onnx_migrate.verify.precision.groups:narrowed"
@@ -99,19 +99,18 @@ def narrowed(
     groups: Sequence[Group],
     most: float,
     weights: bool = False,
-) -> Narrowed | None:
+) -> Narrowed:
     """Return the groups that can compute in the narrow type of `result`, with errors of up to `most` times the limit.
 
     Values are rounded nearly like in `result`, on the feeds that had too large errors last. So the groups still have to be
-    converted and compared. With `weights` the function returns groups that can read weights of the narrow type. It returns None
-    if the original does not run so.
+    converted and compared. With `weights` the function returns groups that can read weights of the narrow type.
     """
     original, result = map(with_own_names, without_draws(original, result))
     try:
         reference = reference_of(original, result, settings, draws)
-        seconds = _seconds_of(reference)
-        parts = _joined(len(groups), _at_most(_WORK / seconds / 2, _FEWEST_GROUPS, MOST_GROUPS))
-        feeds = _telling(reference)[: _at_most(_WORK / seconds / 2 / max(len(parts), 1), 1, _MOST_FEEDS)]
+        seconds = reference.seconds
+        parts = _joined(len(groups), affordable(_WORK / 2, seconds, _FEWEST_GROUPS, MOST_GROUPS))
+        feeds = _telling(reference)[: affordable(_WORK / 2 / max(len(parts), 1), seconds, 1, _MOST_FEEDS)]
         joined = [_union([groups[place] for place in part]) for part in parts]
         places = [group.places for group in joined]
         runnable, switches = switched(original, result, kind, places, weights=weights)
@@ -119,8 +118,8 @@ def narrowed(
         measured = Measured(reference, result, kind, settings, False, None)
         selection = _Selection(measured, model, switches, joined, feeds, most)
         found = selection.run()
-    except EvaluationError:
-        return None
+    except EvaluationError as error:
+        return Narrowed(problem=f"the model with rounded groups does not {error.failed_to}: {error}")
     return replace(
         found,
         narrow=frozenset(place for part in found.narrow for place in parts[part]),
@@ -139,17 +138,6 @@ def _union(groups: Sequence[Group]) -> Group:
     return Group(
         tuple(place for group in groups for place in group.places), sum(group.products for group in groups)
     )
-
-
-def _seconds_of(reference: Reference) -> float:
-    """Return about how long one run takes, every value rounded."""
-    work = estimate(reference.runnable.model, shapes_of(reference.feeds[0].inputs)).tally.work
-    seconds = work.operations * _SECONDS_BY_OPERATION + work.written * _SECONDS_BY_BYTE
-    return max(seconds + work.runs * _SECONDS_BY_NODE, _SECONDS_BY_NODE)
-
-
-def _at_most(count: float, least: int, most: int) -> int:
-    return int(min(max(count, least), most))
 
 
 def _telling(reference: Reference) -> list[int]:
@@ -174,13 +162,15 @@ class _Selection:
         self._groups, self._feeds, self._most = groups, feeds, most
         self._known: dict[frozenset[int], float] = {}
         self._end = time.monotonic() + _CLOCK
+        self.is_late = False
+        """Whether a combination of groups was not measured, because the time was up."""
 
     def run(self) -> Narrowed:
         """Measure each group alone, and then choose; products are narrow together if they can be, and the others beside them."""
         places = range(len(self._groups))
         base = self._excess(())
         if base > BEYOND:
-            return Narrowed(base=base, excess=base)
+            return Narrowed(base=base, excess=base, is_late=self.is_late)
         self._most = max(self._most, math.hypot(base, self._most / 2))
         every = self._excess(places)
         if every <= self._most:
@@ -190,6 +180,7 @@ class _Selection:
             narrow = []
         others = [place for place in places if place not in narrow]
         alone = {place: self._excess([*narrow, place]) for place in others}
+        measured = {place for place in others if frozenset([*narrow, place]) in self._known}
         least = self._excess(narrow)
         order = sorted(others, key=lambda place: (self._cost(alone[place], least, place), place))
         order = [place for place in order if alone[place] <= self._most]
@@ -197,8 +188,9 @@ class _Selection:
         for place in order:
             if place not in narrow and self._excess([*narrow, place]) <= self._most:
                 narrow = [*narrow, place]
+        alone.update(dict.fromkeys(set(others) - measured, math.nan))
         effects = tuple(alone.get(place, least) for place in places)
-        return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow))
+        return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow), is_late=self.is_late)
 
     @property
     def runs(self) -> int:
@@ -225,6 +217,7 @@ class _Selection:
         chosen = frozenset(narrow)
         if chosen not in self._known:
             if time.monotonic() > self._end:
+                self.is_late = True
                 return math.inf
             mark(f"result: {len(chosen)} of {len(self._groups)} groups of nodes narrow")
             kept = {switch: np.array(place not in chosen) for place, switch in enumerate(self._switches)}

@@ -39,6 +39,7 @@ from onnx_migrate.verify.precision.reference import (
     floors_of_narrow,
     outputs_in,
 )
+from onnx_migrate.verify.precision.scenes import SCENE
 from onnx_migrate.verify.settings import Settings
 
 __all__ = ["TYPES", "Measured"]
@@ -56,6 +57,9 @@ _FLOORS = 2.0
 _DECIDING_CEILING = 4.0
 """Ceiling for models with ArgMax, TopK and similar operators: 4 times the type's rounding, since a larger error may be a changed
 decision."""
+
+_STEEP = 4.0
+"""Ceiling on scenes / ceiling on random inputs: outputs are steep at the edges that a detector finds, which rounding moves."""
 
 _NEAR = 0.25
 """Ratio of error to limit. Above it, more inputs are drawn.
@@ -249,7 +253,7 @@ class Measured:
         changes.
         """
         expected = self._reference.outputs[place][name]
-        limit = self._limit(floor or 0.0)
+        limit = self._limit(place, floor or 0.0)
         counts = _holds_no_floats(expected)
         if limit < error < math.inf and name in self._decided and not counts:
             floor = self._reference.floor_shares.get(place, {}).get(name, 0.0)
@@ -267,11 +271,12 @@ class Measured:
         reference = self._reference
         return self._rounding * max(largest_of(reference.outputs[place][name]), reference.scale(name))
 
-    def _limit(self, floor: float) -> float:
-        """Return the limit for an output's error, if rounding of weights and inputs alone causes the error `floor`."""
+    def _limit(self, place: int, floor: float) -> float:
+        """Return the limit for an output's error on the feed at a place; rounding of weights and inputs alone causes `floor`."""
         if self._tolerance is not None:
             return self._tolerance
-        return min(max(self._rounding, _FLOORS * floor), self._ceiling)
+        steep = _STEEP if self._reference.feeds[place].name == SCENE else 1.0
+        return min(max(self._rounding, _FLOORS * floor), steep * self._ceiling)
 
     def floor_shares(self, place: int) -> Mapping[str, float]:
         """Return, of outputs behind a choice, the shares of elements that rounding alone moves on the feed at a place."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import producers
+from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.evaluators.strict import NARROW
@@ -24,7 +26,17 @@ from onnx_migrate.verify.inputs.user_inputs import Feed
 from onnx_migrate.verify.model_traits import with_attribute_data
 from onnx_migrate.verify.precision.decisions import decided_outputs, decides
 from onnx_migrate.verify.precision.errors import error_of, in_float, largest_of
-from onnx_migrate.verify.precision.feeds import SMALL, SMOOTH, ZEROS, hide_rows, keep_to_domain, run_on_waves
+from onnx_migrate.verify.precision.feeds import (
+    SMALL,
+    SMOOTH,
+    ZEROS,
+    hide_rows,
+    keep_to_domain,
+    run_on_scene,
+    run_on_waves,
+)
+from onnx_migrate.verify.precision.run_time import affordable, seconds_of_run
+from onnx_migrate.verify.precision.scenes import SCENE
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
@@ -38,8 +50,17 @@ __all__ = [
     "reference_of",
 ]
 
-_DISTRIBUTIONS = ("normal", "uniform", SMALL, ZEROS)
+_DISTRIBUTIONS = ("normal", "uniform", SMALL, ZEROS, WIDE)
 """Input distributions: different magnitudes and signs overflow or vanish at different nodes."""
+
+_FIRST = ("normal", SCENE, ZEROS, SMOOTH, "uniform", WIDE, SMALL)
+"""The kinds of inputs in the order in which a slow model runs on them, as far as its time allows."""
+
+_FEWEST_KINDS = 2
+"""Kinds of inputs on which even a slow model runs."""
+
+_WORK, _RUNS = 30.0, 5.0
+"""Estimated seconds that runs on all inputs may take, and runs on each of them: of the original, rounded, and of a result."""
 
 _FEW = 100
 """Outputs with fewer elements share one largest value for all inputs tried, because one draw of few numbers says little of it."""
@@ -94,6 +115,8 @@ class Reference:
     """The search that draws inputs again, with the model loaded; None once that is done."""
     draws: int = 1
     """Number of draws of inputs in all."""
+    seconds: float = 0.0
+    """About how long one run takes, every value rounded."""
     at_once: int = FEWEST
     """How many inner values should not take too much memory."""
     domain: str = ""
@@ -113,8 +136,13 @@ class Reference:
             return ()
         for draw in range(1, self.draws):
             search.draw_again(draw)
-        for draw in range(1, _WAVES) if any(feed.name == SMOOTH for feed in self.feeds) else ():
-            run_on_waves(search, draw)
+        search.run_also(["uniform"])
+        names = {feed.name for feed in self.feeds}
+        for draw in range(1, _WAVES):
+            if SMOOTH in names:
+                run_on_waves(search, draw)
+        if SCENE in names:
+            run_on_scene(search, 1)
         if self.domain:
             keep_to_domain(search, len(self.outputs), self.domain)
         more = range(len(self.outputs), len(search.outputs))
@@ -129,16 +157,16 @@ class Reference:
         return self._inner[1]
 
     def scale(self, name: str) -> float:
-        """Return the largest value of a small output on all inputs but small ones; 0 for an output with many elements.
+        """Return the usual largest value of a small output, on all inputs but small ones; 0 for an output with many elements.
 
-        A dozen numbers of one draw may all be small.
+        A dozen numbers of one draw may all be small. The usual one is the median of the largest values on each input.
         """
         values = [
             run[name]
             for feed, run in zip(self.feeds, self.outputs, strict=False)
-            if feed.name not in (SMALL, ZEROS, WIDE) and getattr(run[name], "size", _FEW) < _FEW
+            if feed.name not in (SMALL, ZEROS, WIDE, SCENE) and getattr(run[name], "size", _FEW) < _FEW
         ]
-        return max(map(largest_of, values), default=0.0)
+        return median(map(largest_of, values)) if values else 0.0
 
     @cached_property
     def graph(self) -> Frame:
@@ -176,7 +204,7 @@ def reference_of(
             prod(value.tensor.dims) for value in reference.graph.values.values() if value.tensor is not None
         )
         inner = recorded(reference)[:FEWEST] if recording and settings.feeds is None else []
-        first, *others = _DISTRIBUTIONS
+        first = _DISTRIBUTIONS[0]
         extent = Extent(distributions=(first,), batches=_BATCHES, thorough=True, recorded=tuple(inner))
         model = open_model(original, STRICT, inner)
         search = FeedSearch(
@@ -186,20 +214,26 @@ def reference_of(
             search.generate()
             if bytes_of(search.recorded) > _WITH_OTHERS:
                 search.replace_model(open_model(original, STRICT), search.outputs, ())
-            search.run_also(others if weights > _HEAVY else [*others, WIDE])
-            if weights <= _HEAVY:
+            reference.seconds = _seconds(search, original)
+            kinds = _kinds(reference.seconds, weights)
+            search.run_also(name for name in _DISTRIBUTIONS[1:] if name in kinds)
+            if SMOOTH in kinds:
                 run_on_waves(search, settings.seed)
+            if SCENE in kinds:
+                run_on_scene(search, settings.seed)
             reference.domain = keep_to_domain(search)
-            hide_rows(search, reference.graph, 1 if weights > _HEAVY else None)
+            hide_rows(search, reference.graph, None if kinds == {*_FIRST} else 1)
         else:
             search.use(settings.feeds)
+            reference.seconds = _seconds(search, original)
         reference.inner_on(0).update(search.recorded)
         search.recorded = {}
         reference.feeds, reference.outputs = search.feeds, [in_float(run) for run in search.outputs]
         reference.order = list(range(len(search.feeds)))
         arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
         count = sum(array.size for array in arrays)
-        if draws > 1 and settings.feeds is None and count <= _LARGE:
+        light = settings.feeds is None and (weights > _HEAVY or kinds == {*_FIRST})
+        if draws > 1 and light and count <= _LARGE:
             more = _MORE_DRAWS if count <= _FEW_NUMBERS and weights <= _LIGHT else 1
             reference.search, reference.draws = search, 1 + more * (draws - 1)
             if reference.decides:
@@ -208,6 +242,17 @@ def reference_of(
             del _references[other]
         _references[key] = reference
     return _references[key]
+
+
+def _seconds(search: FeedSearch, original: Runnable) -> float:
+    """Return about how many seconds one run takes on the inputs of a search."""
+    return seconds_of_run(original.model, shapes_of(search.feeds[0].inputs), search.fastest)
+
+
+def _kinds(seconds: float, weights: int) -> set[str]:
+    """Return the kinds of inputs on which a model runs: all, unless it is slow or has many weights."""
+    kinds = _FIRST[: affordable(_WORK / _RUNS, seconds, _FEWEST_KINDS, len(_FIRST))]
+    return {*kinds} - ({SMOOTH, SCENE, WIDE} if weights > _HEAVY else set())
 
 
 def bytes_of(values: Mapping[str, Any]) -> int:

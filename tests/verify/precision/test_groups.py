@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from onnx import TensorProto
@@ -12,7 +14,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
-from onnx_migrate.verify.precision import groups
+from onnx_migrate.verify.precision import groups, reference
 from onnx_migrate.verify.precision.groups import Group, Narrowed, narrowed
 from tests.harness import model
 
@@ -33,7 +35,7 @@ def search(text: str, names: str, most: float = 0.7, products: str = "", **optio
     """Return what is found of groups of one node each, by their first outputs, of which some count as products."""
     chosen = [Group((((), name),), name in products.split()) for name in names.split()]
     found = narrowed(*both(text), F16, SETTINGS, 2, chosen, most, **options)
-    assert found is not None
+    assert not found.problem
     return found
 
 
@@ -104,7 +106,8 @@ def test_a_slow_model_is_divided_into_fewer_groups(monkeypatch: pytest.MonkeyPat
         return run(self, inputs)
 
     monkeypatch.setattr(OnnxRuntime, "run", counted)
-    monkeypatch.setattr(groups, "_seconds_of", lambda reference: 10.0)
+    monkeypatch.setattr(reference, "seconds_of_run", lambda *_: 10.0)
+    monkeypatch.setattr(reference, "_references", {})
     monkeypatch.setattr(groups, "_FEWEST_GROUPS", 4)
     found = search(OVERFLOWING, "a1 a2 a3 a4 a5 b c y")
 
@@ -118,7 +121,21 @@ def test_after_its_time_no_group_is_tried(monkeypatch: pytest.MonkeyPatch) -> No
     found = search(OVERFLOWING, "a1 a2 a3 a4 a5 b c y")
 
     assert found.base == np.inf
+    assert found.is_late
     assert not found.narrow
+
+
+def test_groups_that_the_clock_leaves_out_have_no_effect_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = iter(range(1000))
+    monkeypatch.setattr(groups, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    monkeypatch.setattr(groups, "_CLOCK", 6.0)
+    found = search(OVERFLOWING, "a1 a2 a3 a4 a5 b c y")
+
+    assert found.is_late
+    assert np.isfinite(found.alone[:3]).all()
+    assert np.isnan(found.alone[-1])
 
 
 def test_an_original_that_does_not_run_so_gives_nothing() -> None:
@@ -127,4 +144,7 @@ def test_an_original_that_does_not_run_so_gives_nothing() -> None:
     missing.graph.node[1].input[0] = "nowhere"
     original, result = (Runnable(structure=proto.SerializeToString()) for proto in (missing, model(text)))
 
-    assert narrowed(original, result, F16, SETTINGS, 1, [Group((((), "a"),))], 1.0) is None
+    found = narrowed(original, result, F16, SETTINGS, 1, [Group((((), "a"),))], 1.0)
+
+    assert "does not load" in found.problem
+    assert not found.narrow
