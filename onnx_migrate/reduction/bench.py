@@ -55,7 +55,7 @@ class Bench:
         return folder
 
     def renewed(self, candidate: Candidate | None) -> Candidate | None:
-        """Return a changed candidate with its values and the types of its outputs; None if it does not run, and the original does."""
+        """Return a changed candidate with its values and output types; None if it does not run, and the original does."""
         if candidate is None:
             return None
         candidate = replace(candidate, feed=candidate.complete_feed())
