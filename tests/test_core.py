@@ -16,10 +16,11 @@ FEATURES = {
     "ci outputs": ("cli/output/ci", "cli/output/depfile", "cli/output/preview"),
     "control flow": ("passes/control_flow",),
     "custom passes": ("engine/graphsurgeon_bridge",),
-    "diff": ("difference", "report/diff", "report/diff_nodes", "report/diff_values", "model/matching"),
+    "diff": ("difference", "report/diff", "report/diff_nodes", "report/diff_values", "report/diff_marks", "report/diff_view", "model/matching"),
     "dims": (
         "model/dims", "verify/dynamic", "passes/dynamic_dims",
     ),
+    "reduce": ("reduction",),
     "explain": ("explanation", "standard/error_texts", "cli/output/explanation_view"),
     "fixed values": ("model/fixed_values", "passes/fixed"),
     "html": ("report/html", "report/result_view", "cli/output/html"),
@@ -94,19 +95,10 @@ passes/input_dims -> model/dims/requests
 passes/lower_opset -> passes/ir_version/lower_ir
 passes/target_opsets -> standard/targets/__init__
 pipelines -> engine/fitting_passes
-reduction/pair -> verify/divergence/first
-reduction/pair -> verify/divergence/samples
-reduction/reduce -> verify/other_runtimes/places
-reduction/runtime_check -> verify/other_runtimes/places
-reduction/runtime_check -> verify/other_runtimes/proof
 report/data -> model/dims/plan
 report/data -> report/result_view
 report/data -> rewrite/simplification
 report/data -> standard/targets/__init__
-report/diff_marks -> report/diff
-report/diff_marks -> report/diff_nodes
-report/diff_view -> report/diff
-report/diff_view -> report/diff_nodes
 report/report -> report/html/render
 report/request -> facts/node_form
 report/request -> standard/targets/__init__
