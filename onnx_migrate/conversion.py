@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from operator import index
 from typing import TYPE_CHECKING, Literal, cast, overload
 
@@ -114,10 +115,11 @@ def _converted(source: Model, opset: int, log: ChangeLog, *, keep: bool) -> Mode
     try:
         result = _pipeline(opset, keep=keep).run(source, log).model
     except CannotMigrate as error:
-        from onnx_migrate.options import Options
-        from onnx_migrate.remedies import tried_advice
+        if find_spec("onnx_migrate.remedies"):  # the wheel of the core has no other passes to try
+            from onnx_migrate.options import Options
+            from onnx_migrate.remedies import tried_advice
 
-        error.advise(tried_advice(error, source, Options(opset=opset, keep_ir=keep)))
+            error.advise(tried_advice(error, source, Options(opset=opset, keep_ir=keep)))
         raise
     except IllegalModel as error:
         if not keep:

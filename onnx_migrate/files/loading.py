@@ -87,7 +87,8 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
 
 def _downloaded(source: str | os.PathLike[str]) -> DownloadedModel | None:
     """Return the copy of a model at a URL, or None for a local path."""
-    if type(source) is str and not is_url(resolve_file_url(source)):
+    is_copy = hasattr(source, "download_external_data")
+    if not is_copy and not is_url(resolve_file_url(os.fspath(source))):
         return None
     from onnx_migrate.files.remote.download import DownloadedModel, ensure_local  # few models are at a URL
 
