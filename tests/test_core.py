@@ -16,7 +16,10 @@ FEATURES = {
     "ci outputs": ("cli/output/ci", "cli/output/depfile", "cli/output/preview"),
     "control flow": ("passes/control_flow",),
     "custom passes": ("engine/graphsurgeon_bridge",),
-    "diff": ("difference", "report/diff", "report/diff_nodes", "report/diff_values", "report/diff_marks", "report/diff_view", "model/matching"),
+    "diff": (
+        "difference", "report/diff", "report/diff_nodes", "report/diff_values", "report/diff_marks", "report/diff_view",
+        "model/matching",
+    ),
     "dims": (
         "model/dims", "verify/dynamic", "passes/dynamic_dims",
     ),
