@@ -15,7 +15,8 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import newest_opset, versions
-from tests.passes.steps.samples import SAMPLES, STEP_SAMPLES, Sample
+from tests.passes.steps.samples import Sample
+from tests.passes.steps.step_samples import STEP_SAMPLES
 
 __all__ = ["StepRun", "step_runs"]
 
@@ -35,7 +36,7 @@ class StepRun:
 
 def step_runs(operator: str) -> Iterator[StepRun]:
     """Yield the runs of each sample of an operator: from each version one up and one down, and to both ends of the opsets."""
-    for number, sample in enumerate((*SAMPLES.get(operator, ()), *STEP_SAMPLES.get(operator, ())), 1):
+    for number, sample in enumerate(STEP_SAMPLES[operator], 1):
         for way, opset, convert in _ways(operator, sample):
             model = sample.model(opset)
             try:
