@@ -59,7 +59,8 @@ Resize 10..10: (float[1,1,4,5] x) => (float[A,B,C,D] y) <float[4] s = {1, 1, 2, 
 Resize 11..12: (float[1,1,4,5] x) => (float[A,B,C,D] y) <float[8] r = {0, 0, 0, 0, 1, 1, 1, 1}, float[4] s = {1, 1, 2, 2}>
     { y = Resize <mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel"> (x, r, s) }
 Resize 11..: (float[1,1,4,5] x) => (float[A,B,C,D] y, float[E,F,G,H] z) <float[4] s = {1, 1, 1.5, 2.5}>
-    { y = Resize <mode = "linear"> (x, , s) z = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , s) }
+    { y = Resize <mode = "linear"> (x, , s)
+    z = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , s) }
 Resize 11..: (float[1,1,4,5] x) => (float[A,B,C,D] y) <float[4] s = {1, 1, 2, 2}>
     { y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s) }
 Resize 11..: (float[1,1,4,5] x) => (float[A,B,C,D] y) <float[8] r = {0, 0, 0.2, 0.1, 1, 1, 0.8, 0.9}, float[4] s = {1, 1, 2, 2}>
