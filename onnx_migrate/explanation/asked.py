@@ -13,6 +13,7 @@ from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
 from onnx_migrate.explanation.operators import OperatorSteps, operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
+from onnx_migrate.explanation.step_examples import step_example
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts, find
@@ -35,6 +36,8 @@ class AskedStep:
     heading: str
     doc: str
     hint: str = ""
+    example: str = ""
+    """The nodes of a small graph, "becomes", and the nodes after the step."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def _named(name: str) -> Answer | None:
         return Answer(name, codes=(lowered,))
     if " " not in name and "-" in name:
         asked = tuple(
-            AskedStep(step.code, step_heading(step), step.doc, _help_of(step))
+            AskedStep(step.code, step_heading(step), step.doc, _help_of(step), step_example(step.code))
             for step in steps()
             if step.code == lowered
         )
@@ -129,6 +132,6 @@ def _codes(answer: Answer) -> list[Code]:
     return [Code(code=code, text=CODES[code], page=page_of(code)) for code in answer.codes]
 
 
-selects(AskedStep, "code heading text=doc hint")
+selects(AskedStep, "code heading text=doc hint example")
 selects(Answer, "codes steps operator runtime errors", codes=_codes)
 selects(Unknown, "names errors operators")

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from onnx_migrate.engine.steps.step import Step
+from onnx_migrate.explanation.step_examples import step_example
 
 __all__ = ["adapters_section", "by_adapter", "cell", "kind_cell", "operator_of", "slug"]
 
@@ -32,6 +33,10 @@ def adapters_section(ordered: Iterable[Step], way: Callable[[Step], str]) -> str
         first = own[0]
         names = ", ".join(f"{operator_of(step)} {way(step)}" for step in own)
         parts.append(f"### {first.code}\n\n{names}; {first.exactness.value}\n\n{_escaped(first.doc)}\n")
+        example = next(filter(None, (step_example(step.code) for step in own)), "")
+        if example:
+            before, _, after = example.partition("becomes\n")
+            parts.append(f"Example:\n\n{before}\nbecomes\n\n{after}\n")
     return "\n".join(parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import onnx
 
@@ -15,9 +16,10 @@ from onnx_migrate.errors import MigrateError
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.schema import newest_opset, versions
-from tests.passes.steps.samples import SAMPLES, STEP_SAMPLES, Sample
+from tests.passes.steps.samples import Sample
+from tests.passes.steps.step_samples import STEP_SAMPLES
 
-__all__ = ["StepRun", "step_runs"]
+__all__ = ["StepRun", "step_runs", "without"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,14 @@ class StepRun:
     after: onnx.GraphProto | MigrateError
 
 
-def step_runs(operator: str) -> Iterator[StepRun]:
-    """Yield the runs of each sample of an operator: from each version one up and one down, and to both ends of the opsets."""
-    for number, sample in enumerate((*SAMPLES.get(operator, ()), *STEP_SAMPLES.get(operator, ())), 1):
+@cache
+def step_runs(operator: str) -> tuple[StepRun, ...]:
+    """Return the runs of each sample of an operator: from each version one up and one down, and down to the oldest opset."""
+    return tuple(_runs(operator))
+
+
+def _runs(operator: str) -> Iterator[StepRun]:
+    for number, sample in enumerate(STEP_SAMPLES[operator], 1):
         for way, opset, convert in _ways(operator, sample):
             model = sample.model(opset)
             try:
@@ -60,7 +67,7 @@ def _ways(operator: str, sample: Sample) -> Iterator[tuple[str, int, Conversion]
     if own and own[-1] > OLDEST + 1:
         yield f"{own[-1]}→{OLDEST}", own[-1], lambda model: _lowered(model, OLDEST)
     if decomposition_of("", operator) is not None and own:
-        yield "without", last, lambda model: _without(model, operator)
+        yield "without", last, lambda model: _converted_without(model, operator)
 
 
 def _lifted(model: Model, to: int) -> Model:
@@ -73,10 +80,15 @@ def _lowered(model: Model, to: int) -> Model:
     return make_pass("lower_opset", opset=to).run(newer, log)
 
 
-def _without(model: Model, operator: str) -> Model:
-    found = decompose_model(
+def _converted_without(model: Model, operator: str) -> Model:
+    decomposed = decompose_model(
         model, lambda node, scope: "unfit" if node.op_type == operator else None, ChangeLog(), "fit"
     )
-    if found.refusals:
-        raise found.refusals[0].error
-    return found.model
+    if decomposed.refusals:
+        raise decomposed.refusals[0].error
+    return decomposed.model
+
+
+def without(proto: onnx.ModelProto, operator: str) -> onnx.ModelProto:
+    """Return a model for a target that lacks an operator. Raises MigrateError if no other operators replace it."""
+    return _converted_without(Model(proto), operator).proto

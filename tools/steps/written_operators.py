@@ -8,7 +8,7 @@ A line is an operator, the number of its sample, the opsets, and the operators b
 from __future__ import annotations
 
 from onnx_migrate.errors import MigrateError
-from tests.passes.steps.samples import SAMPLES, STEP_SAMPLES
+from tests.passes.steps.step_samples import STEP_SAMPLES
 from tests.support.paths import ROOT
 from tools.steps.node_text import operator_list
 from tools.steps.runs import step_runs
@@ -19,7 +19,7 @@ FILE = ROOT / "tests" / "engine" / "steps" / "written_operators.txt"
 def text() -> str:
     """Return the lines for the steps that are registered now, but not for runs that leave all operators and attributes."""
     lines = []
-    for operator in sorted({*SAMPLES, *STEP_SAMPLES}):
+    for operator in sorted(STEP_SAMPLES):
         for run in step_runs(operator):
             before = operator_list(run.before)
             after = (

@@ -11,6 +11,7 @@ from onnx_migrate.messages import printable
 
 if TYPE_CHECKING:
     from onnx_migrate.explanation import Answer, Explanation, Group, ModelVerdict, Unknown
+    from onnx_migrate.explanation.asked import AskedStep
     from onnx_migrate.explanation.operators import OperatorSteps, StepLine
     from onnx_migrate.explanation.runtime_rows import RuntimeRelease
     from onnx_migrate.standard.targets import Table
@@ -27,7 +28,7 @@ def answer_lines(answer: Answer) -> Iterator[str]:
     from onnx_migrate.report.codes import CODES
 
     parts: list[list[str]] = [[code, "", _wrapped(CODES[code])] for code in answer.codes]
-    parts += [[step.heading, "", step.doc, *(["", step.hint] if step.hint else [])] for step in answer.steps]
+    parts += [_step_lines(step) for step in answer.steps]
     if answer.operator:
         parts.append(list(_operator(answer.operator)))
     if answer.runtime:
@@ -40,6 +41,11 @@ def answer_lines(answer: Answer) -> Iterator[str]:
         if place:
             yield ""
         yield from part
+
+
+def _step_lines(step: AskedStep) -> list[str]:
+    example = ["", "Example:", "", step.example] if step.example else []
+    return [step.heading, "", step.doc, *example, *(["", step.hint] if step.hint else [])]
 
 
 def verdict_lines(name: str, verdict: ModelVerdict, title: str) -> Iterator[str]:

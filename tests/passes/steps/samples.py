@@ -14,7 +14,7 @@ import onnx
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from tests import harness
 
-__all__ = ["SAMPLES", "Sample", "samples"]
+__all__ = ["SAMPLES", "Sample", "read", "samples"]
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,8 @@ Where: (bool[2,1] c, float[2,3] a, float[3] b) => (float[2,3] y) { y = Where (c,
 """Operators, the opsets of the form where it has not always been the same, and a sample, in which OP is each of several."""
 
 
-def _read(lines: str) -> Iterator[tuple[str, Sample]]:
+def read(lines: str) -> Iterator[tuple[str, Sample]]:
+    """Yield operators and samples of a text like `_OTHERS`."""
     for line in re.sub(r"\n +", " ", lines).strip().split("\n"):
         names, _, text = line.partition(": ")
         first, _, last = re.sub(r"[A-Za-z]\w*", "", names).strip().partition("..")
@@ -299,8 +300,5 @@ SAMPLES: dict[str, list[Sample]] = {
     **{f"Reduce{what}": _reduction(f"Reduce{what}") for what in _REDUCTION.split()},
     **{operator: [_recurrent(operator, gates)] for operator, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4))},
 }
-for _name, _sample in _read(_OTHERS):
+for _name, _sample in read(_OTHERS):
     SAMPLES.setdefault(_name, []).append(_sample)
-
-STEP_SAMPLES: dict[str, list[Sample]] = {}
-"""Samples for steps alone: of versions that no claim is about."""

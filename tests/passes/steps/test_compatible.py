@@ -136,7 +136,7 @@ def test_the_lists_of_exceptions_name_claims_only(named: dict[tuple[str, int], s
 def test_the_schema_check_finds_a_false_claim(operator: str, to: int) -> None:
     if operator == "Erf" and harness.ONNX_NEWEST < harness.SUPPORTED:
         skip("an older onnx gives Erf-9 the types of Erf-13", Elsewhere.NEWEST)
-    assert differences(*_schemas(Step("", operator, to)))
+    assert differences(*_schemas(Step(Direction.UP, "", operator, to)))
 
 
 @pytest.mark.parametrize(("operator", "to"), [("RoiAlign", 16), ("Hardmax", 13)])

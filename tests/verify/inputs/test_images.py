@@ -13,9 +13,10 @@ import pytest
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.inputs.user_inputs import Feeds
+from tests.support.skips import Elsewhere, import_or_skip
 from tests.verify.harness import net
 
-Image = pytest.importorskip("PIL.Image", reason="reading images needs Pillow")
+Image = import_or_skip("PIL.Image", Elsewhere.INSTALLED)
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (4, 6, 3), np.uint8)
