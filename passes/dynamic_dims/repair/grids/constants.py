@@ -79,7 +79,9 @@ def _is_computed(context: NodeContext, node: onnx.NodeProto) -> bool:
     if table is None or table.dtype.kind != "f":
         return True
     attributes = attributes_of(node)
-    axes = context.rw.constant_value(node.input[3]) if node.op_type == "Slice" and len(node.input) > 3 else None
+    axes = (
+        context.rw.constant_value(node.input[3]) if node.op_type == "Slice" and len(node.input) > 3 else None
+    )
     selected = axes.tolist() if axes is not None else attributes.get("axes", [attributes.get("axis", 0)])
     return all(table.shape[axis] <= _MOST_COLUMNS for axis in selected)
 
