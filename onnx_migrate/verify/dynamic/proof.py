@@ -96,6 +96,9 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least
     for step in _STEPS:
         if _runs(runner, symbol, frozen + step):
             if all(_runs(runner, symbol, frozen + count * step) for count in (2, 3)):
+                # A smaller size costs little, and shows whether a TopK or a pool needs more rows.
+                if frozen >= 2 * step:
+                    _runs(runner, symbol, frozen - frozen // (2 * step) * step)
                 first = "" if frozen % step == 0 else f"{frozen} plus "
                 return f"{found}, in steps of {step}", f"{first}a multiple of {step}"
             break
