@@ -96,7 +96,7 @@ def _proof(report: ReportData) -> Iterator[str]:
     """Yield the conditions on sizes, and lines about the runs of the result."""
     if report.dynamic is not None:
         for text in condition_lines(report.dynamic):
-            yield f"  [bold yellow]condition[/]: {markup_of(text)}"
+            yield f"  [bold yellow]sizes[/]: {markup_of(text)}"
         if text := sizes_line(report.dynamic):
             yield f"  {markup_of(text)}"
     if report.verification is not None:

@@ -61,7 +61,7 @@ def _full(report: ReportData, arrow: str, writer: Writer) -> None:
     writer.line(f"  {markup_of(report.model)}{arrow}")
     writer.line(f"  {'unchanged: ' if report.outcome == 'unchanged' else ''}{size_line(report)}")
     for text in condition_lines(report.dynamic) if report.dynamic else ():
-        writer.line(f"  [bold yellow]condition[/]: {markup_of(text)}")
+        writer.line(f"  [bold yellow]sizes[/]: {markup_of(text)}")
     if report.outcome != "unchanged":
         _operators(report, writer)
     _changes(report.changes, writer)

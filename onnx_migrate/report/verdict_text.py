@@ -208,9 +208,12 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def condition_lines(proof: DynamicProof) -> Iterator[str]:
-    """Yield each condition on the sizes once, with its symbols."""
+    """Yield each condition on the sizes once, with its symbols and the sizes that were tried."""
+    tried = _sizes([trial for trial in proof.trials if not trial.problem])
     symbols: dict[str, list[str]] = defaultdict(list)
     for condition in proof.conditions:
         symbols[condition.text].append(condition.symbol)
     for text, names in symbols.items():
-        yield f"{listed(names)} must be {text}"
+        sizes = [size for name in names for size in tried.get(name, ())]
+        span = f", tried {min(sizes):,} to {max(sizes):,}" if sizes else ""
+        yield f"{listed(names)}: {text.replace('a multiple of', 'multiples of')}{span}"

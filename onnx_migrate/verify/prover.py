@@ -82,7 +82,9 @@ class Prover:
         if unproved is not None and not unproved.determined:
             return Proof(_not_proved(verdict, unproved), unproved)
         with requires_unchanged(segment.original, segment.result):
-            proof = prove_dynamic(self.runnable(segment.result), symbols, made.batch, self.settings)
+            proof = prove_dynamic(
+                self.runnable(segment.result), symbols, made.batch, self.settings, keeps_cells=made.keeps_cells
+            )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
         if not proof.holds:

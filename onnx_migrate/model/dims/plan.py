@@ -40,6 +40,8 @@ class DimPlan:
 
     dims: tuple[DynamicDim, ...] = ()
     output_names: Axes = field(default_factory=dict)
+    keeps_cells: bool = False
+    """Whether each cell of a feature map must keep its numbers at other sizes: grids that were computed count pixels."""
 
     @classmethod
     def of(cls, request: DynamicAxes, interface: Interface) -> DimPlan:
@@ -141,7 +143,8 @@ class DimPlan:
                 if isinstance(size, int) and size > 0 and isinstance(symbol, str):
                     changed.setdefault(new.name, {})[axis] = symbol
         found = _dims(changed, before)
-        return DimPlan(tuple(known.get((dim.input, dim.axis, dim.symbol), dim) for dim in found))
+        dims = tuple(known.get((dim.input, dim.axis, dim.symbol), dim) for dim in found)
+        return DimPlan(dims, keeps_cells=self.keeps_cells)
 
 
 def _dims(axes: Axes, interface: Interface, known_batch: Set[str] = frozenset()) -> tuple[DynamicDim, ...]:

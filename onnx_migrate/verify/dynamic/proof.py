@@ -19,6 +19,7 @@ from onnx_migrate.verify.compare.model_precision import coarsest_eps
 from onnx_migrate.verify.dynamic.batch_items import independent_batches, require_independent_items
 from onnx_migrate.verify.dynamic.declared_shapes import common_first_axis, inputs_with_sizes
 from onnx_migrate.verify.dynamic.fault_localization import find_blocker, named_blocker
+from onnx_migrate.verify.dynamic.same_cells import require_same_cells
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable
 from onnx_migrate.verify.kernel import Tolerance
@@ -95,6 +96,9 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least
     for step in _STEPS:
         if _runs(runner, symbol, frozen + step):
             if all(_runs(runner, symbol, frozen + count * step) for count in (2, 3)):
+                # A smaller size costs little, and shows whether a TopK or a pool needs more rows.
+                if frozen >= 2 * step:
+                    _runs(runner, symbol, frozen - frozen // (2 * step) * step)
                 first = "" if frozen % step == 0 else f"{frozen} plus "
                 return f"{found}, in steps of {step}", f"{first}a multiple of {step}"
             break
@@ -152,8 +156,12 @@ def prove_dynamic(
     symbols: Mapping[str, int],
     batch: Set[str] = frozenset(),
     settings: Settings | None = None,
+    *,
+    keeps_cells: bool = False,
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
+
+    With `keeps_cells`, each cell of a feature map must give the same numbers at a larger size, from the same features.
 
     For a symbol in `batch`, every item of a batch must also equal its own run. The other symbols must leave the batch unchanged.
     The proof fails if the model cannot be run, and it is not determined if time or memory runs out. The proof, not an exception,
@@ -161,7 +169,7 @@ def prove_dynamic(
     """
     settings = settings or Settings()
     start = time.perf_counter()
-    ending = settings.call(PROVE, result, dict(symbols), frozenset(batch), settings.seed)
+    ending = settings.call(PROVE, result, dict(symbols), frozenset(batch), settings.seed, keeps_cells)
     seconds = time.perf_counter() - start
     if isinstance(ending, process.Returned):
         proof: DynamicProof = ending.value
@@ -171,7 +179,9 @@ def prove_dynamic(
     return DynamicProof(False, interruption(ending), seconds=seconds, determined=is_crash_of_result(ending))
 
 
-def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], seed: int) -> DynamicProof:
+def prove(
+    result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], seed: int, keeps_cells: bool = False
+) -> DynamicProof:
     """Do the work of `prove_dynamic`, in whatever process this is."""
     model = result.model
     dims = (dim for value in fed_inputs(model.graph) for dim in value.type.tensor_type.shape.dim)
@@ -198,7 +208,9 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
         return DynamicProof(False, _with(reason, blocker), blocker, determined=False)
     reason, blocker = "", None
     try:
-        _require_all(runner)
+        accepted = _require_all(runner)
+        if keeps_cells and accepted:
+            require_same_cells(runner, accepted)
     except EvaluationError as error:
         reason, blocker = f"the model does not run: {error}", named_blocker(model, error.node)
     except RequirementViolated as violation:
@@ -209,8 +221,11 @@ def prove(result: Runnable, symbols: Mapping[str, int], batch: frozenset[str], s
     )
 
 
-def _require_all(runner: SizedRunner) -> None:
-    """Check the requirements in turn: frozen sizes, batches, other sizes of each symbol, other sizes of all."""
+def _require_all(runner: SizedRunner) -> dict[str, int]:
+    """Check the requirements in turn: frozen sizes, batches, other sizes of each symbol, other sizes of all.
+
+    Returns a size that the model accepts of each symbol that is no batch.
+    """
     values = runner.run_frozen()
     runner.notes.extend(
         f"ONNX Runtime's optimisation changes {name!r} at the original sizes already; it is compared without"
@@ -229,6 +244,7 @@ def _require_all(runner: SizedRunner) -> None:
     accepted = {symbol: require_two_sizes(runner, symbol, batch_axes) for symbol in free}
     if len(runner.symbols) > 1 and accepted:
         require_all_sizes_at_once(runner, accepted)
+    return accepted
 
 
 def _with(reason: str, blocker: Blocker | None) -> str:

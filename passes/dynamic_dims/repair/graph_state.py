@@ -82,7 +82,11 @@ class GraphState:
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
     """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
     table_facts: set[str] = field(default_factory=set)
-    """Facts that one table of the model shows and others share: "pixels" and "clipped" (`grids.laws`)."""
+    """Facts that computed tables show, which others share or the proof relies on.
+
+    "grid" for a grid in pixels, "sized" for numbers that change with the size of the image. "pixels" and "clipped" are facts of
+    proportions (`grids.laws`).
+    """
     coordinates: dict[str, Array] = field(default_factory=dict)
     """The values that are coordinates in the image, with a mark for each of their columns (`grids.coordinates`)."""
     image_axes: dict[int, Dim] = field(default_factory=dict)
@@ -128,6 +132,15 @@ class GraphState:
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
                 self.sources.setdefault(dim.sizes, (name, axis))
+
+    def first_dim(self, dim: Dim) -> Dim:
+        """Return the axis that first had the lengths of an axis: it shows of which axes a feature map was made."""
+        for graph in self.enclosing():
+            if dim.sizes in graph.sources:
+                name, axis = graph.sources[dim.sizes]
+                dims = graph.value(name).dims
+                return (dims[axis] if dims is not None else None) or dim
+        return dim
 
     def varying_dims(self, frozen: int) -> list[Dim]:
         """Return the varying lengths that are `frozen` in the source model, in the order they were found."""

@@ -152,6 +152,9 @@ def interpretations(dims: Sequence[Dim], frozen: Sequence[int], free: int | None
             found += _Placer(alignment, frozen, free).interpretations()[:_MAX_INTERPRETATIONS]
         except Misaligned:  # noqa: PERF203
             continue
+    if not found and any(dim.factors for dim in dims):
+        # No part of the output is made of whole axes, as areas of a feature map: an axis is then one row of cells.
+        return interpretations([Dim(dim.sizes) for dim in dims], frozen, free)
     return list(dict.fromkeys(found))
 
 

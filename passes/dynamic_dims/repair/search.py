@@ -30,14 +30,14 @@ rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hyp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.messages import listed
-from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.graphs import fed_inputs, output_names
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
@@ -71,6 +71,8 @@ class RepairResult:
     batch_axes: dict[str, dict[int, str]]
     output_symbols: dict[str, list[list[str] | None]]
     symbols: tuple[str, ...]
+    keeps_cells: bool = False
+    """Whether grids were computed, and all of them count pixels or are strides, so that no cell depends on the sizes."""
 
 
 def repair(
@@ -105,7 +107,7 @@ def repair(
             break
         return attempt.result(frozen, batch)
     assert first is not None
-    raise _refusal(first, frozen, batch)
+    raise _refusal(first, frozen, batch, output_names(model.proto.graph))
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class _Attempt:
             name: [None if dim is None else self.assignments.symbols_in(dim) for dim in dims]
             for name, dims in outputs.items()
         }
-        return RepairResult(self.model, axes, symbols, tuple(frozen))
+        facts = self.interpreter.table_facts
+        return RepairResult(self.model, axes, symbols, tuple(frozen), keeps_cells=facts == {"grid"})
 
 
 @dataclass
@@ -218,7 +221,9 @@ def _batch_removed(remover: NodeContext, error: UnrepairableNode) -> Unrepairabl
     return UnrepairableNode(remover, reason)
 
 
-def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]) -> CannotMigrate:
+def _refusal(
+    error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str], outputs: Sequence[str]
+) -> CannotMigrate:
     reason = error.reason
     if error.constant and repr(error.constant) not in reason:
         what = "constant" if error.context.graph_state.is_constant(error.constant) else "input"
@@ -230,5 +235,28 @@ def _refusal(error: UnrepairableNode, frozen: Mapping[str, int], batch: Set[str]
         )
     else:
         less = Advice(f"leave {listed(frozen)} as exported")
-    hint = (less, Advice("export the model again with dynamic axes"))
+    before = _values_before(error.context, outputs) if set(frozen) - batch else []
+    hint = [less, Advice("export the model again with dynamic axes")]
+    if before:
+        text = f"cut the model before this node with --extract-outputs {','.join(before)}"
+        hint.insert(0, Advice(text, options={"extract_outputs": before}))
     return CannotMigrate(reason, code="frozen-dim", where=error.context.where, hint=hint)
+
+
+def _values_before(context: NodeContext, outputs: Sequence[str]) -> list[str]:
+    """Return the varying inputs of a node of the main graph, and the graph's outputs that do not depend on the node."""
+    state = context.graph_state
+    if state.parent is not None:
+        return []
+    varying = [
+        name
+        for name, value in zip(context.rw.inputs, context.inputs, strict=False)
+        if value is not None and value.varies and name in state.producers
+    ]
+    behind, queue = set[str](), list(context.node.output)
+    while queue:
+        name = queue.pop()
+        if name not in behind:
+            behind.add(name)
+            queue.extend(output for reader in state.consumers.get(name, ()) for output in reader.output)
+    return [*dict.fromkeys([*varying, *(name for name in outputs if name not in behind)])] if varying else []

@@ -80,6 +80,7 @@ def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Size
         subtracted = np.where(held, less, 0.0) if less else None
         over, times = (lengths, None) if inverse else (None, lengths)
         shown = ", ".join(sorted({context.name_of(dim) for dim, _ in lengths.masks}))
+        context.graph_state.table_facts.add("sized")
         text = f"holds the size of the image, which becomes {shown}"
         return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), inverse, text)
     return None

@@ -38,6 +38,8 @@ class Law:
     """Whether sizes of boxes are pixels that are divided by the length of the image."""
     clipped: bool = False
     """Whether proportions are limited to [0, 1]."""
+    keeps_cells: bool = False
+    """Whether the numbers of a cell are the same at any size of the image."""
     is_grid: bool = False
     """Whether the numbers are coordinates in the image, and sizes along its axes."""
 
@@ -77,7 +79,8 @@ def grid_law(
         if law is not None:
             is_grid = any(formula.selectors for formula in law.formulas)
             limited = any(size.clipped for size in sizes)
-            return replace(law, is_grid=is_grid, pixels=in_pixels, clipped=limited)
+            constant = kind is Kind.PIXELS and not in_pixels
+            return replace(law, is_grid=is_grid, pixels=in_pixels, clipped=limited, keeps_cells=constant)
     if ambiguous:
         raise AmbiguousSizes
     return None

@@ -76,8 +76,15 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
             context.refuse(_learned(context, name, table), index)
         written = cache[key] = _write(context, index, table, law)
         if isinstance(law, Law):
-            facts = {"pixels": law.pixels, "clipped": law.clipped}
+            facts = {
+                "pixels": law.pixels,
+                "clipped": law.clipped,
+                "grid": law.keeps_cells,
+                "sized": not law.keeps_cells,
+            }
             context.graph_state.table_facts.update(fact for fact, holds in facts.items() if holds)
+        else:
+            context.graph_state.table_facts.add("sized")
         if isinstance(law, Law) and law.is_grid:
             _mark(context, written[0], table, law)
     new, text, exact = written

@@ -42,6 +42,9 @@ def reshape(context: NodeContext) -> list[SampledValue] | None:
     free = given.index(-1) if -1 in given else None
     found = interpretations(dims, frozen, free)
     if not found:
+        dims = tuple(map(context.graph_state.first_dim, dims))
+        found = interpretations(dims, frozen, free)
+    if not found:
         if any(each is None for each in as_is):
             context.refuse(
                 f"its constant shape {given} does not have as many elements as its input"
