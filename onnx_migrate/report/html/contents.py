@@ -59,7 +59,7 @@ Note = tuple[str, str]
 
 @dataclass(frozen=True)
 class Row:
-    """The row of a model in the table of a batch; `reason` says why it was not migrated, or is unverified."""
+    """The row of a model in the table of a batch; `reason` says why it was not migrated, or is unverified, and what to do."""
 
     anchor: str
     model: str
@@ -82,6 +82,7 @@ class Row:
             sides, changes, reason = (report.before, report.after), f"{_changed_nodes(report):,}", why
         elif report is not None:
             sides, reason = (report.done.before,), f"{report.code}: {report.reason}"
+            reason += f" ({report.hint})" if report.hint else ""
         verified = report.verification.kind.value if report is not None and report.verification else status
         opsets = dict.fromkeys(str(side.opset) for side in sides if side)
         return cls(anchor(model), model, state, verified, " → ".join(opsets), changes, seconds, reason)
@@ -124,7 +125,8 @@ def facts(report: ReportData | Failure) -> Iterator[Fact]:
         yield _both("weights", size_text(before.weight_bytes), size_text(result.weight_bytes))
         if sizes:
             yield _both("file", *map(size_text, sizes))
-        yield "changed nodes", f"{changed:,}", False
+        if changed:
+            yield "changed nodes", f"{changed:,}", False
     if done.seconds:
         yield "time", f"{sum(done.seconds.values()):.2f} s", False
 
@@ -244,7 +246,7 @@ def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorK
         found.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
     return [
         *found,
-        *(("warning" if known.unknown else "info", f"{known.runtime}: {known}") for known in operators),
+        *(("warning" if known.unknown else "info", known.sentence) for known in operators),
     ]
 
 
