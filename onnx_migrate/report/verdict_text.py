@@ -213,4 +213,5 @@ def condition_lines(proof: DynamicProof) -> Iterator[str]:
     for condition in proof.conditions:
         symbols[condition.text].append(condition.symbol)
     for text, names in symbols.items():
-        yield f"{listed(names)} must be {text}"
+        plural = text.replace("a multiple of", "multiples of") if len(names) > 1 else text
+        yield f"{listed(names)} must be {plural}"
