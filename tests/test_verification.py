@@ -189,10 +189,10 @@ def test_a_limit_at_other_sizes_is_not_a_frozen_dim(monkeypatch: pytest.MonkeyPa
     result = migrate(small(), dynamic_batch=True, **HERE)
     assert result.report.verification is not None
     assert result.report.verification.kind.value == "unverified"
-    assert "dynamic dims are not proved: not done after 600 s" in result.report.verification.reason
+    assert "dynamic dims are not proved: timed out after 600 s" in result.report.verification.reason
     assert result.report.verification.comparisons
     assert "left-out" in {note.code for note in result.report.notes}
-    with pytest.raises(VerificationFailed, match="not done after 600 s"):
+    with pytest.raises(VerificationFailed, match="timed out after 600 s"):
         migrate(small(), dynamic_batch=True, verify="require", **HERE)
     ends(monkeypatch, proof.PROVE, process.Crashed("exit code 1", stage=""))  # before the model was loaded
     with pytest.raises(VerificationFailed, match="exit code 1"):
@@ -220,7 +220,7 @@ def test_a_request_that_the_proof_refuses_ends_with_the_part_that_works() -> Non
 def test_a_tiny_limit_is_reported_with_its_seconds() -> None:
     result = migrate(small(), simplify=False, timeout=0.01)
     assert result.report.verification is not None
-    assert "not done after 0.01 s" in result.report.verification.reason
+    assert "timed out after 0.01 s" in result.report.verification.reason
 
 
 TWICE = """<ir_version: 6, opset_import: ["": 11]>

@@ -65,7 +65,7 @@ class Submitter:
             return _named_as_given(future.result(), job)
         except (FutureTimeout, TimeoutError):
             error = MigrateError(
-                f"the model was not done after {_limit_text(job)} and was stopped",
+                f"the model timed out after {_limit_text(job)}, and was stopped",
                 code=TIMED_OUT,
                 hint="--timeout allows more seconds",
             )

@@ -49,7 +49,7 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
 
     def expire(number: int, frame: FrameType | None) -> None:
         error = MigrateError(
-            f"the stage {current!r} was not done after {deadline.own_seconds:g} s",
+            f"the stage {current!r} timed out after {deadline.own_seconds:g} s",
             code="timed-out",
             hint="--timeout allows more seconds",
         )

@@ -39,8 +39,10 @@ class RuntimeRelease:
 
     @property
     def others(self) -> str:
-        """The state of the operators that the table does not name: missing, there, or not known."""
-        return {"listed": "missing", "any": "there", "unknown": "not known"}[self.target.table.extent]
+        """The state of the operators that the table does not name: not supported, supported, or not known."""
+        return {"listed": "not supported", "any": "supported", "unknown": "not known"}[
+            self.target.table.extent
+        ]
 
 
 def runtime_rows(text: str) -> Table | RuntimeRelease | None:

@@ -90,7 +90,7 @@ def check_stopped(stage: str = "") -> None:
         during = f", in the stage {stage!r}" if stage else ""
         raise OutOfTime(
             MigrateError(
-                f"the model was not done after {seconds:g} s{during}, and nothing was written",
+                f"the model timed out after {seconds:g} s{during}, and nothing was written",
                 code="timed-out",
                 hint="--timeout, in Python timeout, allows more seconds",
             )

@@ -94,7 +94,7 @@ class TimedOut:
 
     def __str__(self) -> str:
         digits = ".2g" if self.seconds < 10 else ".0f"
-        return f"not done after {self.seconds:{digits}} s"
+        return f"timed out after {self.seconds:{digits}} s"
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,7 @@ def condition_lines(proof: DynamicProof) -> Iterator[str]:
     for condition in proof.conditions:
         symbols[condition.text].append(condition.symbol)
     for text, names in symbols.items():
-        sizes = [size for name in names for size in tried.get(name, ())]
-        span = f", tried {min(sizes):,} to {max(sizes):,}" if sizes else ""
+        sizes = sorted({size for name in names for size in tried.get(name, ())})
+        span = f", tried {sizes[0]:,}" if sizes else ""
+        span += f" to {sizes[-1]:,}" if len(sizes) > 1 else ""
         yield f"{listed(names)}: {text.replace('a multiple of', 'multiples of')}{span}"

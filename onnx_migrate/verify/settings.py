@@ -99,7 +99,7 @@ def libraries_of(given: Libraries) -> tuple[str, ...]:
 
 
 def interruption(ending: Ending) -> str:
-    """Describe an ending other than Returned, for example "not done after 600 s, in the step 'original: running'; …"."""
+    """Describe an ending other than Returned, for example "timed out after 600 s, in the step 'original: running'; …"."""
     text = f"{ending}, in the step {getattr(ending, 'stage', '') or 'start'!r}"
     fault = "that is a fault of onnx-migrate: please report it" if isinstance(ending, process.Raised) else ""
     helps = what_helps(ending)

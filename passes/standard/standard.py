@@ -67,7 +67,7 @@ class Standard(Pass):
 
         def unfit(node: onnx.NodeProto, _scope: Scope) -> str | None:
             if node.domain in domains:
-                return f"{node.domain}.{node.op_type} is not of ai.onnx"
+                return f"{node.domain}.{node.op_type} is not a standard operator"
             if of_runtime and node.op_type in _OF_RUNTIME and is_onnx(node.domain):
                 return f"{node.op_type} is ONNX Runtime's own"
             return None

@@ -43,7 +43,7 @@ def last_stages(seconds: float, *stages: str) -> None:
 @posix
 def test_a_stage_ends_in_time_and_is_named() -> None:
     start = time.monotonic()
-    with pytest.raises(MigrateError, match=r"the stage 'lift' was not done after 0\.5 s") as caught:
+    with pytest.raises(MigrateError, match=r"the stage 'lift' timed out after 0\.5 s") as caught:
         last_stages(0.5, "cleanup", "lift")
     assert caught.value.code == "timed-out"
     assert time.monotonic() - start < 5
@@ -59,7 +59,7 @@ def short_stages(seconds: float, *stages: str) -> None:
 
 @posix
 def test_the_stages_share_the_time() -> None:
-    with pytest.raises(MigrateError, match=r"the stage 'cleanup' was not done after 0\.4 s"):
+    with pytest.raises(MigrateError, match=r"the stage 'cleanup' timed out after 0\.4 s"):
         short_stages(0.4, "load", "lift", "cleanup", "sort")
 
 

@@ -118,7 +118,7 @@ def test_own_work_ends_at_the_deadline_and_names_its_stage(monkeypatch: pytest.M
             check_stopped("lift")
 
     with (
-        pytest.raises(MigrateError, match=r"not done after 0\.1 s, in the stage 'lift'") as caught,
+        pytest.raises(MigrateError, match=r"timed out after 0\.1 s, in the stage 'lift'") as caught,
         stoppable(None, 0.1),
     ):
         endless()

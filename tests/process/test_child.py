@@ -81,7 +81,7 @@ def test_what_is_written_to_the_descriptor_is_collected() -> None:
         (Raised("KeyError", "gone"), "KeyError: gone"),
         (Raised("KeyError", ""), "KeyError"),
         (Crashed("SIGSEGV"), "the process crashed (SIGSEGV)"),
-        (TimedOut(1.5), "not done after 1.5 s"),
+        (TimedOut(1.5), "timed out after 1.5 s"),
         (OutOfMemory(3 << 30), "out of memory (limit 3.0 GB)"),
         (OutOfMemory(300 << 20, cause="Exp: bad_alloc"), "out of memory (limit 0.29 GB): Exp: bad_alloc"),
         (OutOfMemory(None), "out of memory"),

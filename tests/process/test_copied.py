@@ -55,7 +55,7 @@ def test_a_copy_takes_calls_and_ends_as_a_fresh_worker() -> None:
         *("False", "True"),
         *("True", "True", "True", "True", "[0, 1, 2]", "Raised True"),
         *("the process crashed (SIGABRT)", "False"),
-        "not done after 0.5 s",
+        "timed out after 0.5 s",
         "OutOfMemory",
         *("False", "False", "False"),
     ]

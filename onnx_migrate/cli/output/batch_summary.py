@@ -174,10 +174,10 @@ def next_steps(summary: Summary, *, out_dir: bool) -> Iterator[str]:
     ]
     if again and out_dir:
         more = "; --timeout SECONDS gives each model more time" if late else ""
-        yield f"{listed(again)}: --resume runs the same command again for these alone{more}"
+        yield f"{listed(again)}: the same command with --resume runs only these again{more}"
     unsure = summary.verification[UNVERIFIED]
     if unsure and not summary.allow_unverified:
-        yield f"{count_and_verb(unsure, 'result', 'are')} unverified, which is no success: --allow-unverified accepts that"
+        yield f"{count_and_verb(unsure, 'result', 'are')} unverified, so the command fails; --allow-unverified accepts them"
 
 
 def csv_text(entries: Iterable[Ended]) -> str:

@@ -186,7 +186,7 @@ def _releases(table: Table) -> Iterator[str]:
 def _release(release: RuntimeRelease) -> Iterator[str]:
     target = release.target
     table = target.table
-    yield f"{target.qualified}: what it takes"
+    yield f"{target.qualified} supports:"
     yield ""
     oldest = f", from opset {target.oldest} on" if target.oldest else ""
     newer = ", tries newer ones" if table.newer == "tried" and target.opset else ""
@@ -194,7 +194,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
     if target.ir_version:
         yield f"  IR version   up to {target.ir_version}"
     if not target.row.functions:
-        yield "  functions    not taken: calls are replaced by their bodies"
+        yield "  functions    no: onnx-migrate replaces calls by the functions' nodes"
     if target.row.resize_form != "auto" or not target.row.resize_axes:
         form = [] if target.row.resize_form == "auto" else [f"by {target.row.resize_form}"]
         yield f"  Resize       {', '.join([*form, *([] if target.row.resize_axes else ['for all axes'])])}"

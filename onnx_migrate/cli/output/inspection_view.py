@@ -111,12 +111,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         _some([f"  {markup_of(_foreign(operator))}" for operator in item.foreign], line, everything)
     line(f"\n[bold]to opset {item.target}[/]: {_outlook(item)}")
     if item.plan is not None:
-        changes = [
-            f"  {markup_of(_node(change))}: {markup_of(change.reason)}"
-            + (f" [yellow]({inexact})[/]" if (inexact := INEXACT[change.exactness.value]) else "")
-            for change in item.plan.changes
-        ]
-        _some(changes, line, everything)
+        _some(list(_changes(item.plan.changes, everything)), line, everything)
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}")
     found = [("opset", item.reachability), *((f"{it.domain} opset", it.reachability) for it in item.domains)]
@@ -147,11 +142,24 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
         line(f"  hint: {markup_of(text)}")
 
 
+def _changes(changes: Iterable[Change], everything: bool) -> Iterator[str]:
+    """Yield a line for each change; without `everything`, equal changes of several nodes share a line."""
+    kinds: dict[object, list[Change]] = {}
+    for change in changes:
+        kind = (change.where if everything else None, change.operators, change.reason, change.exactness)
+        kinds.setdefault(kind, []).append(change)
+    for first, *others in kinds.values():
+        subject = f"{first.operators}{_times(1 + len(others))}" if others else _node(first)
+        inexact = INEXACT[first.exactness.value]
+        doubt = f" [yellow]({inexact})[/]" if inexact else ""
+        yield f"  {markup_of(subject)}: {markup_of(first.reason)}{doubt}"
+
+
 def _foreign(operator: ForeignOperator) -> str:
     """Return what `--to-onnx-ops` makes of an operator."""
     name = f"{operator.domain}.{operator.name}, {count_of(operator.count, 'node')}"
     if operator.written:
-        best = f"; from opset {operator.direct} on they are the most direct" if operator.direct else ""
+        best = f"; opset {operator.direct} or newer gives the shortest form" if operator.direct else ""
         return f"{name}: --to-onnx-ops replaces it by standard operators{best}"
     return f"{name}: --to-onnx-ops cannot replace it: {operator.reason}" + (
         f" ({operator.hint})" if operator.hint else ""

@@ -127,7 +127,7 @@ def _beyond_limits(cost: Estimate, memory: int | None, seconds: float | None) ->
         return Obstacle(reason, _LESS_MEMORY)
     least, cause = _LEAST_RUNS * tally.work.seconds, tally.costliest[1]
     if seconds is not None and least > seconds:
-        reason = f"{cause} takes {_time(least)} at the least in {_LEAST_RUNS} runs, and the time limit is {seconds:g} s"
+        reason = f"{cause} takes at least {_time(least)} in {_LEAST_RUNS} runs, and the time limit is {seconds:g} s"
         return Obstacle(reason, "--timeout allows more, and --input-data smaller inputs", of_time=True)
     return None
 
@@ -153,7 +153,7 @@ def _out_of_proportion(cost: Estimate) -> Obstacle | None:
             cost.inputs,
             max(_PLAIN_INPUTS, _INPUTS_FACTOR * cost.file),
         ),
-        (f"{cause} takes {least} at the least in {_LEAST_RUNS} runs", tally.work.runs, _MOST_RUNS),
+        (f"{cause} takes at least {least} in {_LEAST_RUNS} runs", tally.work.runs, _MOST_RUNS),
         (
             f"{work.operations:,} multiplications depend on no input, most of them in {cause}",
             work.operations,

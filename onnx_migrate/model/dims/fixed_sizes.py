@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import UsageError
@@ -41,14 +41,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                 raise UsageError(
                     f"no input has a dim named {name!r}",
                     code="unknown-symbol",
-                    hint=Advice(
-                        f"--fix-value {name}={given} fixes the value of this input",
-                        options={"fix_shape": None, "fix_values": f"{name}={given}"},
-                    )
-                    if name in ports
-                    else f"the names are {', '.join(sorted(known))}"
-                    if known
-                    else "all dims of the inputs are numbers",
+                    hint=_hint_for_unknown(name, given, ports, known),
                 )
             if symbols.setdefault(name, given) != given:
                 raise UsageError(
@@ -76,6 +69,18 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                 raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")
             sizes.setdefault(name, {})[axis] = size
     return sizes, symbols
+
+
+def _hint_for_unknown(name: str, size: int, ports: Collection[str], known: Collection[str]) -> Advice | str:
+    """Return the way out for a name that is not the name of a dim."""
+    if name in ports:
+        return Advice(
+            f"--fix-value {name}={size} fixes the value of this input",
+            options={"fix_shape": None, "fix_values": f"{name}={size}"},
+        )
+    if "=" in name:
+        return "use the option once for each dim: --fix-shape N=1 --fix-shape H=640"
+    return f"the names are {', '.join(sorted(known))}" if known else "all dims of the inputs are numbers"
 
 
 def _sizes_by_axis(given: list[int] | dict[int, int], port: Port) -> Iterator[tuple[int, int]]:

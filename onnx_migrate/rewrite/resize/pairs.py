@@ -76,7 +76,7 @@ def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
     rw.set_input(2, scales)
     rw.set_input(1, roi)
     rw.note(
-        "its coordinates stay asymmetric: the attribute says so now, because from opset 11 on the default is half_pixel"
+        "its coordinates stay asymmetric, now as an attribute, because the default from opset 11 on is half_pixel"
     )
 
 

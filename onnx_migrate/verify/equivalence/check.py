@@ -132,7 +132,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     try:
         original, run, refusal = _run_loadable(task, thorough)
     except EvaluationError as error:
-        reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
+        reason = f"the original does not {error.failed_to}, so there is nothing to compare with: {error}"
         if error.loading:
             reason += library_advice(str(error))
         elif feeds is None:

@@ -190,7 +190,7 @@ def masked_difference(
 
 
 def _limit_note(done: int, count: int) -> str:
-    return f"bit-identity was checked for {done} of {count} inner values, as time was limited"
+    return f"of {count} inner values, {done} were compared bit for bit, because time was limited"
 
 
 def recorded_difference(

@@ -229,7 +229,7 @@ class SegmentCheck:
             original = run.runs[run.first][index][name]
             plain = self._unsimplified.get(index, {}).get(name, original)
             if worse := worse_than(original, plain, simplified, findings.eps):
-                findings.add_worse(f"simplification moves output {name!r}: {worse}")
+                findings.add_worse(f"simplification changes output {name!r}: {worse}")
 
     def _compare_inner_bits(self) -> None:
         """Compare the inner values that were not recorded, if everything compared so far is bit for bit the same."""

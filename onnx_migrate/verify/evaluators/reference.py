@@ -51,7 +51,7 @@ class Reference(Evaluator):
         try:
             values = self._evaluator.run(None, dict(inputs))
         except _OutOfPatience as error:
-            message = f"{self.name} is too slow for it: not done after {_PATIENCE:g} s"
+            message = f"{self.name} is too slow for it: timed out after {_PATIENCE:g} s"
             raise EvaluationError(message, limit=True) from error
         except Exception as error:
             raise_if_out_of_memory(error)

@@ -91,7 +91,8 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
         if gap.largest <= max(AGAIN_FACTOR * measurement.largest, explained):
             share = gap.largest / (scale or gap.largest)
             return replace(
-                entry, doubt=_not_told_apart(entry.output, f"by up to {share:.2g} of its largest value")
+                entry,
+                doubt=_not_told_apart(entry.output, f"by up to {100 * share:.2g} % of its largest value"),
             )
         wrong = sum(
             int(np.count_nonzero(error > entry.allowed)) for _, error in finite_parts(original, result)
@@ -222,4 +223,4 @@ def worse_than(original: Array, unsimplified: Array, simplified: Array, eps: flo
     if after.largest <= before.largest + limit:
         return ""
     moved, without = (gap.largest / scale if scale else 1.0 for gap in (after, before))
-    return f"it differs by {moved:.2g} of its largest value, and by {without:.2g} without simplification"
+    return f"it differs by {100 * moved:.2g} % of its largest value, and by {100 * without:.2g} % without simplification"

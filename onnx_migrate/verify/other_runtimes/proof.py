@@ -225,7 +225,7 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
                 raise
             run = run_original(without_static_shapes(original), result, settings)
     except EvaluationError as error:
-        return f"the original does not {error.failed_to} in ONNX Runtime, so that there is nothing to compare with: {error}"
+        return f"the original does not {error.failed_to} in ONNX Runtime, so there is nothing to compare with: {error}"
     names = [output.name for output in original.model.graph.output]
     outputs = tuple({name: values[name] for name in names} for values in run.runs[run.first])
     eps, quantum = coarsest_eps(original.model), is_quantized(original.model)

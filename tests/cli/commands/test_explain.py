@@ -176,7 +176,7 @@ def test_a_model_without_a_text_is_wrong_usage(cli: Run) -> None:
         ("Softplus", ["where a runtime lacks it", "softplus-written-out"]),
         ("tensorrt", ["TensorRT: what its releases take", "9–22", "explain tensorrt==11.5"]),
         ("tensorrt==8.4", ["TensorRT 8.4 (by its documentation, not tested by us)",
-                           "up to 17", "functions    not taken", "--for tensorrt==8.4"]),
+                           "up to 17", "functions    no: ", "--for tensorrt==8.4"]),
         ("hailo", ["Hailo", "up to 17", "up to 9"]),
     ],
 )  # fmt: skip

@@ -21,9 +21,14 @@ from onnx_migrate.cli.output.batch_summary import (
 )
 
 HUNG = Outcome(
-    "hang.onnx", "out/hang.onnx", "migrated", verification="unverified", doubt="not done after 9 s", late=True
+    "hang.onnx",
+    "out/hang.onnx",
+    "migrated",
+    verification="unverified",
+    doubt="timed out after 9 s",
+    late=True,
 )
-KILLED = Outcome("killed.onnx", None, "failed", "timed-out", "the model was not done after 9 s", 9.0)
+KILLED = Outcome("killed.onnx", None, "failed", "timed-out", "the model timed out after 9 s", 9.0)
 UNSURE = Outcome("odd.onnx", "out/odd.onnx", "migrated", verification="unverified", doubt="no inputs\nfit")
 REQUIRED = Outcome("strict.onnx", None, "failed", "unverified", "could not be compared")
 GOOD = Outcome("good.onnx", "out/good.onnx", "migrated", verification="verified", seconds=1.25)
@@ -105,7 +110,7 @@ def test_the_table_has_a_line_for_each_reason_and_what_did_not_end() -> None:
     print_table(console, summary, [Ended.of(HUNG), Ended.of(GOOD)], running=1)
 
     assert [" ".join(line.split()) for line in console.file.getvalue().splitlines()] == [  # type: ignore[attr-defined]
-        "models status reason", "1 migrated", "1 timed-out not done after 9 s", "hang.onnx", "1 stopped", "2 not started",
+        "models status reason", "1 migrated", "1 timed-out timed out after 9 s", "hang.onnx", "1 stopped", "2 not started",
     ]  # fmt: skip
 
 
@@ -130,7 +135,7 @@ def test_csv_and_markdown_have_a_row_for_each_model() -> None:
 
     rows = list(csv.DictReader(io.StringIO(csv_text(entries))))
     assert [(row["model"], row["status"], row["reason"]) for row in rows] == [
-        ("good.onnx", "migrated", ""), ("hang.onnx", "timed-out", "not done after 9 s"),
+        ("good.onnx", "migrated", ""), ("hang.onnx", "timed-out", "timed out after 9 s"),
         ('o,"|<b>.onnx', "failed", "crashed: a b"),
     ]  # fmt: skip
     text = markdown_text(summary_of(odd, GOOD, HUNG), entries)

@@ -236,7 +236,7 @@ def test_require_makes_a_failing_simplifier_an_error(process: Run, folder: Path)
 
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(
-        "onnx-migrate: not-simplified: small.onnx: onnxsim failed: not done after 0.01 s"
+        "onnx-migrate: not-simplified: small.onnx: onnxsim failed: timed out after 0.01 s"
     )
     assert snapshot(folder) == before
 

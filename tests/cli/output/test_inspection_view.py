@@ -35,15 +35,21 @@ def lines(item: Inspection, *, everything: bool = False) -> list[str]:
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
-def test_changes_are_shortened_without_verbose() -> None:
+def test_equal_changes_share_a_line_without_verbose() -> None:
     nodes = " ".join(
         f"v{index} = Clip <max = 6.0> ({'x' if not index else f'v{index - 1}'})" for index in range(12)
     )
     item = inspected(nodes, "v11")
 
     assert "to opset 17: 12 nodes changed, 1 note" in lines(item)
-    assert "  … and 2 more (-v shows them)" in lines(item)
+    assert sum("  Clip-6 → Clip-13 ×12: " in line for line in lines(item)) == 1
     assert sum(" (Clip-6 → Clip-13): " in line for line in lines(item, everything=True)) == 12
+
+
+def test_a_change_of_one_node_names_it() -> None:
+    item = inspected("y = Clip <max = 6.0> (x)")
+
+    assert any(line.startswith("  'y' (Clip-6 → Clip-13): ") for line in lines(item))
 
 
 def test_a_refusal_has_its_code_and_the_opsets_it_excludes() -> None:

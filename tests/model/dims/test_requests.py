@@ -141,6 +141,7 @@ def test_every_form_of_a_size(wish: object, expected: object) -> None:
         ("x:4=8", "has no axis 4"),
         ("x:1,3,32", "is given 3 sizes, and has 4 axes"),
         ("N=8", "the names are L"),
+        ("L=8,H=640", "once for each dim: --fix-shape N=1 --fix-shape H=640"),
         ("x", "write it like N=1, x:1,3,224,224 or x:0=1"),
     ],
 )

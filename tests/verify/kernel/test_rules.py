@@ -284,7 +284,7 @@ def test_simplification_may_move_a_hundredth_of_float16_to_the_neighbour(count, 
 def test_simplification_is_judged_beside_the_result_without_it():
     moved = off(X, 1e-3)
     assert worse_than(X, moved, off(X, 1.005e-3)) == ""
-    assert "0.0011 of its largest value, and by 0.001 without" in worse_than(X, moved, off(X, 1.1e-3))
+    assert "0.11 % of its largest value, and by 0.1 % without" in worse_than(X, moved, off(X, 1.1e-3))
     assert "NaN" in worse_than(X, moved, off(X, np.nan))
 
 
