@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from onnx_migrate.process.progress import ProgressListener
     from onnx_migrate.standard.targets import Lower, Targets
     from onnx_migrate.verify import InputData
-    from onnx_migrate.verify.inputs.given import GivenInputs
     from onnx_migrate.verify.settings import Libraries
     from onnx_migrate.verify.tolerances import OutputLimits
 
@@ -31,7 +30,6 @@ __all__ = [
     "CoreOptions",
     "Opset",
     "Policy",
-    "inputs_of",
     "policy_of",
     "share_of",
 ]
@@ -271,25 +269,6 @@ class CoreOptions:
         """Return whether the caller gave an option another value than its default."""
         default = next(item.default for item in declared(type(self)) if item.name == name)
         return bool(getattr(self, name) != default)
-
-
-def inputs_of(options: CoreOptions) -> GivenInputs | None:
-    """Return the user's inputs, which one call reads once; None without any. Raises UsageError for options on images alone."""
-    if options.input_data is None:
-        if options.mean is not None or options.std is not None or options.layout is not None:
-            from onnx_migrate.errors import UsageError
-
-            raise UsageError(
-                "--mean, --std and --layout are for images", hint="give these with --input-data FOLDER"
-            )
-        return None
-    from onnx_migrate.verify.inputs.given import GivenInputs
-
-    if isinstance(options.input_data, GivenInputs):
-        return options.input_data
-    return GivenInputs(
-        options.input_data, mean=options.mean, std=options.std, layout=options.layout, most=options.max_inputs
-    )
 
 
 def policy_of(verify: bool | str) -> Policy:
