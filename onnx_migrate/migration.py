@@ -178,7 +178,7 @@ class _Run:
 
     def _bind_inputs(self, original: Model) -> None:
         """Read the user's inputs for the model, and check the names of outputs with limits. Raises UsageError."""
-        asked = self.options.extract_outputs
+        asked = self.options.of_feature("extract_outputs") or ()
         parts = asked.split(",") if isinstance(asked, str) else asked
         require_outputs(self.tolerance, (*parts, *(value.name for value in original.proto.graph.output)))
         if self.inputs is not None and self.policy != "off":

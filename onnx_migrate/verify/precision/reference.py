@@ -224,7 +224,7 @@ def reference_of(
             reference.domain = keep_to_domain(search)
             hide_rows(search, reference.graph, None if kinds == {*_FIRST} else 1)
         else:
-            search.use(settings.feeds)
+            search.use(settings.feeds, settings.limits.seconds)
             reference.seconds = _seconds(search, original)
         reference.inner_on(0).update(search.recorded)
         search.recorded = {}
