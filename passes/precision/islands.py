@@ -101,15 +101,17 @@ def find_islands(
     settings: Settings,
     *,
     weights_alone: bool = False,
+    origin: tuple[Islands, Islands] | None = None,
 ) -> Found:
     """Convert and compare. If the result differs from the original, find the fewest nodes that must keep their type.
 
-    `graph` is the original's main graph. With `weights_alone` no node computes in the type, and nodes are kept for their weights.
-    Returns the closest result that was compared, which may not be close enough.
+    `graph` is the original's main graph. `origin` are nodes that kept their type when the model had the narrow type before, and
+    those whose weights did; the search begins with them. With `weights_alone` no node computes in the type, and nodes are kept
+    for their weights. Returns the closest result that was compared, which may not be close enough.
     """
     with ready_worker(settings) as worker:
         search = _Search(original, graph, kind, convert, replace(settings, worker=worker))
-        found = search.run(weights_alone=weights_alone)
+        found = search.run(origin, weights_alone=weights_alone)
         return replace(found, limitations=tuple(search.limitations))
 
 
@@ -138,13 +140,20 @@ class _Search:
         """Estimated seconds of model runs that the search may still use."""
         self._end = time.monotonic() + _CLOCK * self._work
 
-    def run(self, *, weights_alone: bool) -> Found:
-        """Search; `weights_alone` looks for nodes whose weights stay. If no comparison works, the closeness gives the reason."""
+    def run(self, origin: tuple[Islands, Islands] | None, *, weights_alone: bool) -> Found:
+        """Search, first with the nodes of an `origin`; `weights_alone` looks for nodes whose weights stay.
+
+        If no comparison works, the closeness gives the reason.
+        """
         with Prover(self._settings) as prover:
             original = prover.runnable(self._original)
             reason = self._why_not_run(original)
             if reason:
                 return Found(_NOTHING, Closeness(reason=reason), self._sizes)
+            if origin is not None and not weights_alone:
+                same = Found(origin[0], self._compared(original, *origin), self._sizes, origin[1])
+                if same.closeness.agrees:
+                    return same
             ranges = self._kind != TensorProto.FLOAT and not weights_alone
             needed = self._large(original) if ranges else _NOTHING
             best, needed = self._running(original, needed, _NOTHING)

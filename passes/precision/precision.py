@@ -20,6 +20,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.element_types import type_name
+from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts import PrecisionChange
 from onnx_migrate.verify import Settings
@@ -30,6 +31,7 @@ from .conversion import NAMES, Conversion, Converter, weight_bytes
 from .from_double import compared_with_double, in_float32
 from .islands import Found, find_islands
 from .needed_opset import with_needed_opset
+from .origin import forget_origin, note_origin, origin_of
 from .plan import Plan, sources_of
 from .planning import is_meant
 from .stored import StoredNumbers
@@ -100,6 +102,11 @@ class Precision(ObligedPass):
             self._refuse_unchanged(last.plan, found is not None and bool(found.islands))
         if last.model.proto == model.proto:
             return PassResult(original)
+        if self._target == TensorProto.FLOAT:
+            narrow = sources_of(self._target) & {*FLOATS}
+            note_origin(frames_of(original.proto, TypeTable(original.proto)), narrow, last.model.proto)
+        else:
+            forget_origin(self._target, last.model.proto)
         report_change(self._change(original, last, found), found, last, log)
         return PassResult(last.model, self._obligation(found))
 
@@ -160,6 +167,7 @@ class Precision(ObligedPass):
             lambda islands, exact: converter.convert(islands, exact).model,
             settings,
             weights_alone=self._weights_alone,
+            origin=origin_of(frames_of(model.proto, converter.types), self._target, model.proto),
         )
         if self._target != TensorProto.FLOAT or not is_narrow(model.proto):
             self._judge(found, graph)

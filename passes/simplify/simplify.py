@@ -34,6 +34,7 @@ from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
+from onnx_migrate.verdicts import PrecisionChange
 
 from ..cleanup import Cleanup
 from ..declared_shapes import DeclaredShapes
@@ -106,7 +107,7 @@ class Simplify(Pass):
         result, noted = model, ChangeLog()
         # Constants that one round folds, and shapes that follow from them, let the next round fold more.
         for _ in range(_MOST_ROUNDS):
-            before, result = result, self._simplify(result, noted)
+            before, result = result, self._simplify(result, noted, fuses_norm=not _was_narrow(log))
             if result is before:
                 break
         if result.proto == model.proto:  # the pass restored everything that onnxsim had changed
@@ -122,7 +123,7 @@ class Simplify(Pass):
             result = item.run(result, log)
         return result
 
-    def _simplify(self, model: Model, log: ChangeLog) -> Model:
+    def _simplify(self, model: Model, log: ChangeLog, *, fuses_norm: bool) -> Model:
         _refuse_overridable(model.proto)
         self._refuse_endless(model.proto)
         visible = hide_casts(model)
@@ -130,7 +131,8 @@ class Simplify(Pass):
         require_package("onnxsim", "simplification", "pip install onnxsim", "or leave it out: --no-simplify")
         skeleton = hide(visible, choice.hidden)
         folder = TemporaryFolder()
-        simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes)
+        fuses_norm = fuses_norm and (self.fuse_narrow or not _has_narrow_batch_norm(skeleton.proto.graph))
+        simplified = self._simplified(skeleton, folder.path, choice.hidden_bytes, fuses_norm=fuses_norm)
         Cleanup().run(simplified, ChangeLog())  # onnxsim leaves what it has made dead in sub-graphs
         if _same(simplified, skeleton):
             self._note_unfolded(choice, log)
@@ -154,7 +156,7 @@ class Simplify(Pass):
         if reason:
             raise PassError(f"onnxsim was not started: {reason}", code="not-simplified", hint=LEAVE_OUT)
 
-    def _simplified(self, skeleton: Model, folder: Path, hidden: int) -> Model:
+    def _simplified(self, skeleton: Model, folder: Path, hidden: int, *, fuses_norm: bool) -> Model:
         """Return the model that onnxsim returns for a model without `hidden` bytes of its weights. Raises PassError."""
         source, result = folder / "model.onnx", folder / "simplified.onnx"
         try:
@@ -170,7 +172,7 @@ class Simplify(Pass):
             str(result),
             allowed - hidden,
             self.fuse,
-            self.fuse_narrow or not _has_narrow_batch_norm(skeleton.proto.graph),
+            fuses_norm,
             self.isolated,
             limits=replace(self.limits, seconds=optional_seconds(self.limits.seconds)),
             isolated=self.isolated,
@@ -221,6 +223,12 @@ def _same(simplified: Model, before: Model) -> bool:
         part.graph.node.extend(model.proto.graph.node[place] for place in others)
         parts.append(Model(part, model.weights))
     return not parts or files.equal(*parts)
+
+
+def _was_narrow(log: ChangeLog) -> bool:
+    """Return whether the model came to float32 from a narrow type: fused weights would not go back to the same bits."""
+    change = log.fact(PrecisionChange, "", "")
+    return change is not None and change.type == "float32"
 
 
 def _has_narrow_batch_norm(graph: onnx.GraphProto) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.model.origin import was_narrow
 from onnx_migrate.verdicts import RoundedOutput
 from onnx_migrate.verify.evaluators import (
     STRICT,
@@ -54,6 +55,12 @@ TYPES: dict[int, str] = {
 _FLOORS = 2.0
 """Limit / floor: a result rounds inner values too, which about doubles the error that rounded weights and inputs make."""
 
+_CAME_BACK = 2.0
+"""Limit for a model that came from the narrow type / limit for others: its weights are rounded already, so its floor is lower.
+
+Without it, a result that was within its limit could not be made again from its float32 version.
+"""
+
 _DECIDING_CEILING = 4.0
 """Ceiling for models with ArgMax, TopK and similar operators: 4 times the type's rounding, since a larger error may be a changed
 decision."""
@@ -94,6 +101,7 @@ class Measured:
         self._reference, self._result, self._settings, self._migrated = reference, result, settings, migrated
         self._kind, self._enough, self._tried = kind, 1.0 if most is None else most, most is not None
         from_double = kind == TensorProto.FLOAT and not is_narrow(reference.runnable.model)
+        self._came_back = _CAME_BACK if was_narrow(reference.runnable.model, kind) else 1.0
         self._rounding = FROM_DOUBLE if from_double else ROUNDING[kind]
         self._ceiling = FROM_DOUBLE_CEILING if from_double else CEILING[kind]
         if reference.decides and not migrated:
@@ -276,7 +284,8 @@ class Measured:
         if self._tolerance is not None:
             return self._tolerance
         steep = _STEEP if self._reference.feeds[place].name == SCENE else 1.0
-        return min(max(self._rounding, _FLOORS * floor), steep * self._ceiling)
+        limit = self._came_back * max(self._rounding, _FLOORS * floor)
+        return min(limit, steep * self._ceiling)
 
     def floor_shares(self, place: int) -> Mapping[str, float]:
         """Return, of outputs behind a choice, the shares of elements that rounding alone moves on the feed at a place."""

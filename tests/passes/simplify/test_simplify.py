@@ -353,7 +353,7 @@ def test_rounds_go_on_where_one_adds_nodes(monkeypatch: pytest.MonkeyPatch) -> N
     item = builtin_passes()["simplify"]
     counts = iter((3, 1))
 
-    def once(self: object, given: Model, log: ChangeLog) -> Model:
+    def once(self: object, given: Model, log: ChangeLog, **options: bool) -> Model:
         count = next(counts, 0)
         nodes = [helper.make_node("Neg", [f"v{at}"], [f"v{at + 1}"]) for at in range(count)]
         made = onnx.helper.make_model(helper.make_graph(nodes, "g", [], []))
