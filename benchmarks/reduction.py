@@ -51,7 +51,17 @@ class Row:
 def ours(case: Case, folder: Path) -> Row:
     """Reduce with onnx-migrate."""
     small = folder / f"{case.title}.onnx"
-    command = [sys.executable, "-m", "onnx_migrate", "reduce", str(case.model), str(small), "--check", case.check, "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "onnx_migrate",
+        "reduce",
+        str(case.model),
+        str(small),
+        "--check",
+        case.check,
+        "--json",
+    ]
     begin = time.monotonic()
     ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     seconds = time.monotonic() - begin
@@ -65,10 +75,24 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
     small = folder / f"{case.title}.polygraphy.onnx"
     small.unlink(missing_ok=True)
     check = case.check.replace("{}", "polygraphy_debug.onnx")
-    command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect", "--check", "sh", "-c", check]
+    command = [
+        program,
+        "debug",
+        "reduce",
+        str(case.model),
+        "-o",
+        str(small),
+        "--mode=bisect",
+        "--check",
+        "sh",
+        "-c",
+        check,
+    ]
     begin = time.monotonic()
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False)
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False
+        )
         printed = ended.stdout + ended.stderr
     except subprocess.TimeoutExpired as error:
         printed = (error.stdout or b"").decode()
@@ -86,14 +110,18 @@ def nodes_of(path: Path) -> int:
 
 def words_of(case: Case, path: Path) -> str:
     """Return the end of the output of the check on a model, or that it passes."""
-    ended = subprocess.run(case.check.replace("{}", str(path)), shell=True, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        case.check.replace("{}", str(path)), shell=True, capture_output=True, text=True, check=False
+    )
     lines = (ended.stdout + ended.stderr).strip().splitlines()
     return f"{ended.returncode}: {lines[-1][:110] if lines else ''}" if ended.returncode else "passes"
 
 
 def main() -> None:
     """Print the table."""
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("cases", type=Path)
     arguments.add_argument("--polygraphy", default="")
     arguments.add_argument("--out", type=Path, default=Path("build/reduction"))
@@ -101,7 +129,9 @@ def main() -> None:
     given = arguments.parse_args()
     given.out = given.out.resolve()
     given.out.mkdir(parents=True, exist_ok=True)
-    print("| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|"
+    )
     for line in given.cases.read_text(encoding="utf-8").splitlines():
         if not line.strip() or not line.startswith(given.only):
             continue

@@ -184,7 +184,9 @@ class _Run:
         if self.inputs is not None and self.policy != "off":
             from onnx_migrate.verify.own_inputs import bind_inputs
 
-            complete = not (asked or self.options.of_feature("extract_inputs") or self.options.of_feature("fix_values"))
+            complete = not (
+                asked or self.options.of_feature("extract_inputs") or self.options.of_feature("fix_values")
+            )
             bind_inputs(self.inputs, original, self.settings, complete=complete)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:

@@ -83,7 +83,11 @@ class Prover:
             return Proof(_not_proved(verdict, unproved), unproved)
         with requires_unchanged(segment.original, segment.result):
             proof = prove_dynamic(
-                self.runnable(segment.result), symbols, made.batch, self.settings, keeps_cells=made.keeps_cells
+                self.runnable(segment.result),
+                symbols,
+                made.batch,
+                self.settings,
+                keeps_cells=made.keeps_cells,
             )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)

@@ -48,13 +48,21 @@ def test_a_changed_weight_remains_in_models_of_other_names() -> None:
     other = weights()
     other["k"] = other["k"].copy()
     other["k"][3] += 0.5
-    text = NET.replace("b =", "q =").replace("(b,", "(q,").replace(", b)", ", q)").replace("a =", "p =").replace("(a)", "(p)")
+    text = (
+        NET.replace("b =", "q =")
+        .replace("(b,", "(q,")
+        .replace(", b)", ", q)")
+        .replace("a =", "p =")
+        .replace("(a)", "(p)")
+    )
     result = reduced(model(NET, **weights()), model(text, **other))
 
     assert [node.op_type for node in result.model.graph.node] == ["Mul"]
     assert result.other is not None
     assert [node.op_type for node in result.other.graph.node] == ["Mul"]
-    assert [value.name for value in result.model.graph.input] == [value.name for value in result.other.graph.input]
+    assert [value.name for value in result.model.graph.input] == [
+        value.name for value in result.other.graph.input
+    ]
     assert not np.allclose(run(result.model, dict(result.inputs)), run(result.other, dict(result.inputs)))
 
 
@@ -63,5 +71,8 @@ def test_equal_models_and_other_interfaces_are_errors() -> None:
         reduced(model(NET, **weights()), model(NET, **weights()))
     assert caught.value.code == "check-passes"
     with pytest.raises(UsageError, match="needs the same inputs and outputs") as caught:
-        reduced(model(NET, **weights()), model(NET.replace("float[2,8] x", "float[2,8] z").replace("(x,", "(z,"), **weights()))
+        reduced(
+            model(NET, **weights()),
+            model(NET.replace("float[2,8] x", "float[2,8] z").replace("(x,", "(z,"), **weights()),
+        )
     assert caught.value.code == "bad-check"
