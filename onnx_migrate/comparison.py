@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import onnx
 
@@ -27,7 +27,7 @@ from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppa
 from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import Kind, RuntimeProof, Verdict, proofs_text
-from onnx_migrate.verify import InputData, Settings, Tolerance
+from onnx_migrate.verify import InputData, Settings
 from onnx_migrate.verify.divergence.first import DIVERGENCE, Divergence
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
@@ -36,6 +36,7 @@ from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Libraries, interruption, libraries_of
+from onnx_migrate.verify.tolerances import OutputLimits, require_outputs, tolerance_of
 from onnx_migrate.verify.weight_data import other_weights
 
 __all__ = ["compare"]
@@ -62,8 +63,12 @@ def compare(
     cast: bool = False,
     names: Mapping[str, str] | None = None,
     input_data: InputData | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
+    max_inputs: int = 1000,
+    mean: str | float | Sequence[float] | None = None,
+    std: str | float | Sequence[float] | None = None,
+    layout: Literal["nchw", "nhwc"] | None = None,
+    rtol: OutputLimits = None,
+    atol: OutputLimits = None,
     seed: int = 0,
     timeout: float = 600.0,
     memory_limit: int | None = None,
@@ -91,6 +96,7 @@ def compare(
     load the model. Any other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
     require_onnxruntime("a comparison", "both models are run in it")
+    tolerance = tolerance_of(rtol, atol)
     with stoppable(cancel, timeout), transfers_within(timeout):
         asked, libraries = asked_for(run_in), libraries_of(ort_library)
         one, two = _valid(original), _valid(other)
@@ -107,9 +113,16 @@ def compare(
             progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
         )
         reporter.stage("verify")
+        feeds = None
+        if input_data is not None:
+            from onnx_migrate.verify.inputs.given import GivenInputs
+
+            given = GivenInputs(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
+            feeds = given.bind(one.proto)
+        require_outputs(tolerance, (value.name for value in one.proto.graph.output))
         settings = Settings(
-            input_data,
-            Tolerance(rtol, atol),
+            feeds,
+            tolerance,
             seed,
             Limits.of(timeout, memory_limit),
             isolated,

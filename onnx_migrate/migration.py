@@ -26,7 +26,7 @@ from onnx_migrate.files import GivenModel as M
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options, pipeline_of, policy_of
+from onnx_migrate.options import Options, inputs_of, pipeline_of, policy_of
 from onnx_migrate.process import OutOfTime, heard_by, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
@@ -39,10 +39,11 @@ from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import NumberRanges, PrecisionChange, RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
-from onnx_migrate.verify import Settings, Tolerance, ready_worker
+from onnx_migrate.verify import Settings, ready_worker
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import libraries_of
+from onnx_migrate.verify.tolerances import require_outputs, tolerance_of
 
 __all__ = ["Migration", "StageClock", "migrate"]
 
@@ -100,7 +101,11 @@ class _Run:
             require_onnxruntime("the verification", "or leave it out: --verify=off")
         self.asked = asked_for(options.run_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
-        self.options, self.request, self.pipeline = options, Request.of(options), pipeline_of(options)
+        self.tolerance, self.inputs = tolerance_of(options.rtol, options.atol), inputs_of(options)
+        given = None if self.inputs is None else self.inputs.data
+        self.request = Request.of(replace(options, input_data=given))
+        self.options = options = replace(options, input_data=self.inputs)
+        self.pipeline = pipeline_of(options)
         self.simplified = options.simplify == "require"  # a result without the optional passes is an error
         self.strict = options.require_valid
         # A process for the verification starts while the passes run, unless the result may need no verification run.
@@ -109,8 +114,8 @@ class _Run:
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
         self.clock = StageClock(reporter.stage)
         self.settings = Settings(
-            options.input_data,
-            Tolerance(options.rtol, options.atol),
+            self.inputs,
+            self.tolerance,
             options.seed,
             options.limits,
             options.isolated,
@@ -128,6 +133,7 @@ class _Run:
         self.clock.seconds["load"] = original.load_seconds
         log = ChangeLog()
         try:
+            self._bind_inputs(original)
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
             self._add_remedies(error, original, _baseline(original, log))
@@ -159,6 +165,16 @@ class _Run:
         )
         rest = log.fact(Rest, "", "")
         return Migration(report, original, result.model, rest.model if rest else None)
+
+    def _bind_inputs(self, original: Model) -> None:
+        """Read the user's inputs for the model, and check the names of outputs with limits. Raises UsageError."""
+        asked = self.options.extract_outputs
+        parts = asked.split(",") if isinstance(asked, str) else asked
+        require_outputs(self.tolerance, (*parts, *(value.name for value in original.proto.graph.output)))
+        if self.inputs is not None and self.policy != "off":
+            self.inputs.bind(
+                original.proto, complete=not (asked or self.options.extract_inputs or self.options.fix_values)
+            )
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
         """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""

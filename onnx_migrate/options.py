@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from onnx_migrate.process.progress import ProgressListener
     from onnx_migrate.standard.targets import Lower, Targets
     from onnx_migrate.verify import InputData
+    from onnx_migrate.verify.inputs.given import GivenInputs
     from onnx_migrate.verify.settings import Libraries
+    from onnx_migrate.verify.tolerances import OutputLimits
 
 __all__ = [
     "Opset",
@@ -28,6 +30,7 @@ __all__ = [
     "Precision",
     "ResizeForm",
     "default_pipeline",
+    "inputs_of",
     "pipeline_of",
     "policy_of",
     "share_of",
@@ -319,20 +322,49 @@ class Options:
         then have no effect.""",
     )
     input_data: InputData | None = option(
-        None, "--input-data", panel=VERIFICATION, type="path", metavar="PATH",
-        help="Verify on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
-        text="""inputs to verify on: arrays by input name, {"x": array}, or a list of such dicts. The path of an .npz by input
-        name, or of a folder of input_*.pb, works too.""",
+        None, "--input-data", panel=VERIFICATION, multiple=True, metavar="[NAME=]PATH",
+        help="Verify on these inputs: an .npz, .npy or Polygraphy JSON file, a folder of images, of .npy or of .pb files, or a "
+        "function MODULE:FUNCTION. NAME is the input that an array or image is for; repeat the option for more inputs. See "
+        "docs/inputs.md.",
+        text="""inputs to verify on: arrays by input name, {"x": array}, a list of such dicts, or a function or iterator that
+        yields them. The path of an .npz, .npy or JSON file, or of a folder of images, .npy or .pb files, works too. So does
+        "NAME=PATH" for one input, or several of these (docs/inputs.md).""",
     )
-    rtol: float | None = option(
-        None, "--rtol", panel=VERIFICATION, type="tolerance", metavar="FLOAT",
-        help="The largest relative difference allowed. The default depends on the element type.",
-        text="the largest relative difference allowed.",
+    max_inputs: int = option(
+        1000, "--max-inputs", panel=VERIFICATION, type="count", default=1000, show_default=True, metavar="N",
+        help="The most sets of inputs to take of --input-data.",
+        text="the most sets of inputs to take of `input_data`.",
     )
-    atol: float | None = option(
-        None, "--atol", panel=VERIFICATION, type="tolerance", metavar="FLOAT",
-        help="The largest absolute difference allowed. The default depends on the values.",
-        text="the largest absolute difference allowed.",
+    mean: str | float | Sequence[float] | None = option(
+        None, "--mean", panel=VERIFICATION, metavar="NUMBERS",
+        help="The mean of pixels from 0 to 1, for images: one number, or one per channel as in 0.485,0.456,0.406. A float input "
+        "gets (pixel / 255 - mean) / std.",
+        text="""the mean of pixels from 0 to 1, for images: one number, or one for each channel. A float input gets
+        (pixel / 255 - mean) / std, and a uint8 input the pixels unchanged.""",
+    )
+    std: str | float | Sequence[float] | None = option(
+        None, "--std", panel=VERIFICATION, metavar="NUMBERS",
+        help="The standard deviation of pixels from 0 to 1, for images. With 1/255 the pixels stay from 0 to 255.",
+        text="""the standard deviation of pixels from 0 to 1, for images. With "1/255" the pixels stay from 0 to 255.""",
+    )
+    layout: Literal["nchw", "nhwc"] | None = option(
+        None, "--layout", panel=VERIFICATION, type=("nchw", "nhwc"),
+        help="The order of axes of an input for images. By default it follows from the axis with 1, 3 or 4 channels.",
+        text="""the order of axes of an input for images. By default it follows from the axis with 1, 3 or 4 channels.""",
+    )
+    rtol: OutputLimits = option(
+        None, "--rtol", panel=VERIFICATION, type="tolerance", multiple=True, metavar="[OUTPUT:]FLOAT",
+        help="The largest relative difference allowed, in every output or in OUTPUT. Repeat it for more outputs. The default "
+        "depends on the element type.",
+        text="""the largest relative difference allowed: a number for every output, {"logits": 1e-2} for some, or several texts
+        like "logits:1e-2".""",
+    )
+    atol: OutputLimits = option(
+        None, "--atol", panel=VERIFICATION, type="tolerance", multiple=True, metavar="[OUTPUT:]FLOAT",
+        help="The largest absolute difference allowed, in every output or in OUTPUT. Repeat it for more outputs. The default "
+        "depends on the values.",
+        text="""the largest absolute difference allowed: a number for every output, {"logits": 1e-3} for some, or several texts
+        like "logits:1e-3".""",
     )
     seed: int = option(
         0, "--seed", panel=VERIFICATION, type=int, default=0, show_default=True, help="The seed of the random inputs.",
@@ -406,6 +438,25 @@ class Options:
         from onnx_migrate.process import Limits
 
         return Limits.of(self.timeout, self.memory_limit)
+
+
+def inputs_of(options: Options) -> GivenInputs | None:
+    """Return the user's inputs, which one call reads once; None without any. Raises UsageError for options on images alone."""
+    if options.input_data is None:
+        if options.mean is not None or options.std is not None or options.layout is not None:
+            from onnx_migrate.errors import UsageError
+
+            raise UsageError(
+                "--mean, --std and --layout are for images", hint="give these with --input-data FOLDER"
+            )
+        return None
+    from onnx_migrate.verify.inputs.given import GivenInputs
+
+    if isinstance(options.input_data, GivenInputs):
+        return options.input_data
+    return GivenInputs(
+        options.input_data, mean=options.mean, std=options.std, layout=options.layout, most=options.max_inputs
+    )
 
 
 def share_of(value: float | str) -> float:

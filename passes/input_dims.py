@@ -22,7 +22,7 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verdicts import Verdict
-from onnx_migrate.verify import Feeds, InputData
+from onnx_migrate.verify import InputData
 from onnx_migrate.verify.prover import Prover
 
 __all__ = [
@@ -160,7 +160,7 @@ class FixDims(ObligedPass):
         graph, before = model.proto.graph, Interface.of(model.proto).inputs
         symbols = self._fix_inputs(graph, self.fix, model, log)
         if self.all_dims and open_axes(graph):
-            symbols |= self._fix_inputs(graph, self._sizes_of_data(graph), model, log)
+            symbols |= self._fix_inputs(graph, self._sizes_of_data(model), model, log)
             _require_sizes(open_axes(graph))
         if Interface.of(model.proto).inputs != before:
             drop_value_info(model.proto)
@@ -210,14 +210,17 @@ class FixDims(ObligedPass):
                 log.note(self.name, "fixed-dims", text, subject=value.name)
         return symbols
 
-    def _sizes_of_data(self, graph: onnx.GraphProto) -> dict[str, dict[int, int]]:
+    def _sizes_of_data(self, model: Model) -> dict[str, dict[int, int]]:
         """Return the sizes that the user's first set of inputs gives open axes."""
         if self.input_data is None:
             return {}
-        shapes = Feeds.of(self.input_data).shapes([value.name for value in fed_inputs(graph)])
+        from onnx_migrate.verify.inputs.given import GivenInputs
+
+        feeds = GivenInputs.of(self.input_data).bound_first(model.proto)
+        shapes = feeds.shapes([value.name for value in fed_inputs(model.proto.graph)])
         return {
             name: {axis: shapes[name][axis] for axis in axes if axis < len(shapes[name])}
-            for name, axes in open_axes(graph).items()
+            for name, axes in open_axes(model.proto.graph).items()
             if name in shapes
         }
 

@@ -162,8 +162,13 @@ def _memory_share(processes: int) -> int | None:
 def _anywhere(job: Job) -> Job:
     """Return a job with absolute paths, as the worker's working folder may be another."""
     arguments = dict(job.arguments)
-    if isinstance(arguments.get("input_data"), (str, os.PathLike)):
-        arguments["input_data"] = absolute(arguments["input_data"])
+    from onnx_migrate.verify.inputs.given import absolute_text, texts_of
+
+    texts = texts_of(arguments.get("input_data"))
+    if texts:
+        arguments["input_data"] = (
+            [absolute_text(text) for text in texts] if len(texts) > 1 else absolute_text(texts[0])
+        )
     output = None if job.output is None else _absolute(job.output)
     return replace(job, source=_absolute(job.source), output=output, arguments=arguments)
 

@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from onnx_migrate.report.json_form import json_of
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.safe_open import open_regular
 from onnx_migrate.standard.targets import resolve
-from onnx_migrate.verify.inputs.user_inputs import data_files
+from onnx_migrate.verify.inputs.given import data_files, texts_of
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
@@ -84,7 +84,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     For each target runtime this includes the installed release and the digest of its table. Raises UsageError for an unknown
     runtime.
 
-    Returns None if JSON cannot express an option: a pass or a pipeline that is an object of the caller's.
+    Returns None if JSON cannot express an option: a pass, a pipeline or a function for inputs that is an object of the caller's.
     """
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
@@ -100,10 +100,12 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     if options.get("pipeline") is not None:
         return None
     data = options.get("input_data")
-    if data is not None and not isinstance(data, (str, os.PathLike)):
+    if data is not None and not texts_of(data):
+        if callable(data) or not isinstance(data, (Mapping, Sequence)):
+            return None
         options["input_data"] = _digest_of_arrays(data)
     elif data is not None:
-        for path in data_files(Path(data)):
+        for path in data_files(data):
             if path.is_file():
                 read[str(path)] = file_digest(path)
     for path in map(Path, options.get("ort_library") or ()):

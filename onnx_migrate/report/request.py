@@ -61,7 +61,7 @@ class Request:
         }
         objects: list[Any] = [item for item in asked.passes or () if not isinstance(item, str)]
         data = asked.input_data
-        objects += [] if data is None or isinstance(data, (str, os.PathLike)) else [data]
+        objects += [] if data is None or _is_text(data) else [data]
         values = asked.fix_values.values() if isinstance(asked.fix_values, Mapping) else ()
         objects += [value for value in values if not isinstance(value, (str, bool, int, float, list))]
         return cls(options, asked.targets, not objects and asked.pipeline is None)
@@ -168,6 +168,10 @@ def _words(
         value = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
         if None in value:
             return None
+    if name in ("rtol", "atol") and isinstance(value, dict):
+        value = [f"{output}:{limit}" for output, limit in value.items()]
+    if name in ("mean", "std") and isinstance(value, list):
+        value = ",".join(map(str, value))
     values = value if isinstance(value, list) else [value]
     return [word for text in values for word in (first, str(text))]
 
@@ -201,6 +205,12 @@ def _name(model: str) -> str:
     if model == "<stdin>":
         return "-"
     return "MODEL" if model.startswith("<") else model
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a path, or several."""
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return all(isinstance(item, (str, os.PathLike)) for item in several)
 
 
 def _empty(value: Any) -> bool:

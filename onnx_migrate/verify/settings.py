@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import onnx
+
 from onnx_migrate import process
 from onnx_migrate.advice import untried
 from onnx_migrate.cached import cached_property
@@ -13,7 +15,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Ending, Limits, Listener, Worker
 from onnx_migrate.process.endings import what_helps
 from onnx_migrate.url import absolute
-from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData
+from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData, LateFeeds
 from onnx_migrate.verify.kernel import Tolerance
 
 __all__ = ["Libraries", "Settings", "interruption", "is_crash_of_result", "libraries_of"]
@@ -46,7 +48,14 @@ class Settings:
     def feeds(self) -> Feeds | None:
         """Return the user's inputs, None for random ones. Raises UsageError if they cannot be read."""
         given = self.input_data
+        if isinstance(given, LateFeeds):
+            return given.feeds
         return given if given is None or isinstance(given, Feeds) else Feeds.of(given)
+
+    def feeds_of(self, original: onnx.ModelProto) -> Feeds | None:
+        """Return the user's inputs, read for `original` if no model was bound. Raises UsageError if they do not fit."""
+        given = self.input_data
+        return given.bound_first(original) if isinstance(given, LateFeeds) else self.feeds
 
     @property
     def for_child(self) -> Settings:

@@ -149,7 +149,9 @@ class Precision(ObligedPass):
         if self.settings is None:
             return None
         # The user gave inputs for the original model; earlier passes may have removed some of its inputs.
-        *_, feeds = (log.fact(Chain, "", "") or Chain()).feeds_at(self.settings.feeds)
+        chain = log.fact(Chain, "", "") or Chain()
+        first = chain.links[0].before if chain.links else original
+        *_, feeds = chain.feeds_at(self.settings.feeds_of(first.proto))
         settings = replace(self.settings, input_data=feeds)
         found = find_islands(
             model,

@@ -13,7 +13,7 @@ from onnx_migrate.cli.options.config import config_flags, config_option, configu
 from onnx_migrate.cli.options.model_options import DynamicBatchCommand, model_option, model_options
 from onnx_migrate.cli.output.ci import ci_options, followers, writes_annotations
 from onnx_migrate.cli.output.html import html_option, open_at_end
-from onnx_migrate.cli.output.side_files import check_path_conflicts
+from onnx_migrate.cli.output.side_files import check_path_conflicts, paths_of
 from onnx_migrate.cli.output.streams import STREAM, with_listed
 from onnx_migrate.cli.standard_streams import reporting
 
@@ -142,7 +142,7 @@ def batch(**options: Any) -> int:
             None if folder is None or is_url(folder) else os.path.join(resolve_file_url(folder), JOURNAL)
         )
         written = [options["json_lines"], options["html"], options["junit"]]
-        check_path_conflicts(written, (options["input_data"], options["config"], journal))
+        check_path_conflicts(written, (*paths_of(options["input_data"]), options["config"], journal))
         progress = BatchProgress(
             lines=_lines(options),
             quiet=options["quiet"],

@@ -20,7 +20,7 @@ from onnx_migrate.cli.output.depfile import dependencies, depfile_at, rules
 from onnx_migrate.cli.output.html import html_option, model_page, open_at_end, page_at, write_failure_page
 from onnx_migrate.cli.output.preview import Call, print_diff
 from onnx_migrate.cli.output.progress import ProgressLine
-from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, published
+from onnx_migrate.cli.output.side_files import SideFile, check_path_conflicts, paths_of, published
 from onnx_migrate.cli.output.streams import (
     STREAM,
     error_with_stdin_name,
@@ -212,7 +212,7 @@ def _side_files(call: Call, given: dict[str, Any]) -> tuple[SideFile | None, Sid
         check_target(call.files[0], source=call.model, in_place=call.in_place)
     page = page_at(call.html) if call.html else None
     made = depfile_at(call.depfile) if call.depfile else None
-    check_path_conflicts([*call.files, *call.beside], (given["input_data"], call.config))
+    check_path_conflicts([*call.files, *call.beside], (*paths_of(given["input_data"]), call.config))
     for side in filter(None, (page, made)):
         side.check()
     return page, made

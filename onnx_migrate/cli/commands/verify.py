@@ -7,7 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.arguments import bytes_of
+from onnx_migrate.cli.options.arguments import bytes_of, limits, one_or_several
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.html import comparison_page, html_option, open_at_end, page_at
@@ -52,8 +52,14 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @html_option
 @model_option(
     "input_data",
-    help="Run both models on these inputs: an .npz file with one array per input name, or a folder of input_*.pb files.",
+    help="Run both models on these inputs: an .npz, .npy or Polygraphy JSON file, a folder of images, of .npy or of .pb files, "
+    "or a function MODULE:FUNCTION. NAME is the input that an array or image is for; repeat the option for more inputs. See "
+    "docs/inputs.md.",
 )  # fmt: skip
+@model_option("max_inputs")
+@model_option("mean")
+@model_option("std")
+@model_option("layout")
 @model_option("rtol")
 @model_option("atol")
 @model_option("seed")
@@ -103,6 +109,8 @@ def verify(
     open_at_end(html, open_page)
     options["memory_limit"] = bytes_of(options["memory_limit"])
     options["names"] = _pairs(names)
+    options["input_data"] = one_or_several(options["input_data"])
+    options["rtol"], options["atol"] = limits(options["rtol"]), limits(options["atol"])
     try:
         page = page_at(html) if html else None
         table = values_at(all_values) if all_values else None

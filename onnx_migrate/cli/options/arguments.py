@@ -15,7 +15,7 @@ from onnx_migrate.options import Options
 if TYPE_CHECKING:
     from onnx_migrate.errors import MigrateError
 
-__all__ = ["CodedUsageError", "arguments", "bytes_of"]
+__all__ = ["CodedUsageError", "arguments", "bytes_of", "limits", "one_or_several"]
 
 
 class CodedUsageError(click.UsageError):
@@ -48,6 +48,17 @@ def _argument(item: Declared, options: dict[str, Any]) -> Any:
 def bytes_of(gigabytes: float | None) -> int | None:
     """Return --memory-limit in bytes, None if it was not given."""
     return None if gigabytes is None else int(gigabytes * 2**30)
+
+
+def one_or_several(texts: tuple[str, ...]) -> str | tuple[str, ...] | None:
+    """Return the value of an option that may be repeated: its only text, all texts, or None without any."""
+    return texts[0] if len(texts) == 1 else texts or None
+
+
+def limits(texts: tuple[str, ...]) -> float | str | tuple[str, ...] | None:
+    """Return the limits of --rtol or --atol; a single one for every output is a number."""
+    found = one_or_several(texts)
+    return float(found) if isinstance(found, str) and ":" not in found else found
 
 
 def _opset(options: dict[str, Any]) -> str | None:
@@ -152,5 +163,8 @@ _CONVERTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "memory_limit": lambda options: bytes_of(options["memory_limit"]),
     "run_in": _run_in,
     "to_onnx_ops": _to_onnx_ops,
+    "input_data": lambda options: one_or_several(options["input_data"]),
+    "rtol": lambda options: limits(options["rtol"]),
+    "atol": lambda options: limits(options["atol"]),
 }
 """The options whose values are not those of the library."""

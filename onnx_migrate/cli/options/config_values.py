@@ -125,8 +125,10 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
         return [
             f"{name}={item if isinstance(item, str) else json.dumps(item)}" for name, item in value.items()
         ]
-    if key == "input-data" and isinstance(value, str):
-        return str(path.parent / value)
+    if isinstance(value, dict) and key in ("rtol", "atol"):
+        return [f"{output}:{limit}" for output, limit in value.items()]
+    if isinstance(value, list) and key in ("mean", "std"):
+        return ",".join(map(str, value))
     if key not in _RELATIVE:
         return value
     given = value if isinstance(value, list) else [value]
@@ -139,8 +141,16 @@ def _runtime_at(name: str, folder: Path) -> str:
     return f"{runtime}@{folder / Path(place).expanduser()}" if given else name
 
 
+def _inputs_at(text: str, folder: Path) -> str:
+    """Return a value of `input-data`: a path, NAME=PATH, or a function of a module or file."""
+    name, equals, place = text.rpartition("=")
+    is_module = ":" in place and ".py" not in place and not (folder / place).exists()
+    return text if is_module else f"{name}{equals}{folder / Path(place).expanduser()}"
+
+
 _RELATIVE: Mapping[str, Callable[[str, Path], str]] = {
     "run-in": _runtime_at,
+    "input-data": _inputs_at,
     "for": lambda name, folder: str(folder / name) if ".toml" in name else name,
     "ort-library": lambda name, folder: str(folder / Path(name).expanduser()),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from itertools import pairwise
@@ -40,15 +39,23 @@ class _Opset(StringParamType):
         return text
 
 
-class _Tolerance(click.FloatRange):
-    """A number that is 0 or more, and finite."""
+class _Tolerance(StringParamType):
+    """A number that is 0 or more, and finite; or such a number for one output, as OUTPUT:NUMBER."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number. Raises click.BadParameter."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text. Raises click.BadParameter."""
+        from onnx_migrate.verify.tolerances import limit_of
+
+        text = str(value)
+        try:
+            limit_of("tolerance", text.rpartition(":")[2])
+        except UsageError:
+            self.fail(
+                f"{value!r} is not a finite number of at least 0, or OUTPUT:NUMBER as in logits:1e-3.",
+                param,
+                ctx,
+            )
+        return text
 
 
 class _Share(StringParamType):
@@ -118,7 +125,7 @@ _NAMED: dict[str, dict[str, Any]] = {
         "path": click.Path(),
         "positive": click.FloatRange(min=0, min_open=True),
         "count": click.IntRange(min=1),
-        "tolerance": _Tolerance(min=0),
+        "tolerance": _Tolerance(),
         "share": _Share(),
     },
     "shell_complete": {"evaluators": _evaluators, "pass_names": _pass_names, "runtimes": _runtimes},
@@ -156,7 +163,8 @@ _save_as_external_data = click.option(
 )  # fmt: skip
 
 _ORDER = (
-    "opset", "lower", "runtime", "ir_version", "keep_ir", "drop_training", ..., "input_data", "rtol", "atol", "seed",
+    "opset", "lower", "runtime", "ir_version", "keep_ir", "drop_training", ..., "input_data",
+    "max_inputs", "mean", "std", "layout", "rtol", "atol", "seed",
     "ort_library", "run_in", "save_as_external_data", "keep_initializers_as_inputs", "passes", "adapters", "skip_pass",
 )  # fmt: skip
 """The order in which shells complete the options; ... stands for those that are not named."""

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.cli.output.side_files import SideFile
@@ -45,9 +44,9 @@ def dependencies(original: Model, model: str, given: Mapping[str, Any]) -> list[
     found = [os.path.join(folder, name) for name in original.files]
     data = given["input_data"]
     if data is not None:
-        from onnx_migrate.verify.inputs.user_inputs import data_files
+        from onnx_migrate.verify.inputs.given import data_files
 
-        found += map(str, data_files(Path(data)))
+        found += map(str, data_files(data))
     found += map(str, given["ort_library"])
     for name in (*given["passes"], *given["adapters"]):
         module = sys.modules.get(str(name).partition(":")[0])

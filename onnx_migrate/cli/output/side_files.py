@@ -8,11 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.safe_open.paths import real_path
 
-__all__ = ["SideFile", "check_path_conflicts", "published"]
+__all__ = ["SideFile", "check_path_conflicts", "paths_of", "published"]
 
 _HEAD = 1 << 16
 """How many bytes of a file that exists are read to see of what kind it is."""
@@ -70,6 +71,15 @@ def published(contents: Mapping[SideFile, Iterable[bytes]]) -> AbstractContextMa
     from onnx_migrate.files.publishing import published as all_published
 
     return all_published([NewContent(side.path, side.check, pieces) for side, pieces in contents.items()])
+
+
+def paths_of(data: Any) -> list[str]:
+    """Return the paths that values of --input-data name."""
+    if data is None:
+        return []
+    from onnx_migrate.verify.inputs.given import path_of, texts_of
+
+    return [path for text in texts_of(data) if (path := path_of(text))]
 
 
 def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | None] = ()) -> None:

@@ -110,8 +110,10 @@ class FeedSearch:
     def use(self, feeds: Feeds) -> None:
         """Run on the user's feeds. Raises UsageError if one does not fit the model, and EvaluationError."""
         self.feeds = [check_feed(self._original, feed) for feed in feeds.sets]
+        self.notes.extend(feeds.notes)
         for feed in self.feeds:
-            self.outputs.append(self._first_run(feed.inputs, len(self.feeds)))
+            # Read here: an evaluator would take an unreadable file for a failure of the model.
+            self.outputs.append(self._first_run(dict(feed.inputs), len(self.feeds)))
 
     def generate(self) -> None:
         """Find sizes that the model runs at, and run the distributions of input.

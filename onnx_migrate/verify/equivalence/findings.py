@@ -17,6 +17,7 @@ from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError
 from onnx_migrate.verify.kernel import Observation, Tolerance, decide, judge
 from onnx_migrate.verify.kernel.decision import Coverage
+from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = ["OTHER_RUNTIME", "Findings"]
 
@@ -110,7 +111,8 @@ class Findings:
         self, output: str, value: str, original: Any, result: Any, index: int, tolerance: Tolerance
     ) -> list[Comparison]:
         """Compare an output, or an inner value that replaces it, and count how much of it was compared."""
-        judged = self.original.noise.judged(value, original, result, index, tolerance)
+        allowed = tolerance_for(tolerance, output)
+        judged = self.original.noise.judged(value, original, result, index, allowed)
         for _, part in judged:
             self._covered[output] = self._covered.get(output, Coverage()) + part
         return [entry for entry, _ in judged]
@@ -123,7 +125,8 @@ class Findings:
         The runtime's optimiser then rounds a value before a quantisation differently in the two models, which makes it
         another whole number now and then.
         """
-        if self._tolerance.is_given or not self._tolerance.quantum or (index, output) not in self._identical:
+        given = tolerance_for(self._tolerance, output).is_given
+        if given or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
         agree = all(entry.agrees and not entry.doubt for entry in entries)
         if agree or not self.original.noise.are_rare_steps(entries, output, expected, value):
@@ -136,13 +139,13 @@ class Findings:
 
     def compare_expected(self, index: int, values: Mapping[str, Any]) -> None:
         """Compare with the outputs that the user recorded, unless the original itself differs from them."""
-        tolerance = self._tolerance
-        allowed = tolerance if tolerance.is_given else replace(OTHER_RUNTIME, quantum=tolerance.quantum)
         feed, computed = self.original.feeds[index], self.original.runs[self.original.first][index]
         for output, value in feed.expected.items():
             recorded = np.asarray(value)
             if output in self._random:
                 continue
+            given = tolerance_for(self._tolerance, output)
+            allowed = given if given.is_given else replace(OTHER_RUNTIME, quantum=given.quantum)
             if judge(Observation(output, recorded, computed[output], allowed)).problem:
                 self.notes.append(
                     f"{feed.name}: the recorded output {output!r} is not compared, because the original itself"

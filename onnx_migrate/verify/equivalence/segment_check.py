@@ -35,6 +35,7 @@ from onnx_migrate.verify.kernel.limits import PRECISIONS
 from onnx_migrate.verify.load_check import load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.run_count import begin_run, expect_runs
+from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = ["SegmentCheck"]
 
@@ -208,11 +209,13 @@ class SegmentCheck:
     def _judge_simplification(self) -> None:
         """Record which output simplification moves farther from the original than the result without it is (rule 8)."""
         findings, unsimplified, run = self.findings, self._segment.unsimplified, self._run
-        if not findings.simplified or unsimplified is None or self._tolerance.is_given:
+        if not findings.simplified or unsimplified is None:
             return
-        if not self._segment.other_numbers:
+        if not (self._tolerance.is_given or self._segment.other_numbers):
             findings.add_worse(moved_constant(unsimplified, self._segment.result))
-        if not findings.moved:
+        # The user says how far these outputs may move.
+        limited = {name for _, name, _ in findings.moved if tolerance_for(self._tolerance, name).is_given}
+        if not {name for _, name, _ in findings.moved} - limited:
             return
         if self._unsimplified is None:
             try:
@@ -221,6 +224,8 @@ class SegmentCheck:
                 findings.notes.append(f"the result before simplification does not {error.failed_to}: {error}")
                 return
         for index, name, simplified in findings.moved:
+            if name in limited:
+                continue
             original = run.runs[run.first][index][name]
             plain = self._unsimplified.get(index, {}).get(name, original)
             if worse := worse_than(original, plain, simplified, findings.eps):

@@ -31,6 +31,7 @@ from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.settings import Settings, interruption
+from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = [
     "EXPECTED_VALUES",
@@ -227,7 +228,7 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
     names = [output.name for output in original.model.graph.output]
     outputs = tuple({name: values[name] for name in names} for values in run.runs[run.first])
     eps, quantum = coarsest_eps(original.model), is_quantized(original.model)
-    tolerance = Tolerance(settings.tolerance.rtol, settings.tolerance.atol, quantum=quantum, eps=eps)
+    tolerance = replace(settings.tolerance, quantum=quantum, eps=eps)
     return Expected(tuple(run.inputs(run.first)), outputs, run.noise, tolerance)
 
 
@@ -275,4 +276,5 @@ class _Runtime:
     ) -> Iterator[Comparison]:
         for index, (one, other) in enumerate(zip(original, result, strict=True)):
             for name, value in one.items():
-                yield from self._expected.noise.compare(name, value, other.get(name), index, self._tolerance)
+                tolerance = tolerance_for(self._tolerance, name)
+                yield from self._expected.noise.compare(name, value, other.get(name), index, tolerance)

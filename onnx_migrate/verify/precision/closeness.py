@@ -39,6 +39,7 @@ from onnx_migrate.verify.precision.jumps import CERTAIN, jump
 from onnx_migrate.verify.precision.measured import Measured
 from onnx_migrate.verify.precision.reference import Reference, error_on, recorded, reference_of
 from onnx_migrate.verify.settings import Settings
+from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = [
     "CLOSENESS",
@@ -292,5 +293,6 @@ def _tolerated(
     for name in reference.outputs[0]:
         pairs = [(reference.outputs[place][name], run[name]) for place, run in runs.items()]
         parts = [part for one, other in pairs for part in paired(name, one, other) or [(name, one, None)]]
-        if not any(judge(Observation(*part, settings.tolerance)).problem for part in parts):
+        tolerance = tolerance_for(settings.tolerance, name)
+        if tolerance.is_given and not any(judge(Observation(*part, tolerance)).problem for part in parts):
             yield name

@@ -122,6 +122,9 @@ def test_input_data_says_the_sizes_that_fix_does_not() -> None:
     assert all_shapes(static(NET, input_data=data).model) == [(3, 4), (5,)]
     with pytest.raises(UsageError) as caught:
         static(NET, fix="N=2", input_data={"x": data["x"]})
+    assert "no value for input 'i' (expected inputs: x: float[N, 4], i: int64[M])" in caught.value.with_hint
+    with pytest.raises(UsageError) as caught:
+        onnx_migrate.migrate(model(NET), static=True, fix="N=3", input_data={"x": data["x"]}, verify="off")
     assert "axis 0 of 'i', called M" in caught.value.with_hint
 
 

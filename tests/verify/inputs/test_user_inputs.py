@@ -15,6 +15,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify.inputs import input_files
+from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.inputs.input_files import read_npz, read_tensor, require_readable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from tests.verify.harness import net
@@ -25,12 +26,13 @@ X, N = np.ones((2, 3), np.float32), np.ones(4, np.int64)
 
 def test_npz_and_folders_are_read(tmp_path):
     np.savez(tmp_path / "in.npz", x=X, n=N)
-    feed = check_feed(net(ADD), Feeds.read(tmp_path / "in.npz").sets[0])
+    (feed,) = GivenInputs(tmp_path / "in.npz").bind(net(ADD)).sets
     assert set(feed.inputs) == {"x", "n"}
+    (tmp_path / "in.npz").unlink()
     for index, array in enumerate((X, N)):
         (tmp_path / f"input_{index}.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
     (tmp_path / "output_0.pb").write_bytes(numpy_helper.from_array(X).SerializeToString())
-    feed = check_feed(net(ADD), Feeds.read(tmp_path).sets[0])
+    (feed,) = GivenInputs(tmp_path).bind(net(ADD)).sets
     assert np.array_equal(feed.inputs["n"], N)
     assert set(feed.expected) == {"y"}
 
@@ -47,24 +49,26 @@ def test_npz_and_folders_are_read(tmp_path):
 def test_inputs_that_do_not_fit_say_what_was_expected(tmp_path, arrays, message):
     np.savez(tmp_path / "in.npz", **arrays)
     with pytest.raises(UsageError, match=message):
-        check_feed(net(ADD), Feeds.read(tmp_path / "in.npz").sets[0])
+        GivenInputs(tmp_path / "in.npz").bind(net(ADD))
 
 
 def test_unreadable_input_data_is_misuse(tmp_path):
     (tmp_path / "bad.npz").write_text("<html>")
     for path in (tmp_path / "bad.npz", tmp_path / "missing.npz", tmp_path):
         with pytest.raises(UsageError, match=path.name):
-            Feeds.read(path)
+            GivenInputs(path).bind(net(ADD))
 
 
 def test_test_data_sets_are_feeds_of_their_own_and_positions_are_checked(tmp_path):
     for index in range(2):
         folder = tmp_path / f"test_data_set_{index}"
         folder.mkdir()
-        (folder / "input_0.pb").write_bytes(numpy_helper.from_array(X + index).SerializeToString())
-    feeds = Feeds.read(tmp_path).sets
+        for place, array in enumerate((X + index, N)):
+            data = numpy_helper.from_array(array).SerializeToString()
+            (folder / f"input_{place}.pb").write_bytes(data)
+    feeds = GivenInputs(tmp_path).bind(net(ADD)).sets
     assert [feed.name for feed in feeds] == ["test_data_set_0", "test_data_set_1"]
-    assert feeds[1].inputs["#0"][0, 0] == 2
+    assert feeds[1].inputs["x"][0, 0] == 2
     with pytest.raises(UsageError, match="input 2 does not exist; the model has 2"):
         check_feed(net(ADD), Feed("mine", {"#2": X}))
 
@@ -83,9 +87,12 @@ def test_arrays_lists_and_tensors_are_read_as_the_inputs_are_declared():
     ("given", "message"),
     [
         (
-            {"x": X.astype(np.float64), "n": N},
-            r"input_data: input 'x' is float64\[2, 3\], expected float\[2, 3\]",
+            {"x": X.astype(np.float64).T, "n": N},
+            r"input_data: input 'x' is float64\[3, 2\], expected float\[2, 3\]",
         ),
+        ({"x": X.astype(int), "n": N}, r"input 'x' is int64\[2, 3\], expected float\[2, 3\]"),
+        ({"x": X.astype(np.float64) * 1e39, "n": N}, "input 'x' has 1e.39, which float32 cannot hold"),
+        ({"x": X, "n": [1, 1.5]}, r"input 'n' is float64\[2\], expected int64\[N\]"),
         (
             {"x": [[1.0], [1.0, 2.0]], "n": N},
             "input_data: input 'x' is a list, which NumPy cannot read as an array",
@@ -99,11 +106,18 @@ def test_arrays_that_do_not_fit_say_what_was_expected(given, message):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [([], "list and has no inputs"), (iter([X]), "list_iterator"), (["x"], "list")]
+    ("given", "message"),
+    [
+        ([], "list and has no inputs"),
+        (iter([X]), "yields a ndarray, and no dict"),
+        (["x"], "x: cannot be read"),
+        (3, "of the type int"),
+        (iter([]), "yields no inputs"),
+    ],
 )
-def test_input_data_is_a_dict_a_list_of_dicts_or_a_path(given, message):
+def test_input_data_of_another_form_is_misuse(given, message):
     with pytest.raises(UsageError, match=message) as caught:
-        Feeds.of(given)
+        GivenInputs(given).bind(net(ADD))
     assert caught.value.code == "input-data"
 
 
@@ -138,8 +152,7 @@ NPZ = {
     "objects": (zipped(pickled()), "Python objects"),
     "a header of code": (zipped(npy("__import__('os').abort()\n")), "no header"),
     "a header that is cut": (zipped(b"\x93NUMPY\x01\x00\xff\xff{"), "no header"),
-    "an .npy of 4 TB": (claiming("(1000000000000,)"), "one array without a name"),
-    "an .npy of objects": (pickled(), "one array without a name"),
+    "an .npy of 4 TB": (claiming("(1000000000000,)"), "no .npz"),
     "a pickle": (b"\x80\x04\x95", "no .npz"),
     "a cut archive": (zipped(claiming("(4,)", data=bytes(16)))[:-30], "cannot be read"),
     "nothing": (b"", "no .npz"),
@@ -164,7 +177,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (tmp_path / "in.npz").stat().st_size < 1 << 16
     assert len(read_npz(tmp_path / "in.npz")["x"]) == 1 << 20
 
-    monkeypatch.setattr(input_files, "_limit", lambda: 1 << 22)
+    monkeypatch.setattr(input_files, "byte_limit", lambda: 1 << 22)
     monkeypatch.setattr(np, "load", None)
     with pytest.raises(UsageError, match=r"its arrays take 4,194,.* bytes, and 4,194,304 are read at most"):
         read_npz(tmp_path / "in.npz")
@@ -205,7 +218,7 @@ def test_a_tensor_that_lies_is_refused(case: str, tmp_path: Path) -> None:
     (tmp_path / "input_0.pb").write_bytes(TENSORS[case].SerializeToString())
 
     with pytest.raises(UsageError, match=r"input_0\.pb: not a TensorProto: ."):
-        Feeds.read(tmp_path)
+        GivenInputs(tmp_path).bind(net("(float[N] x) => (float[N] y) { y = Relu(x) }"))
 
 
 @pytest.mark.parametrize(
@@ -235,6 +248,6 @@ def test_pipes_and_files_without_end_are_not_read(tmp_path: Path) -> None:
         (tmp_path / "sparse", "the inputs take 1,099,511,627,776 bytes"),
     ):
         with pytest.raises(UsageError, match=message):
-            Feeds.read(path)
+            GivenInputs(path).bind(net("(float[N] x) => (float[N] y) { y = Relu(x) }"))
     with pytest.raises(UsageError, match="are read at most"):
         require_readable([tmp_path / "sparse" / "input_0.pb"])

@@ -1,0 +1,1 @@
+"""Readers of inputs, one file for each format; registry.py lists them."""
