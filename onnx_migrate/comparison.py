@@ -27,12 +27,14 @@ from onnx_migrate.process import CancelToken, Limits, Returned, TimedOut, stoppa
 from onnx_migrate.process.progress import OWN_STAGES, ProgressListener, Reporter
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import Kind, RuntimeProof, Verdict, proofs_text
-from onnx_migrate.verify import InputData, Settings
+from onnx_migrate.verify import InputData, Runnable, Settings
 from onnx_migrate.verify.divergence.first import DIVERGENCE, Divergence
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
+from onnx_migrate.verify.kernel import decide
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models
+from onnx_migrate.verify.precision.cast_run import CAST_RUN, CastRun
 from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Libraries, interruption, libraries_of
@@ -286,16 +288,44 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     found: Closeness = ending.value
     if found.reason:
         return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
-    if not found.agrees:
-        return Verdict(Kind.DIFFERS, found.problem, rounded=found.outputs)
-    return Verdict(
-        Kind.VERIFIED,
+    notes = () if settings.feeds is None else settings.feeds.notes
+    verdict = Verdict(
+        Kind.VERIFIED if found.agrees else Kind.DIFFERS,
+        "" if found.agrees else found.problem,
         evaluator="onnxruntime CPU, every value rounded to its type",
         rounded=found.outputs,
-        seconds=time.perf_counter() - begin,
         own_rounding=True,
         given_tolerance=True,
+        notes=notes,
     )
+    verdict = _as_applications_run(verdict, runnables, found, settings)
+    return replace(verdict, seconds=time.perf_counter() - begin)
+
+
+def _as_applications_run(
+    verdict: Verdict, models: tuple[Runnable, Runnable], found: Closeness, settings: Settings
+) -> Verdict:
+    """Return a verdict with the metrics of the outputs; a limit of the user's for an output replaces that of its type."""
+    ending = settings.call(CAST_RUN, *models, settings.for_child)
+    run: CastRun = ending.value if isinstance(ending, Returned) else CastRun(reason=interruption(ending))
+    if run.reason:
+        note = f"the models were not run without rounding every value: {run.reason}"
+        verdict = replace(verdict, notes=(*verdict.notes, note))
+        unknown = settings.tolerance.is_given and verdict.verified
+        return replace(verdict, kind=Kind.UNVERIFIED, reason=note) if unknown else verdict
+    rounded = tuple(output for output in found.outputs if output.name not in run.limited)
+    verdict = replace(
+        verdict, metrics=run.metrics, comparisons=run.comparisons, rounded=rounded, feeds=run.feeds
+    )
+    kind, reason = decide(run.comparisons, {})
+    if kind is Kind.DIFFERS:
+        return replace(verdict, kind=kind, reason=reason)
+    if found.agrees or found.refusal or not all(output.agrees for output in rounded):
+        return verdict
+    if rounded:  # the run with rounded values ended at the first output beyond its limit
+        reason = "outputs without a limit of yours were not compared on all inputs; give limits for all outputs, or for none"
+        return replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
+    return replace(verdict, kind=Kind.VERIFIED, reason="")
 
 
 def _other_weights(segment: Segment[Model]) -> Iterator[str]:

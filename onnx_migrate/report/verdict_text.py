@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,6 +15,7 @@ __all__ = [
     "condition_lines",
     "grouped",
     "headline",
+    "metric_lines",
     "output_lines",
     "proof_lines",
     "run_line",
@@ -61,6 +63,7 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
     if verdict.statements and verdict.comparisons:
         yield f"  each output, compared with {markup_of(verdict.compared_with)}:"
     yield from output_lines(verdict.comparisons)
+    yield from metric_lines(verdict, everything=True)
     for note in (*map(str, verdict.rounded), *verdict.notes):
         yield f"  {markup_of(note)}"
 
@@ -109,8 +112,25 @@ def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
         yield f"  and {count_of(len(unlike) - _WORST, 'more output')} with other bits"
     for output in sorted(verdict.rounded, key=lambda output: -output.excess)[:_WORST]:
         yield f"  {markup_of(str(output))}"
+    yield from metric_lines(verdict)
     for text, more in grouped(verdict.notes):
         yield f"[yellow]note[/]: {markup_of(text)}{f' ({more} more of this kind)' if more else ''}"
+
+
+def metric_lines(verdict: Verdict, *, everything: bool = False) -> Iterator[str]:
+    """Yield a line of metrics for each output; a short report has the worst, and only for inputs of the user's."""
+    metrics = sorted(
+        verdict.metrics, key=lambda item: (item.equal == 1, math.inf if item.snr is None else item.snr)
+    )
+    if not metrics or not (everything or verdict.on_own_inputs):
+        return
+    yield f"  over {count_of(max(item.inputs for item in metrics), 'set of inputs')}:"
+    for item in metrics if everything else metrics[:_WORST]:
+        yield f"    {markup_of(item.output)}: {item.short}"
+        if everything and item.more:
+            yield f"      {item.more}"
+    if not everything and len(metrics) > _WORST:
+        yield f"    and {count_of(len(metrics) - _WORST, 'more output')}; -v shows all"
 
 
 def _told(item: Comparison, verdict: Verdict) -> bool:

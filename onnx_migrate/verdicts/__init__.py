@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput, beyond_limit
+from onnx_migrate.verdicts.metrics import OutputMetrics
 from onnx_migrate.verdicts.precision_change import (
     KeptNode,
     KeptOperator,
@@ -44,6 +45,7 @@ __all__ = [
     "LoadFailure",
     "NodeRange",
     "NumberRanges",
+    "OutputMetrics",
     "PrecisionChange",
     "RoundedOutput",
     "RuntimeProof",

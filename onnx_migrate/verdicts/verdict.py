@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from onnx_migrate.messages import share_text
+from onnx_migrate.messages import first_of, share_text
 from onnx_migrate.verdicts.comparison import Comparison, RoundedOutput
+from onnx_migrate.verdicts.metrics import OutputMetrics
 from onnx_migrate.verdicts.runtime_proof import RuntimeProof
 
 __all__ = [
@@ -24,6 +25,10 @@ __all__ = [
     "ValueDistance",
     "Verdict",
 ]
+
+
+_LISTED = 12
+"""Sets of inputs that a text names."""
 
 
 class Kind(str, Enum):
@@ -134,7 +139,8 @@ class Verdict:
     distances of all values that both compute, empty unless the caller asked for them. `rounded` has the errors of outputs with
     every value rounded, if the models compute in float16 or bfloat16. `statements` are claims on a result with other numbers that
     the user asked for. They contain one on the conversion and one for each such change; other results have none. `stand_ins` are
-    sentences about models that ran instead of the original.
+    sentences about models that ran instead of the original. `metrics` are the figures that people quote, for each output. They
+    are empty if nobody asked for them.
     """
 
     kind: Kind
@@ -159,11 +165,17 @@ class Verdict:
     rounded: tuple[RoundedOutput, ...] = ()
     statements: tuple[Statement, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    metrics: tuple[OutputMetrics, ...] = ()
 
     @property
     def verified(self) -> bool:
         """Whether the models were compared and compute the same."""
         return self.kind is Kind.VERIFIED
+
+    @property
+    def on_own_inputs(self) -> bool:
+        """Whether the models were compared on inputs of the user's."""
+        return any(feed.seed is None for feed in self.feeds)
 
     @property
     def grade(self) -> str:
@@ -222,7 +234,8 @@ class Verdict:
     @property
     def setting(self) -> str:
         """The runtime, the inputs, and the model that the result was compared with, if that was not the original."""
-        feeds = ", ".join(dict.fromkeys("corners" if feed.corner else feed.name for feed in self.feeds))
+        names = list(dict.fromkeys("corners" if feed.corner else feed.name for feed in self.feeds))
+        feeds = first_of(names, _LISTED)
         run = f"run with {self.evaluator}" if self.evaluator else ""
         inputs = f"inputs: {feeds}" if feeds else ""
         against = f"compared with {self.compared_with}" if self.compared_with and not self.statements else ""

@@ -140,7 +140,10 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     seconds = time.perf_counter() - start
     if task.leaves_out:
         run.leave_out_undefined(original)
-    checking = SegmentCheck(replace(task.segment, original=original), run, task.settings.tolerance, seconds)
+    # A comparison of two models of the user's quotes the figures; so does a migration on inputs of the user's.
+    measured = task.by_value or feeds is not None
+    checked, tolerance = replace(task.segment, original=original), task.settings.tolerance
+    checking = SegmentCheck(checked, run, tolerance, seconds, measured=measured)
     if refusal:
         checking.findings.notes.append(
             f"the original loads only without its declared shapes, and was run without them: {refusal}"

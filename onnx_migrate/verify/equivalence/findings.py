@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.advice import untried
-from onnx_migrate.verdicts import Comparison, Kind, Verdict
+from onnx_migrate.verdicts import Comparison, Kind, OutputMetrics, Verdict
 from onnx_migrate.verify.compare.by_tensor import worse_than
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS
+from onnx_migrate.verify.compare.metrics import Metrics
 from onnx_migrate.verify.compare.spread import with_spread
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
 from onnx_migrate.verify.evaluators import EvaluationError
@@ -33,7 +34,7 @@ class Findings:
     runtime's own rounding explains a difference in bits. `differing` has the positions of feeds on which an output of the result
     is not bit for bit the original's without optimisation. For a `simplified` result, `moved` are the outputs that simplification
     moves too far. `eps` is the eps of the coarsest type, if the user asked for other numbers. `coarsest` is the eps of the
-    coarsest type that the original computes with.
+    coarsest type that the original computes with. With `measured` the verdict has the metrics of the outputs.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Findings:
         simplified: bool = False,
         eps: float = 0.0,
         coarsest: float = 0.0,
+        measured: bool = False,
     ) -> None:
         self.original = original
         self.notes = list(original.notes)
@@ -69,6 +71,8 @@ class Findings:
         self._value_difference = ""
         self._worse = ""
         self._fault = ""
+        self._metrics: dict[str, Metrics] | None = {} if measured else None
+        """The figures of each configuration, None if nobody wants them."""
 
     def compare(
         self, configuration: str, index: int, values: Mapping[str, Any], pairs: Sequence[tuple[str, str]] = ()
@@ -79,6 +83,8 @@ class Findings:
         for output, before in expected.items():
             if output not in left_out:
                 after = values[output]
+                if self._metrics is not None and not self.original.feeds[index].corner:
+                    self._metrics.setdefault(configuration, Metrics()).add(output, before, after)
                 optimised = configuration != self.original.first
                 lenient = optimised and (index, output) in self._identical
                 tolerance = self._optimised if lenient else self._tolerance
@@ -306,7 +312,15 @@ class Findings:
             exact=self.exact,
             own_rounding=self.own_rounding,
             given_tolerance=self._tolerance.is_given,
+            metrics=self._last_metrics(),
         )
+
+    def _last_metrics(self) -> tuple[OutputMetrics, ...]:
+        """Return the metrics in the configuration that ran last: with optimisation, as applications run a model."""
+        by_output = {
+            item.output: item for metrics in (self._metrics or {}).values() for item in metrics.results
+        }
+        return tuple(by_output.values())
 
     def _undetermined(self) -> dict[str, float]:
         found = self.original.noise.undetermined()

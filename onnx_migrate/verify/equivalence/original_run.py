@@ -41,7 +41,7 @@ from onnx_migrate.verify.model_traits import miscomputed_in_reference, with_attr
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["CORNERS_STAGE", "OPTIMISED_STAGE", "OriginalRun", "run_original"]
+__all__ = ["CORNERS_STAGE", "OPTIMISED_STAGE", "OriginalRun", "feed_notes", "run_original"]
 
 CORNERS_STAGE = "original: running, corner inputs"
 """The step in which the original runs on corner inputs; some of these may end the process that runs it."""
@@ -105,21 +105,7 @@ class OriginalRun:
     @property
     def feed_notes(self) -> tuple[FeedNote, ...]:
         """Name, seed and shapes of each feed, for the verdict."""
-
-        def shape(value: object) -> tuple[int, ...] | None:
-            return tuple(value.shape) if isinstance(value, np.ndarray) else None
-
-        # One note stands for the further random feeds of a model with few elements, which may be a hundred.
-        once = {feed.name if feed.name == MORE else index: feed for index, feed in enumerate(self.feeds)}
-        return tuple(
-            FeedNote(
-                feed.name,
-                self.seed,
-                tuple((name, shape(value)) for name, value in feed.inputs.items()),
-                feed.corner,
-            )
-            for feed in once.values()
-        )
+        return feed_notes(self.feeds, self.seed)
 
     def leave_out_undefined(self, original: Runnable) -> None:
         """Find the elements of outputs that the standard leaves undefined, so that they are not compared."""
@@ -130,6 +116,22 @@ class OriginalRun:
         """Return the inner values that a model computes under the same name."""
         computed = {name for node in model.graph.node for name in node.output}
         return [name for name in self.upstream.inner if name in computed]
+
+
+def feed_notes(feeds: Sequence[Feed], seed: int | None) -> tuple[FeedNote, ...]:
+    """Return name, seed and shapes of each feed, for a verdict; the seed is None for the user's inputs."""
+
+    def shape(value: object) -> tuple[int, ...] | None:
+        return tuple(value.shape) if isinstance(value, np.ndarray) else None
+
+    # One note stands for the further random feeds of a model with few elements, which may be a hundred.
+    once = {feed.name if feed.name == MORE else index: feed for index, feed in enumerate(feeds)}
+    return tuple(
+        FeedNote(
+            feed.name, seed, tuple((name, shape(value)) for name, value in feed.inputs.items()), feed.corner
+        )
+        for feed in once.values()
+    )
 
 
 def run_original(

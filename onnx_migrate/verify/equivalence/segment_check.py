@@ -53,10 +53,19 @@ _REFERENCE_PATIENCE = 5.0
 
 
 class SegmentCheck:
-    """The comparison of one segment with a run of its original, for one verdict; `seconds` is the time of that run."""
+    """The comparison of one segment with a run of its original, for one verdict; `seconds` is the time of that run.
+
+    With `measured` the verdict has the metrics of the outputs.
+    """
 
     def __init__(
-        self, segment: Segment[Runnable], run: OriginalRun, tolerance: Tolerance, seconds: float
+        self,
+        segment: Segment[Runnable],
+        run: OriginalRun,
+        tolerance: Tolerance,
+        seconds: float,
+        *,
+        measured: bool = False,
     ) -> None:
         original = segment.original.model
         self._segment, self._run = segment, run
@@ -69,7 +78,13 @@ class SegmentCheck:
         self._random = random_outputs(original)
         simplified = segment.unsimplified not in (None, segment.result)
         self.findings = Findings(
-            run, self._tolerance, self._random, simplified=simplified, eps=eps, coarsest=coarsest
+            run,
+            self._tolerance,
+            self._random,
+            simplified=simplified,
+            eps=eps,
+            coarsest=coarsest,
+            measured=measured,
         )
         self._unsimplified: dict[int, Values] | None = None
         """By the position of the feed, outputs of the model before simplification that differ; None if it was not run."""
