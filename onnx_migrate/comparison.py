@@ -37,7 +37,7 @@ from onnx_migrate.verify.other_runtimes.proof import prove_models
 from onnx_migrate.verify.precision.cast_run import CAST_RUN, CastRun
 from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.prover import Prover
-from onnx_migrate.verify.settings import Libraries, interruption, libraries_of
+from onnx_migrate.verify.settings import Libraries, inputs_of, interruption, libraries_of
 from onnx_migrate.verify.tolerances import OutputLimits, require_outputs, tolerance_of
 from onnx_migrate.verify.weight_data import other_weights
 
@@ -99,6 +99,7 @@ def compare(
     """
     require_onnxruntime("a comparison", "both models are run in it")
     tolerance = tolerance_of(rtol, atol)
+    given = inputs_of(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
     with stoppable(cancel, timeout), transfers_within(timeout):
         asked, libraries = asked_for(run_in), libraries_of(ort_library)
         one, two = _valid(original), _valid(other)
@@ -115,15 +116,9 @@ def compare(
             progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
         )
         reporter.stage("verify")
-        feeds = None
-        if input_data is not None:
-            from onnx_migrate.verify.inputs.given import GivenInputs
-
-            given = GivenInputs(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
-            feeds = given.bind(one.proto)
         require_outputs(tolerance, (value.name for value in one.proto.graph.output))
         settings = Settings(
-            feeds,
+            given,
             tolerance,
             seed,
             Limits.of(timeout, memory_limit),
@@ -131,6 +126,10 @@ def compare(
             reporter.within,
             libraries=libraries,
         )
+        if given is not None:
+            from onnx_migrate.verify.own_inputs import bind_inputs
+
+            bind_inputs(given, one, settings)
         with Prover(settings) as prover:
             if cast and any(is_narrow(model.proto) for model in models):
                 verdict = _closeness(prover, segment.original, result, settings)

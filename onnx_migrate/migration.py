@@ -26,7 +26,7 @@ from onnx_migrate.files import GivenModel as M
 from onnx_migrate.migration_result import Migration
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
-from onnx_migrate.options import Options, inputs_of, pipeline_of, policy_of
+from onnx_migrate.options import Options, pipeline_of, policy_of
 from onnx_migrate.process import OutOfTime, heard_by, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
@@ -42,7 +42,7 @@ from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, ready_worker
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.prover import Proof, Prover
-from onnx_migrate.verify.settings import libraries_of
+from onnx_migrate.verify.settings import inputs_of, libraries_of
 from onnx_migrate.verify.tolerances import require_outputs, tolerance_of
 
 __all__ = ["Migration", "StageClock", "migrate"]
@@ -101,7 +101,14 @@ class _Run:
             require_onnxruntime("the verification", "or leave it out: --verify=off")
         self.asked = asked_for(options.run_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
-        self.tolerance, self.inputs = tolerance_of(options.rtol, options.atol), inputs_of(options)
+        self.tolerance = tolerance_of(options.rtol, options.atol)
+        self.inputs = inputs_of(
+            options.input_data,
+            mean=options.mean,
+            std=options.std,
+            layout=options.layout,
+            most=options.max_inputs,
+        )
         given = None if self.inputs is None else self.inputs.data
         self.request = Request.of(replace(options, input_data=given))
         self.options = options = replace(options, input_data=self.inputs)
@@ -172,9 +179,10 @@ class _Run:
         parts = asked.split(",") if isinstance(asked, str) else asked
         require_outputs(self.tolerance, (*parts, *(value.name for value in original.proto.graph.output)))
         if self.inputs is not None and self.policy != "off":
-            self.inputs.bind(
-                original.proto, complete=not (asked or self.options.extract_inputs or self.options.fix_values)
-            )
+            from onnx_migrate.verify.own_inputs import bind_inputs
+
+            complete = not (asked or self.options.extract_inputs or self.options.fix_values)
+            bind_inputs(self.inputs, original, self.settings, complete=complete)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
         """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""

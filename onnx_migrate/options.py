@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from onnx_migrate.process.progress import ProgressListener
     from onnx_migrate.standard.targets import Lower, Targets
     from onnx_migrate.verify import InputData
-    from onnx_migrate.verify.inputs.given import GivenInputs
     from onnx_migrate.verify.settings import Libraries
     from onnx_migrate.verify.tolerances import OutputLimits
 
@@ -30,7 +29,6 @@ __all__ = [
     "Precision",
     "ResizeForm",
     "default_pipeline",
-    "inputs_of",
     "pipeline_of",
     "policy_of",
     "share_of",
@@ -438,25 +436,6 @@ class Options:
         from onnx_migrate.process import Limits
 
         return Limits.of(self.timeout, self.memory_limit)
-
-
-def inputs_of(options: Options) -> GivenInputs | None:
-    """Return the user's inputs, which one call reads once; None without any. Raises UsageError for options on images alone."""
-    if options.input_data is None:
-        if options.mean is not None or options.std is not None or options.layout is not None:
-            from onnx_migrate.errors import UsageError
-
-            raise UsageError(
-                "--mean, --std and --layout are for images", hint="give these with --input-data FOLDER"
-            )
-        return None
-    from onnx_migrate.verify.inputs.given import GivenInputs
-
-    if isinstance(options.input_data, GivenInputs):
-        return options.input_data
-    return GivenInputs(
-        options.input_data, mean=options.mean, std=options.std, layout=options.layout, most=options.max_inputs
-    )
 
 
 def share_of(value: float | str) -> float:

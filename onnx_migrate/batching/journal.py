@@ -21,7 +21,6 @@ from onnx_migrate.report.json_form import json_of
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.safe_open import open_regular
 from onnx_migrate.standard.targets import resolve
-from onnx_migrate.verify.inputs.given import data_files, texts_of
 
 __all__ = ["NAME", "Journal", "content", "key", "whole", "written"]
 
@@ -100,6 +99,8 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     if options.get("pipeline") is not None:
         return None
     data = options.get("input_data")
+    from onnx_migrate.verify.inputs.given import data_files, texts_of
+
     if data is not None and not texts_of(data):
         if callable(data) or not isinstance(data, (Mapping, Sequence)):
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import onnx
 
@@ -18,7 +19,10 @@ from onnx_migrate.url import absolute
 from onnx_migrate.verify.inputs.user_inputs import Feeds, InputData, LateFeeds
 from onnx_migrate.verify.kernel import Tolerance
 
-__all__ = ["Libraries", "Settings", "interruption", "is_crash_of_result", "libraries_of"]
+if TYPE_CHECKING:
+    from onnx_migrate.verify.inputs.given import GivenInputs
+
+__all__ = ["Libraries", "Settings", "inputs_of", "interruption", "is_crash_of_result", "libraries_of"]
 
 Libraries = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """The path of a shared library, or several."""
@@ -78,6 +82,28 @@ class Settings:
             worker=self.worker,
             keep=not self.libraries,
         )
+
+
+def inputs_of(
+    data: InputData | None,
+    *,
+    mean: str | float | Sequence[float] | None,
+    std: str | float | Sequence[float] | None,
+    layout: str | None,
+    most: int,
+) -> GivenInputs | None:
+    """Return the user's inputs for one call, None without any. Raises UsageError for options on images alone."""
+    if data is None and mean is None and std is None and layout is None:
+        return None
+    from onnx_migrate.verify.inputs.given import GivenInputs  # most calls have random inputs
+
+    if data is None:
+        raise UsageError(
+            "--mean, --std and --layout are for images", hint="give these with --input-data FOLDER"
+        )
+    if isinstance(data, GivenInputs):
+        return data
+    return GivenInputs(data, mean=mean, std=std, layout=layout, most=most)
 
 
 def libraries_of(given: Libraries) -> tuple[str, ...]:

@@ -82,11 +82,11 @@ class GivenInputs(LateFeeds):
             self._bound[inputs] = self._read(inputs)
         return self._bound[inputs]
 
-    def round_sizes(self, model: onnx.ModelProto, multiple: int) -> Feeds:
-        """Bind a model again, to images whose own sizes are rounded to a multiple."""
+    def round_sizes(self, multiple: int) -> Feeds:
+        """Read the images again with their own sizes rounded to a multiple, and return `feeds`."""
         self._images = replace(self._images, multiple=multiple)
-        self._bound.pop(ModelInputs.of(model), None)
-        return self.bind(model)
+        self._bound = {inputs: self._read(inputs) for inputs in self._bound}
+        return self.feeds
 
     def _read(self, inputs: ModelInputs) -> Feeds:
         texts = texts_of(self.data)
