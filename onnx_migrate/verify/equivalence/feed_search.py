@@ -12,7 +12,9 @@ import numpy as np
 import onnx
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.messages import size_text
 from onnx_migrate.process import mark
+from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
 from onnx_migrate.verify.equivalence.finite_shares import mostly_nan
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
@@ -20,6 +22,7 @@ from onnx_migrate.verify.inputs.domain import feeds_of_domains
 from onnx_migrate.verify.inputs.generate import WIDE, RandomInputs
 from onnx_migrate.verify.inputs.refusals import corrected
 from onnx_migrate.verify.inputs.sizes import BATCHES, size_choices
+from onnx_migrate.verify.inputs.stored import bytes_of, spaced
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
@@ -34,6 +37,12 @@ _PATIENCE = 2.0
 """Seconds after which no further distribution is tried."""
 EXPENSIVE = 0.1
 """Seconds that one run may take; of a model that takes longer, less is run (docs/verification.md)."""
+
+_TIME, _RUNS = 0.5, 12
+"""Share of the time limit that runs on the user's inputs may take, and the runs of each, half of them of results."""
+
+_MEMORY, _COPIES = 0.25, 4
+"""Share of the memory limit that outputs on the user's inputs may take, and the runs of which all are kept."""
 
 _LONGEST_SEARCH = 30.0
 """Most seconds for finding the first input, if a second one is run as well."""
@@ -107,13 +116,35 @@ class FeedSearch:
         """Return the outputs that do not vary on any feed."""
         return uninformative_outputs(self.outputs)
 
-    def use(self, feeds: Feeds) -> None:
-        """Run on the user's feeds. Raises UsageError if one does not fit the model, and EvaluationError."""
+    def use(self, feeds: Feeds, seconds: float | None = None) -> None:
+        """Run on the user's feeds, or on as many as the memory and these seconds allow.
+
+        Raises UsageError if one does not fit the model, and EvaluationError.
+        """
         self.feeds = [check_feed(self._original, feed) for feed in feeds.sets]
         self.notes.extend(feeds.notes)
-        for feed in self.feeds:
-            # Read here: an evaluator would take an unreadable file for a failure of the model.
-            self.outputs.append(self._first_run(dict(feed.inputs), len(self.feeds)))
+        self._run_stored(self.feeds[0])
+        self._leave_out(seconds)
+        for feed in self.feeds[1:]:
+            self._run_stored(feed)
+
+    def _run_stored(self, feed: Feed) -> None:
+        # The file is read here: an evaluator would take an unreadable one for a failure of the model.
+        self.outputs.append(self._first_run(dict(feed.inputs), len(self.feeds)))
+
+    def _leave_out(self, seconds: float | None) -> None:
+        """Leave feeds out if all of them would take too much time or memory, by the first run; a note says so."""
+        count, memory, size = len(self.feeds), memory_limit(), max(1, bytes_of(self.outputs[0]))
+        in_time = count if seconds is None else int(_TIME * seconds / max(_RUNS * self.seconds, 1e-9))
+        in_memory = count if memory is None else int(_MEMORY * memory / (_COPIES * size))
+        kept = max(1, min(count, in_time, in_memory))
+        if kept == count:
+            return
+        self.feeds = spaced(self.feeds, kept)
+        cause = f"one run takes {self.seconds:.2g} s; --timeout allows more"
+        if in_memory < in_time:
+            cause = f"the outputs of one take {size_text(size)}; --memory-limit allows more"
+        self.notes.append(f"the models were run on {kept:,} of {count:,} sets of inputs, because {cause}")
 
     def generate(self) -> None:
         """Find sizes that the model runs at, and run the distributions of input.

@@ -154,7 +154,7 @@ def run_original(
         search.generate()
         search.search_domain()
     else:
-        search.use(settings.feeds)
+        search.use(settings.feeds, settings.limits.seconds)
     search.notes.extend(loaded)
     # With inner values of float16 as outputs, ONNX Runtime rounds them, and computes other outputs than the original's.
     looks_inside = configurations == LEVELS and not is_narrow(original.model)

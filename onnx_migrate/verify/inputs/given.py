@@ -19,9 +19,9 @@ from onnx_migrate.verify.inputs.fitting import ModelInputs, is_array
 from onnx_migrate.verify.inputs.image_form import ImageOptions, Numbers
 from onnx_migrate.verify.inputs.readers import functions
 from onnx_migrate.verify.inputs.readers.registry import files_of, format_of
-from onnx_migrate.verify.inputs.source import DEFAULT_MOST, Part, Source, spaced
+from onnx_migrate.verify.inputs.source import DEFAULT_MOST, Part, Source
 from onnx_migrate.verify.inputs.spool import Spool
-from onnx_migrate.verify.inputs.stored import Reading, StoredInputs, Values
+from onnx_migrate.verify.inputs.stored import Reading, StoredInputs, Values, spaced
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, InputData, LateFeeds, fitted_feed
 from onnx_migrate.verify.kernel.arrays import is_float
 

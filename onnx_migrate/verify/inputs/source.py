@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of, did_you_mean
@@ -14,9 +14,7 @@ from onnx_migrate.verify.inputs.image_form import ImageForm, ImageOptions
 from onnx_migrate.verify.inputs.stored import Reading, StoredInputs
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
-__all__ = ["DEFAULT_MOST", "Part", "Source", "column", "notes_on", "spaced"]
-
-T = TypeVar("T")
+__all__ = ["DEFAULT_MOST", "Part", "Source", "column", "notes_on"]
 
 DEFAULT_MOST = 1000
 """Number of sets of inputs that a run takes at most, unless the user gives another: each is run several times."""
@@ -87,10 +85,3 @@ def notes_on(used: int, there: int, noun: str) -> tuple[str, ...]:
     if used >= there:
         return ()
     return (f"{used:,} of {there:,} {noun}s were used, evenly spaced by name; --max-inputs takes more",)
-
-
-def spaced(items: Sequence[T], most: int) -> list[T]:
-    """Return at most so many items, evenly spaced, because files of one kind often follow each other."""
-    if len(items) <= most:
-        return list(items)
-    return [items[place * len(items) // most] for place in range(most)]

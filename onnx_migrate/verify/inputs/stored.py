@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["Reading", "StoredInputs", "bytes_of"]
+__all__ = ["Reading", "StoredInputs", "bytes_of", "spaced"]
+
+T = TypeVar("T")
 
 _KEPT = 1 << 26
 """Bytes of inputs that a process keeps after it read them: each set is needed several times."""
@@ -51,6 +53,13 @@ class StoredInputs(Mapping[str, Any]):
 def bytes_of(values: Values) -> int:
     """Return the bytes of arrays, and 8 for each other value."""
     return sum(value.nbytes if isinstance(value, np.ndarray) else 8 for value in values.values())
+
+
+def spaced(items: Sequence[T], most: int) -> list[T]:
+    """Return at most so many items, evenly spaced, because files of one kind often follow each other."""
+    if len(items) <= most:
+        return list(items)
+    return [items[place * len(items) // most] for place in range(most)]
 
 
 class _Cache:

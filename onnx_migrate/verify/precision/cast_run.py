@@ -57,7 +57,7 @@ def cast_run(original: Runnable, result: Runnable, settings: Settings) -> CastRu
         if settings.feeds is None:
             search.generate()
         else:
-            search.use(settings.feeds)
+            search.use(settings.feeds, settings.limits.seconds)
         model = open_model(result, OPTIMIZED)
         for feed, outputs in zip(search.feeds, search.outputs, strict=True):
             before, after = in_float(outputs), in_float(model.run(fed(feed.inputs, result.model)))

@@ -192,7 +192,7 @@ def reference_of(
             reference.domain = keep_to_domain(search)
             hide_rows(search, reference.graph, 1 if weights > _HEAVY else None)
         else:
-            search.use(settings.feeds)
+            search.use(settings.feeds, settings.limits.seconds)
         reference.inner_on(0).update(search.recorded)
         search.recorded = {}
         reference.feeds, reference.outputs = search.feeds, [in_float(run) for run in search.outputs]

@@ -19,8 +19,8 @@ from onnx_migrate.messages import count_and_verb, count_of
 from onnx_migrate.safe_open import open_regular
 from onnx_migrate.verify.inputs.image_form import MODES, ImageForm, fits_images
 from onnx_migrate.verify.inputs.input_files import reason_of
-from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on, spaced
-from onnx_migrate.verify.inputs.stored import Values
+from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on
+from onnx_migrate.verify.inputs.stored import Values, spaced
 from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["read_file", "read_folder"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onnx_migrate.verify.inputs.input_files import read_npy
-from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on, spaced
-from onnx_migrate.verify.inputs.stored import StoredInputs, Values
+from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on
+from onnx_migrate.verify.inputs.stored import StoredInputs, Values, spaced
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
 __all__ = ["read_file", "read_folder"]

@@ -19,7 +19,8 @@ import numpy as np
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open import read_at_most
 from onnx_migrate.verify.inputs.input_files import byte_limit, reason_of
-from onnx_migrate.verify.inputs.source import Part, Source, notes_on, spaced
+from onnx_migrate.verify.inputs.source import Part, Source, notes_on
+from onnx_migrate.verify.inputs.stored import spaced
 
 __all__ = ["read_file", "read_folder"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.verify.inputs.input_files import read_tensor, require_readable
-from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on, spaced
-from onnx_migrate.verify.inputs.stored import StoredInputs, Values
+from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on
+from onnx_migrate.verify.inputs.stored import StoredInputs, Values, spaced
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
 __all__ = ["TensorFiles", "read_file", "read_folder"]
