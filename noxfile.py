@@ -156,6 +156,7 @@ def release(session: nox.Session) -> None:
     files = Path(session.create_tmp()) / "dist"
     shutil.rmtree(files, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(files), str(_copy(session, "release")))
+    session.run("python", "-m", "tools.core_wheel", str(files))
     session.run("twine", "check", "--strict", *map(str, files.iterdir()))
     session.run("zizmor", "--offline", ".github", "action.yml")
     for schema, pattern in (
