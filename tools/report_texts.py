@@ -33,7 +33,7 @@ MIGRATIONS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "the intent of a Resize": ("resize_bilinear_opset10", {"opset": 17, "resize_intent": True}),
     "float16": ("conv_relu_upsample_opset11", {"precision": "fp16"}),
     "control flow": ("control_flow_opset11", {"opset": 17}),
-    "a refusal": ("resize_bicubic_opset11", {"opset": 9}),
+    "a bicubic Resize down": ("resize_bicubic_opset11", {"opset": 9}),
 }
 """By title: a fixture and the options of its migration."""
 
