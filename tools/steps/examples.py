@@ -55,7 +55,7 @@ def _of_samples() -> dict[tuple[str, str, str], list[Graphs]]:
 
 
 def _of_other_domains() -> dict[tuple[str, str, str], list[Graphs]]:
-    """Return the graphs of the cases by which operators of other domains are tested, with few elements and attributes."""
+    """Return the graphs of test cases of operators of other domains."""
     graphs: dict[tuple[str, str, str], list[Graphs]] = {}
     for case in _cases():
         known = graphs.setdefault((case.domain, case.operator, "without"), [])

@@ -62,7 +62,7 @@ def _plain(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, float):
-        return f"{value:.7g}"  # float32 has no more digits
+        return f"{value:.7g}"  # the digits of float32
     if isinstance(value, Iterable) and not isinstance(value, str):
         return f"[{', '.join(map(_plain, value))}]"
     return str(value)

@@ -24,7 +24,7 @@ __all__ = ["StepRun", "step_runs", "without"]
 
 @dataclass(frozen=True)
 class StepRun:
-    """What the steps of an operator make of a sample of it."""
+    """A sample of an operator before and after steps of the operator."""
 
     operator: str
     number: int

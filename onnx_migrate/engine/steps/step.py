@@ -1,4 +1,4 @@
-"""The record of a step: what the engine does with a node of an operator at one version, on the way up, down or without it."""
+"""The record of a step of an operator: to a newer version, to an older one, or for a target that lacks the operator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Direction", "LostTypes", "Step"]
 
 
 class Direction(Enum):
-    """The way on which the engine takes a step, with its slug for `onnx-migrate explain` and the word for a claim."""
+    """The direction in which the engine takes a step, with its slug for `onnx-migrate explain` and the word for a claim."""
 
     UP = "{0.operator}-{0.version}", "compatible"
     """To a newer opset. The step reaches `version`."""
@@ -51,23 +51,23 @@ class LostTypes(Enum):
 class Step:
     """A step of an operator, of one of three kinds.
 
-    `adapt` rewrites the node. `refusal` says why no rewrite exists. With neither, a node that is valid on one side of the
-    step is valid on the other and computes the same, once its types fit (see `types`).
+    `adapt` rewrites the node. `refusal` says why no rewrite exists. With neither, a node is valid before and after the step
+    and computes the same, once its types fit (see `types`).
     """
 
     direction: Direction
     domain: str
     operator: str
-    """Its name; on the way WITHOUT also "*" for all of a domain that have no step of their own."""
+    """Its name. A step WITHOUT may have "*" for all operators of a domain that have no step of their own."""
     version: int = 0
     adapt: Callable[[onnx.NodeProto, Any], None] | None = None
-    """It gets the node and a Rewriter, on the ways DOWN and WITHOUT a LoweringRewriter."""
+    """It gets the node and a Rewriter; steps DOWN and WITHOUT get a LoweringRewriter."""
     refusal: str = ""
     hint: Hint = ""
     reason: str = ""
     exactness: Exactness = Exactness.EXACT
     types: LostTypes = LostTypes.REFUSED
-    """The way DOWN applies this before `adapt` sees the node."""
+    """The engine applies this to a step DOWN before `adapt` sees the node."""
     direct: int = 0
     """The first opset in which a step WITHOUT writes its best form; 0 if the form is the same at all opsets."""
 
