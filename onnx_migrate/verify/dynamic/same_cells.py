@@ -24,8 +24,8 @@ __all__ = ["require_same_cells"]
 
 _BY_CELL = frozenset(
     {
-        "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Exp", "Expand", "Flatten",
-        "Gather", "Greater", "Identity", "Less", "Log", "Max", "Min", "Mul", "Neg", "NonZero", "Not", "Pow", "Range",
+        "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Exp", "Expand", "Flatten", "Floor",
+        "Gather", "Greater", "Identity", "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "Pow", "Range",
         "ReduceSum", "ReduceMax", "ReduceMean", "Relu", "Reshape", "ScatterND", "Shape", "Sigmoid", "Slice", "Softmax",
         "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Unsqueeze", "Where", "MatMul",
     }
@@ -45,11 +45,25 @@ def require_same_cells(runner: SizedRunner, sizes: Mapping[str, int]) -> None:
     """
     mark("result: comparing cells at other sizes")
     try:
-        why = _compared(runner, {**runner.symbols, **sizes})
+        why = _compared(runner, {**runner.symbols, **_unequal(runner, sizes)})
     except EvaluationError as error:
         why = f"the part that decodes them does not run alone: {error}"
     if why:
         runner.notes.append(f"the numbers of single cells were not compared at other sizes: {why}")
+
+
+def _unequal(runner: SizedRunner, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return larger sizes, in other steps for each symbol, so that no image is square or a multiple of the original one.
+
+    At a multiple, a width that stayed as it was divides the numbers of the first cells without a rest.
+    """
+    found: dict[str, int] = {}
+    for symbol, size in sizes.items():
+        original = runner.symbols[symbol]
+        steps = [original + count * (size - original) for count in range(1, 6)]
+        unequal = [each for each in steps if each not in found.values()]
+        found[symbol] = next((each for each in unequal if each % original), unequal[0])
+    return found
 
 
 def _compared(runner: SizedRunner, sizes: Mapping[str, int]) -> str:

@@ -83,10 +83,19 @@ class Dim:
         return [flat for factor in self.factors for flat in factor.flat_factors()]
 
     def flat_terms(self) -> list[Dim]:
-        """Return the axes that a Concat joined; for an axis that no Concat made, return the axis alone."""
-        if not self.terms:
+        """Return the axes that a Concat joined; for an axis that no Concat made, return the axis alone.
+
+        A joined axis that was merged with others, as anchors of each cell, is joined of axes that are merged so.
+        """
+        if self.terms:
+            return [flat for term in self.terms for flat in term.flat_terms()]
+        joined = [at for at, factor in enumerate(self.factors) if len(factor.flat_terms()) > 1]
+        if len(joined) != 1 or any(factor.varies for factor in self.factors[: joined[0]]):
             return [self]
-        return [flat for term in self.terms for flat in term.flat_terms()]
+        (at,) = joined
+        before, after = self.factors[:at], self.factors[at + 1 :]
+        parts = [merged_axis([term, *after]) for term in self.factors[at].flat_terms()]
+        return parts * prod(factor.frozen for factor in before)
 
 
 Dims = tuple[Dim | None, ...]

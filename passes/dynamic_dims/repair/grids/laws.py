@@ -59,15 +59,13 @@ def grid_law(
     if not all(columns.is_affine for columns in parts) or not _is_shown(parts):
         return None
     frozen = [image.frozen if image is not None else None for image in images]
-    ambiguous = False
     for kind in _kinds(parts, pixels=pixels):
         fits = fit_of(parts, kind, frozen)
         if fits is None:
             continue
         sizes = _sizes(fits, kind, frozen)
         if sizes is None:
-            ambiguous = True
-            continue
+            raise AmbiguousSizes
         in_pixels = any(mask.any() for size in sizes for mask in size.masks)
         if kind is Kind.SHARE and in_pixels:
             again = fit_of(parts, Kind.IMAGE_SHARE, frozen)
@@ -81,8 +79,6 @@ def grid_law(
             limited = any(size.clipped for size in sizes)
             constant = kind is Kind.PIXELS and not in_pixels
             return replace(law, is_grid=is_grid, pixels=in_pixels, clipped=limited, keeps_cells=constant)
-    if ambiguous:
-        raise AmbiguousSizes
     return None
 
 

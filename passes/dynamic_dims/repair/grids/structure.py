@@ -82,13 +82,16 @@ def _axes(shape: Sequence[int], lengths: Mapping[int, Dim]) -> Iterator[Dim | in
 def image_length(assignments: Assignments, dim: Dim) -> Dim | None:
     """Return the length of the input's axis that an axis of a feature map follows; None if there is none, or several.
 
-    A feature map is as long as the image, divided by its stride and rounded, at every sample size.
+    A feature map is as long as the image, divided by its stride and rounded, at every sample size. Sample sizes are whole
+    strides apart for most strides, so the rounding is the same for all of them.
     """
     fitting = []
     for sizes in assignments.sizes.values():
-        if sizes[1] == sizes[0] or sizes[3] != sizes[0] or not all(dim.sizes):
+        stride = round(sizes[2] / dim.sizes[2]) if all(dim.sizes) else 0
+        if sizes[1] == sizes[0] or sizes[3] != sizes[0] or not stride:
             continue
-        stride = round(sizes[2] / dim.sizes[2])
-        if stride and all(abs(size - n * stride) <= stride for size, n in zip(sizes, dim.sizes, strict=True)):
-            fitting.append(Dim(sizes))
-    return fitting[0] if len(fitting) == 1 else None
+        rests = [size - n * stride for size, n in zip(sizes, dim.sizes, strict=True)]
+        if all(abs(rest) <= stride for rest in rests):
+            fitting.append((len(set(rests)) == 1, Dim(sizes)))
+    alike = [image for is_alike, image in fitting if is_alike] or [image for _, image in fitting]
+    return alike[0] if len(alike) == 1 else None

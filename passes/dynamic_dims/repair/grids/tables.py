@@ -28,6 +28,9 @@ __all__ = ["computed_table"]
 _LARGEST = 20_000_000
 """The most numbers of a table that is compared with laws; a learned table of this size would take seconds."""
 
+_SMALLEST_STRIDE = 8
+"""Sample sizes that are less apart round to the same lengths of feature maps, for height and for width."""
+
 
 @dataclass(frozen=True)
 class _Table:
@@ -54,7 +57,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
     Nothing is done for a value that is no constant, and for axes that are a batch. Raises UnrepairableNode for a constant
     that follows no known law, since its numbers at other sizes are unknown.
     """
-    if any(dim.of_batch for dim in lengths.values()):
+    if any(dim.of_batch for dim in lengths.values()) or not _tells_axes_apart(context, lengths):
         return False
     name = context.rw.input(index)
     array = constant_array(context, name)
@@ -93,6 +96,23 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
     if not exact:
         context.rw.exactness = Exactness.EQUIVALENT
     return True
+
+
+def _tells_axes_apart(context: NodeContext, lengths: Mapping[int, Dim]) -> bool:
+    """Return whether the sample sizes are whole strides apart, and no two axes of one feature map have equal lengths at all of them.
+
+    Otherwise the rows of a feature map cannot be told from its columns, and the table would get the wrong lengths.
+    """
+    assignments = context.assignments
+    free = [sizes for name, sizes in assignments.sizes.items() if name not in assignments.batch]
+    if any(sizes[1] - sizes[0] < _SMALLEST_STRIDE for sizes in free):
+        return False
+    for term in (term for dim in lengths.values() for term in dim.flat_terms()):
+        axes = [factor.sizes for factor in term.flat_factors() if factor.varies]
+        if len(free) > 1 and len(set(axes)) < len(axes):
+            return False
+    plain = [dim.sizes for dim in lengths.values() if len(dim.flat_terms()) == 1]
+    return len(free) == 1 or len(set(plain)) == len(plain)
 
 
 def _is_plain(array: Array, lengths: Mapping[int, Dim]) -> bool:
