@@ -15,9 +15,9 @@ from onnx_migrate.report.verdict_text import (
     sizes_line,
 )
 from onnx_migrate.report.writer import Writer
-from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.rewrite.change_log import Change, Note
 
-__all__ = ["both", "print_summary", "size_line"]
+__all__ = ["both", "change_notes", "print_summary", "size_line"]
 
 _LINES = 15
 """Largest number of lines below the verdict."""
@@ -112,8 +112,7 @@ def _proof(report: ReportData) -> Iterator[str]:
 
 def _changes(report: ReportData) -> Iterator[str]:
     """Yield the changes of inputs and outputs, then those of nodes, with those that the user asked for first."""
-    shown = [note for note in report.notes if note.code in _SHOWN_NOTES and note.severity != "warning"]
-    for note in sorted(shown, key=lambda note: _SHOWN_NOTES.index(note.code)):
+    for note in change_notes(report):
         yield f"  {markup_of(_cut(note.message))}"
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in sorted(report.changes, key=lambda change: change.pass_name in _OWN):
@@ -122,6 +121,12 @@ def _changes(report: ReportData) -> Iterator[str]:
         yield f"  [green]{markup_of(operators)}[/]{times(members)}{grade(members)}: {markup_of(_cut(reason))}"
     if report.simplified is not None and report.simplified.done:
         yield f"  [green]simplify[/]: {markup_of(_cut(str(report.simplified)))}"
+
+
+def change_notes(report: ReportData) -> list[Note]:
+    """Return the notes on changes of inputs, outputs, types and numbers, the most important first."""
+    shown = [note for note in report.notes if note.code in _SHOWN_NOTES and note.severity != "warning"]
+    return sorted(shown, key=lambda note: _SHOWN_NOTES.index(note.code))
 
 
 def times(members: Sequence[Change]) -> str:

@@ -117,26 +117,20 @@ def test_a_report_holds_request_targets_and_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "text", "sentence"),
+    ("rows", "sentence"),
     [
-        (
-            "",
-            "operators not known: Relu (1 of 1 node)",
-            "we do not know whether it supports Relu as the model uses them (1 of 1 node)",
-        ),
+        ("", "we do not know whether it supports Relu as the model uses them (1 of 1 node)"),
         (
             '[[operator]]\nnames = ["Relu"]\n',
-            "operators read",
             "supports every operator of the result (by its documentation, not tested by us)",
         ),
         (
             '[[operator]]\nnames = ["Relu"]\nmeasured = true\n',
-            "operators measured",
             "supports every operator of the result (tested by us)",
         ),
     ],
 )
-def test_a_report_says_how_the_operators_of_the_result_are_known(rows: str, text: str, sentence: str) -> None:
+def test_a_report_says_how_the_operators_of_the_result_are_known(rows: str, sentence: str) -> None:
     source = model("17 (float[2] x) => (float[2] y) { y = Relu (x) }")
     report = onnx_migrate.migrate(
         source, runtime=targets_of(f"[[release]]\nopset = 13\n{rows}"), verify=False
@@ -144,7 +138,7 @@ def test_a_report_says_how_the_operators_of_the_result_are_known(rows: str, text
 
     assert f"chip: {sentence}" in report.text()
     assert f"\n  chip: {sentence}\n" in report.text(verbose=True)
-    assert text in report.html()
+    assert f"chip: {sentence}" in report.html()
     (known,) = report.as_dict()["operators_known"]
     assert known["state"] == ("not known" if not rows else "measured" if "measured" in rows else "read")
     warned = [note.code for note in report.notes if note.severity == "warning"]

@@ -124,7 +124,8 @@ def facts(report: ReportData | Failure) -> Iterator[Fact]:
         yield _both("weights", size_text(before.weight_bytes), size_text(result.weight_bytes))
         if sizes:
             yield _both("file", *map(size_text, sizes))
-        yield "changed nodes", f"{changed:,}", False
+        if changed:
+            yield "changed nodes", f"{changed:,}", False
     if done.seconds:
         yield "time", f"{sum(done.seconds.values()):.2f} s", False
 
@@ -244,7 +245,7 @@ def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorK
         found.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
     return [
         *found,
-        *(("warning" if known.unknown else "info", f"{known.runtime}: {known}") for known in operators),
+        *(("warning" if known.unknown else "info", known.sentence) for known in operators),
     ]
 
 

@@ -10,13 +10,15 @@ from onnx_migrate.pipelines import default_pipeline
 from onnx_migrate.report.data import INEXACT, ReportData
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html.node_diagram import Drawing, draw
-from onnx_migrate.rewrite.change_log import Change
+from onnx_migrate.report.summary import change_notes
+from onnx_migrate.rewrite.change_log import Change, Note
 
 __all__ = [
     "LONGEST_TITLE",
     "ChangeGroup",
     "Column",
     "Form",
+    "asked_notes",
     "change_anchors",
     "grouped",
     "grouped_by_request",
@@ -164,6 +166,12 @@ def grouped_by_request(
         wanted = not asked.isdisjoint(change.pass_name.split(", "))
         (of_request if wanted else others).append((place, change))
     return grouped(of_request, listed=listed), grouped(others, listed=listed)
+
+
+def asked_notes(report: ReportData) -> list[Note]:
+    """Return the notes on changes that the user asked for, for example on the precision or on sizes."""
+    asked = _asked_passes(report)
+    return [note for note in change_notes(report) if note.pass_name in asked]
 
 
 def change_anchors(groups: Iterable[ChangeGroup]) -> dict[int, str]:

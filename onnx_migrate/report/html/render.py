@@ -5,6 +5,7 @@ The output is deterministic: equal reports give equal bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, count
@@ -24,7 +25,7 @@ from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html import contents
 from onnx_migrate.report.html.contents import Row, anchor
 from onnx_migrate.report.html.error_plot import error_plot
-from onnx_migrate.report.html.grouping import change_anchors, grouped, grouped_by_request, titled
+from onnx_migrate.report.html.grouping import asked_notes, change_anchors, grouped, grouped_by_request, titled
 from onnx_migrate.report.html.node_diagram import draw_blocked
 from onnx_migrate.report.html.overview import drawings, graph_drawings, layout_available
 from onnx_migrate.report.request import tool_versions
@@ -151,6 +152,17 @@ def _prose(text: str) -> Markup:
     )
 
 
+_BREAKS = re.compile(r"(?<=[/_.:-])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
+"""The places at which a name may continue on the next line: after a separator, and before a capital letter."""
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name as HTML that a narrow screen breaks between its words."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(map(escape, _BREAKS.split(name)))
+
+
 @cache
 def _macros(template: str = "report") -> Any:
     """Return the macros of a template. Raises UsageError if the template library is not installed."""
@@ -172,6 +184,7 @@ def _environment() -> Any:
     )  # fmt: skip
     environment.filters["prose"] = _prose
     environment.filters["titled"] = titled
+    environment.filters["breakable"] = _breakable
     environment.tests["failure"] = lambda report: isinstance(report, Failure)
     names = {name: getattr(contents, name) for name in contents.__all__}
     environment.globals.update(
@@ -183,6 +196,7 @@ def _environment() -> Any:
         error_plot=error_plot,
         share_text=share_text,
         change_anchors=change_anchors,
+        asked_notes=asked_notes,
         drawings=drawings,
         layout_available=layout_available,
     )

@@ -78,7 +78,6 @@ def test_facts_mark_figures_that_changed() -> None:
         ("nodes", "2,000 → 900", True),
         ("weights", "0 B", False),
         ("file", "1 B", False),
-        ("changed nodes", "0", False),
     ]
     assert "ai.onnx.ml" not in [label for label, _, _ in facts(made(side(11, ml=1), side(17, ml=1)))]
 
@@ -136,7 +135,7 @@ def test_operators_that_changed_come_first(report: Report) -> None:
     page = model_page(report)
     places = {row.changed: [] for row in report.operators}
     for row in report.operators:
-        places[row.changed].append(page.index(f'<td class="mono">{row.operator}<'))
+        places[row.changed].append(page.replace("<wbr>", "").index(f'<td class="mono">{row.operator}<'))
 
     assert max(places[True]) < min(places[False])
     assert page.index(">Operators</h2>") < page.index(">Inputs and outputs</h2>")

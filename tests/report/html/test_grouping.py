@@ -8,12 +8,14 @@ from pathlib import Path
 import onnx
 import pytest
 
+import onnx_migrate
 from onnx_migrate.errors import Where
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.report.html.grouping import ChangeGroup, change_anchors, grouped_by_request, titled
 from onnx_migrate.report.html.grouping import grouped as grouped_with_places
 from onnx_migrate.report.html.render import model_page, model_part
 from onnx_migrate.rewrite.change_log import Change, Exactness
+from tests.harness import model
 from tests.report.html.pages import DRAWN, needs_browser, opened
 from tests.support.browser import Browser
 
@@ -147,3 +149,16 @@ def test_a_selected_node_is_drawn(chromium: Browser, many: Report, tmp_path: Pat
     assert tab.run("document.querySelectorAll('.form')[0].querySelectorAll('tr[aria-current]').length") == 1
     assert tab.run(DRAWN % 1)["heading"].endswith("/1"), "the other drawing stays"
     assert tab.complaints() == []
+
+
+def test_notes_on_changes_that_the_user_asked_for_come_first_and_only_once() -> None:
+    migration = onnx_migrate.migrate(
+        model('17 (float[N,4] x) => (float[N,4] y) { y = Relu (x) }'),
+        fix_shape="x:2,4", verify=False, isolated=False,
+    )  # fmt: skip
+    page = migration.html()
+
+    change = "input x: [N, 4] → [2, 4]"
+    assert page.count(change) == 1
+    assert page.index("Changes that you asked for") < page.index(change) < page.index("Graph of the result")
+    assert "No node of the result was rewritten" not in page
