@@ -58,7 +58,7 @@ def run_job(job: Job) -> Outcome:
             ended = _outcome(job)
     except MigrateError as error:  # the time is over
         ended = refused(job, error)
-    return replace(ended, seconds=time.perf_counter() - start)
+    return replace(ended, seconds=job.spent + time.perf_counter() - start)
 
 
 def _outcome(job: Job) -> Outcome:

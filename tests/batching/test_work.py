@@ -285,3 +285,7 @@ def test_why_not(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reason("memory://in/none.onnx", "out/a.onnx").startswith("memory://in/none.onnx: no such file")
     assert reason("memory://in/text.onnx", "memory://out/a.onnx").startswith("memory://in/text.onnx is not")
     assert not store.exists("/out")
+
+
+def test_the_time_of_a_model_includes_its_first_attempt(tmp_path: Path) -> None:
+    assert run_job(Job(str(tmp_path / "none.onnx"), None, spent=30.0)).seconds > 30

@@ -59,7 +59,7 @@ Note = tuple[str, str]
 
 @dataclass(frozen=True)
 class Row:
-    """The row of a model in the table of a batch; `reason` says why it was not migrated, or is unverified."""
+    """The row of a model in the table of a batch; `reason` says why it was not migrated, or is unverified, and what to do."""
 
     anchor: str
     model: str
@@ -82,6 +82,7 @@ class Row:
             sides, changes, reason = (report.before, report.after), f"{_changed_nodes(report):,}", why
         elif report is not None:
             sides, reason = (report.done.before,), f"{report.code}: {report.reason}"
+            reason += f" ({report.hint})" if report.hint else ""
         verified = report.verification.kind.value if report is not None and report.verification else status
         opsets = dict.fromkeys(str(side.opset) for side in sides if side)
         return cls(anchor(model), model, state, verified, " → ".join(opsets), changes, seconds, reason)

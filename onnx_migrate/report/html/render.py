@@ -152,7 +152,7 @@ def _prose(text: str) -> Markup:
     )
 
 
-_BREAKS = re.compile(r"(?<=[/_.:-])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
+_BREAKS = re.compile(r"(?<=[/_:-])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 """The places at which a name may continue on the next line: after a separator, and before a capital letter."""
 
 
@@ -163,7 +163,6 @@ def _breakable(name: str) -> Markup:
     return Markup("<wbr>").join(map(escape, _BREAKS.split(name)))
 
 
-@cache
 def _macros(template: str = "report") -> Any:
     """Return the macros of a template. Raises UsageError if the template library is not installed."""
     return _environment().get_template(f"{template}.html.jinja").module

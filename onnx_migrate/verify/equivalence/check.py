@@ -22,7 +22,7 @@ from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_record
 from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
 from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
-from onnx_migrate.verify.equivalence.input_advice import input_advice
+from onnx_migrate.verify.equivalence.input_advice import input_advice, library_advice
 from onnx_migrate.verify.equivalence.original_run import (
     CORNERS_STAGE,
     OPTIMISED_STAGE,
@@ -133,7 +133,9 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
         original, run, refusal = _run_loadable(task, thorough)
     except EvaluationError as error:
         reason = f"the original does not {error.failed_to}, so that there is nothing to compare with: {error}"
-        if feeds is None and not error.loading:
+        if error.loading:
+            reason += library_advice(str(error))
+        elif feeds is None:
             reason += input_advice(original.model, error.node, str(error))
         verdict = Verdict(Kind.UNVERIFIED, reason, node=error.node, comparable=False)
         return with_load_failure(verdict, load_failure(original, segment.result)), False

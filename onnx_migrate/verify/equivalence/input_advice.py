@@ -1,4 +1,4 @@
-"""Gives advice if a model loads but does not run: other inputs, unless its failing node fails for all inputs."""
+"""Gives advice on a model that does not run: a library of operators, or other inputs unless its node fails for all inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx_migrate.model.graphs import fed_inputs, names_read, node_label, produc
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.inputs.constraints.facts import Facts
 
-__all__ = ["input_advice"]
+__all__ = ["input_advice", "library_advice"]
 
 _ARGUMENTS = {
     "Expand": (1,), "Gather": (1,), "GatherElements": (1,), "GatherND": (1,), "OneHot": (1,), "Pad": (1, 3), "Reshape": (1,),
@@ -26,6 +26,9 @@ _BY_SHAPES = (ELEMENTWISE - {"Div", "Mod"}) | {
     "LayerNormalization", "MatMul", "PRelu", "Pow", "QuantizeLinear", "RNN", "Sum",
 }  # fmt: skip
 """Operators that fail for shapes alone. An integer Div or Mod fails for a 0."""
+
+_UNREGISTERED = "is not a registered function/op"
+"""ONNX Runtime's words for an operator that neither it nor a registered library has."""
 
 _GIVE = f"; {untried('give inputs that it runs on with --input-data')}"
 
@@ -42,6 +45,13 @@ def input_advice(model: onnx.ModelProto, name: str, message: str) -> str:
             "; the node has these shapes whatever the inputs are, so that no inputs help: correct the model"
         )
     return _GIVE
+
+
+def library_advice(message: str) -> str:
+    """Return advice, as the end of a sentence, for a model that ONNX Runtime does not load because of this message."""
+    if _UNREGISTERED not in message or "ai.onnx" in message:
+        return ""
+    return f"; {untried('--ort-library FILE registers the library that has this operator')}"
 
 
 def _failing(graph: onnx.GraphProto, name: str, message: str) -> onnx.NodeProto | None:

@@ -94,7 +94,7 @@ def test_a_missing_library_fails_before_the_work(
     from onnx_migrate.report.html import render as html
 
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    html._macros.cache_clear()
+    html._environment.cache_clear()
 
     ended = cli(*command, "--html", "report.html", *FAST)
 

@@ -301,3 +301,11 @@ def test_a_warning_comes_first_and_once() -> None:
     page = model_page(replace(made(side(11), side(17)), notes=notes))
     assert page.count("a warning") == page.count("an info") == 1
     assert page.index("a warning") < page.index("Changed nodes") < page.index("an info")
+
+
+def test_the_row_of_a_failed_model_says_what_to_do() -> None:
+    error = onnx_migrate.LoadError("the file ends too early", hint="copy it again")
+    row = Row.of(Failure.of("a.onnx", error), "a.onnx", "failed", status="", seconds=0.1)
+
+    assert "the file ends too early" in row.reason
+    assert row.reason.endswith("copy it again)")

@@ -71,3 +71,14 @@ def test_a_model_that_does_not_run_has_no_frozen_dim(name: str) -> None:
     found = onnx_migrate.migrate(model(NEVER[name]), **options)
 
     assert not found.report.verified
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_library_is_advised_only_for_an_operator_that_onnx_runtime_lacks(loads: bool) -> None:
+    operator = "Relu (x)" if loads else "acme.Sharpen (x)"
+    migration = onnx_migrate.migrate(
+        model(f'<ir_version: 8, opset_import: ["": 17, "acme": 1]> g (float[2] x) => (float[2] y) {{ y = {operator} }}'),
+        simplify=False, isolated=False,
+    )  # fmt: skip
+    assert migration.report.verification is not None
+    assert ("--ort-library" in migration.report.verification.reason) != loads
