@@ -1,4 +1,4 @@
-"""The view of two models that a page draws beside each other: their graphs with marks, and what differs in each node."""
+"""The view of two models that a page draws beside each other: their graphs with marks, and the changes of each node."""
 
 from __future__ import annotations
 
