@@ -96,7 +96,7 @@ class MatchedModels:
 
     @property
     def difference(self) -> Difference:
-        """The differences of the models, without the models."""
+        """The differences of the models; it does not keep the models themselves."""
         entries = tuple(chain.from_iterable(body.entries for body in self.bodies))
         before, after = (operator_counts(bodies(model.proto)) for model in (self.original, self.other))
         operators = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,7 +12,15 @@ import onnx
 from onnx_migrate.model.graphs import Body
 from onnx_migrate.rewrite.operator_counts import operator_name
 
-__all__ = ["BodyView", "NodeMark", "ViewedNode", "body_view"]
+__all__ = ["BodyView", "NodeMark", "ViewedNode", "body_view", "layer_of"]
+
+_SCOPES = "pkg.torch.onnx.name_scopes"
+"""The key under which PyTorch's exporter records the modules around a node, as the text of a Python list."""
+
+_NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"
+"""The name that PyTorch's exporter records for a node outside all modules."""
+
+_QUOTED = re.compile(r"'([^']*)'")
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,7 @@ class ViewedNode:
     """A node of a graph, or an input or output of it, whose `operator` is "input" or "output".
 
     `reads` are the positions of the nodes whose values it reads. `change` is the position of its change, or None for an unchanged
-    node. `mark` is that of its `NodeMark`.
+    node. `mark` is that of its `NodeMark`. `layer` is the path of the layer that the exporter recorded, empty if it did not.
     """
 
     name: str
@@ -35,6 +44,7 @@ class ViewedNode:
     reads: tuple[int, ...] = ()
     change: int | None = None
     mark: str = ""
+    layer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,9 +73,11 @@ def body_view(
     nodes = list[ViewedNode]()
     producer: dict[str, int] = {}
 
-    def add(name: str, operator: str, reads: tuple[int, ...], mark: NodeMark | None) -> None:
+    def add(
+        name: str, operator: str, reads: tuple[int, ...], mark: NodeMark | None, layer: tuple[str, ...] = ()
+    ) -> None:
         change, kind = (None, "") if mark is None else (mark.change, mark.kind)
-        nodes.append(ViewedNode(name, operator, reads, change, kind))
+        nodes.append(ViewedNode(name, operator, reads, change, kind, layer))
 
     weights = {tensor.name for tensor in getattr(body, "initializer", ())}
     for value in body.input:
@@ -79,9 +91,26 @@ def body_view(
         reads = tuple(dict.fromkeys(producer[name] for name in node.input if name in producer))
         producer.update((name, len(nodes)) for name in node.output if name)
         label = node.name or next(filter(None, node.output), "")
-        add(label, operator_name(node.domain, node.op_type), reads, mark_of(node))
+        layer = layer_of(node)
+        add(label, operator_name(node.domain, node.op_type), reads, mark_of(node), layer)
     for value in body.output:
         name = value if isinstance(value, str) else value.name
         if name in producer:
             add(name, "output", (producer[name],), port_marks.get(("output", name)))
     return BodyView(path, tuple(nodes))
+
+
+def layer_of(node: onnx.NodeProto) -> tuple[str, ...]:
+    """Return the layer in which PyTorch's exporter recorded a node, as in ("network", "blocks.3"); () without a record.
+
+    The record has the full name of each module around the node, the outermost first, and the node itself at the end.
+    """
+    text = next((item.value for item in getattr(node, "metadata_props", ()) if item.key == _SCOPES), "")
+    names = _QUOTED.findall(text)[:-1]
+    found = list[str]()
+    outer = ""
+    for name in names:
+        if name and name != _NO_MODULE:
+            found.append(name.removeprefix(f"{outer}.") if outer else name)
+            outer = name
+    return tuple(found)

@@ -94,7 +94,9 @@ class DiffMarks:
     def _ports(self, body: BodyDiff, elsewhere: str) -> Iterator[tuple[tuple[str, str], NodeMark]]:
         for place, entry in enumerate(body.entries, self.firsts[id(body)]):
             if entry.kind in _PORTS and entry.change != elsewhere:
-                yield (entry.kind, entry.name), NodeMark(place, entry.change)
+                text = (entry.removed if elsewhere == "added" else entry.added)[0]
+                name = text.removeprefix(f"{entry.kind} ").rpartition(": ")[0]
+                yield (entry.kind, name or entry.name), NodeMark(place, entry.change)
 
 
 def _counts(entry: DiffEntry) -> bool:

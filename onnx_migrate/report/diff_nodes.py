@@ -46,7 +46,7 @@ class DiffEntry:
 
     @property
     def kind(self) -> str:
-        """The kind of the subject: "node", "weight", "input", "output", "shape", or "model" for everything else."""
+        """The kind of the subject, one of `DIFF_KINDS`; "model" stands for everything else."""
         words = self.subject.split(" ")[0], "".join((*self.removed, *self.added)[:1]).split(" ")[0]
         return next((word for word in words if word in DIFF_KINDS), "model")
 

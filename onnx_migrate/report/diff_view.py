@@ -1,4 +1,4 @@
-"""The view of two models that a page draws beside each other: their graphs with marks, and what differs in each node."""
+"""The view of two models that a page draws beside each other: their graphs with marks, and the changes of each node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onnx_migrate.rewrite.constant_summary import constant_summaries
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import is_onnx, signature_at
 
-__all__ = ["DiffView", "PlacedEntry", "node_version"]
+__all__ = ["DiffView", "PlacedEntry", "file_names", "node_version"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PlacedEntry:
 
 @dataclass(frozen=True)
 class DiffView:
-    """Two models by name and summary, and their differences.
+    """Two models by file name and summary, and their differences.
 
     `graphs` are the main graphs beside each other, and those of sub-graphs and functions with a difference. `changes` are the
     nodes that both models have, each with the position of its entry. `entries` are all other differences.
@@ -58,7 +58,7 @@ class DiffView:
         changes = list(_Changes(before, after).of(bodies, place_of))
         drawn = {place for place, _ in changes}
         return cls(
-            (before.name, after.name),
+            file_names(before.name, after.name),
             (ModelSummary.of(before.proto), ModelSummary.of(after.proto)),
             tuple(_graphs(bodies)),
             tuple(changes),
@@ -87,6 +87,12 @@ def node_version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
         opset = imported(model.opset_import, node.domain) or 1
     form = signature_at(node.domain, node.op_type, opset)
     return form.since_version if form is not None else opset
+
+
+def file_names(*names: str) -> tuple[str, str]:
+    """Return two paths without their folders, unless the files have the same name."""
+    one, two = (name.replace("\\", "/").rpartition("/")[2] for name in names)
+    return (one, two) if one != two and one and two else (names[0], names[1])
 
 
 def _graphs(bodies: Sequence[BodyDiff]) -> Iterator[tuple[BodyView, BodyView]]:

@@ -7,7 +7,7 @@ import pytest
 
 from onnx_migrate.difference import MatchedModels
 from onnx_migrate.report.body_view import BodyView
-from onnx_migrate.report.diff_view import DiffView
+from onnx_migrate.report.diff_view import DiffView, file_names
 from tests.harness import model
 
 NET = """17 (float[2,4] x) => (float[2,4] y) <float[4] w = {1.,2.,3.,4.}> {
@@ -125,3 +125,25 @@ def test_a_constant_with_other_values_is_not_drawn_with_the_values_of_one_model(
 
     ((_, change),) = view(one, two.replace("4.}", "5.}")).changes
     assert not change.constants
+
+
+def test_an_output_of_a_branch_is_marked_under_both_of_its_names() -> None:
+    two = BRANCHES.replace("(float[2] q) { [n] q = Neg (r) }", "(float[M] s) { [n] s = Abs (r) }")
+    _, (before, after) = view(BRANCHES, two).graphs
+
+    assert marks(before)["q"] == marks(after)["s"] == "changed"
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (("a/b/one.onnx", "c/two.onnx"), ("one.onnx", "two.onnx")),
+        (("a/m.onnx", "b/m.onnx"), ("a/m.onnx", "b/m.onnx")),
+        ((r"c:\a\one.onnx", "two.onnx"), ("one.onnx", "two.onnx")),
+        (("<ModelProto>", "<ModelProto>"), ("<ModelProto>", "<ModelProto>")),
+    ],
+)
+def test_models_have_their_file_names_where_these_differ(
+    names: tuple[str, str], short: tuple[str, str]
+) -> None:
+    assert file_names(*names) == short

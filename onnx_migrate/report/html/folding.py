@@ -50,7 +50,7 @@ def folded(nodes: Sequence[ViewedNode], members: Sequence[int], most: int) -> li
     if len(members) <= most:
         return [Fold((place,)) for place in members]
     kept = _apart(nodes, members, most)
-    scopes = {place: scope_of(nodes[place].name) for place in members}
+    scopes = dict(_scopes(nodes, members))
     for depth in range(_DEEPEST, 0, -1):
         runs = [list(run) for run in _runs(members, scopes, kept, depth)]
         if len(runs) <= most and len(runs) - len(kept) >= _FEW:
@@ -66,6 +66,17 @@ def folded(nodes: Sequence[ViewedNode], members: Sequence[int], most: int) -> li
         pieces = (run[start : start + size] for start in range(0, len(run), size))
         folds += [Fold(tuple(piece), _label(nodes, piece, scopes, depth)) for piece in pieces]
     return folds
+
+
+def _scopes(nodes: Sequence[ViewedNode], members: Iterable[int]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the scope of each node: the layer that its exporter recorded, or else the scope in its name.
+
+    If the exporter recorded layers, a node without any belongs to the layer of the node before it: a pass has added it.
+    """
+    layer: tuple[str, ...] = ()
+    for place in members:
+        layer = nodes[place].layer[:_DEEPEST] or layer
+        yield place, nodes[place].layer[:_DEEPEST] or scope_of(nodes[place].name) or layer
 
 
 def _apart(nodes: Sequence[ViewedNode], members: Sequence[int], most: int) -> set[int]:

@@ -20,7 +20,7 @@ from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.data import ModelSummary, ReportData
-from onnx_migrate.report.diff_view import DiffView, node_version
+from onnx_migrate.report.diff_view import DiffView, file_names, node_version
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html import contents
 from onnx_migrate.report.html.contents import Row, anchor
@@ -69,7 +69,7 @@ def model_page(report: ReportData | Failure, output: str | None = None) -> str:
 def comparison_page(original: Model, other: Model, verdict: Verdict) -> str:
     """Return the page of two models that were compared; the nodes of the first value that differs are beside each other."""
     report = ReportData(
-        f"{original.name} and {other.name}",
+        " and ".join(file_names(original.name, other.name)),
         ModelSummary.of(original.proto),
         ModelSummary.of(other.proto),
         (),

@@ -66,3 +66,24 @@ def test_the_scope_of_a_name() -> None:
     assert scope_of("/model/conv1/Conv") == ("model", "conv1")
     assert scope_of("model/conv1/Conv:0") == ("model", "conv1", "Conv")
     assert scope_of("Conv_1") == scope_of("") == ()
+
+
+def test_layers_that_the_exporter_recorded_fold_nodes_whose_names_have_no_scope() -> None:
+    nodes = tuple(
+        ViewedNode(
+            f"node_Relu_{place}", "Relu", (place - 1,) if place else (), layer=("net", f"block.{place // 20}")
+        )
+        for place in range(400)
+    )
+    folds = folded(nodes, range(400), 50)
+
+    assert [fold.label for fold in folds] == [f"net/block.{block}" for block in range(20)]
+
+
+def test_a_node_that_a_pass_added_belongs_to_the_layer_before_it() -> None:
+    nodes = tuple(
+        ViewedNode(f"n{place}", "Relu", layer=() if place % 20 == 7 else ("net", f"block.{place // 20}"))
+        for place in range(400)
+    )
+
+    assert [len(fold.members) for fold in folded(nodes, range(400), 50)] == [20] * 20
