@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import onnx
-
 from onnx_migrate.facts.shapes import drop_value_info
 from onnx_migrate.model.model import Model
 from onnx_migrate.process.temporary import TemporaryFolder
@@ -20,10 +18,13 @@ from onnx_migrate.reduction.trials import Trials
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["Bench", "Change", "edited"]
+__all__ = ["Bench", "Change", "Edit", "edited"]
 
 Change = Callable[[Candidate], Iterable[Candidate | None]]
 """Returns simpler models than a candidate, the most promising first; their inner values are not recorded yet."""
+
+Edit = Callable[[Candidate], Candidate | None]
+"""Returns a simpler model than a candidate; None if there is nothing to change."""
 
 
 def edited(candidate: Candidate) -> Candidate:
@@ -58,13 +59,13 @@ class Bench:
         """Return a changed candidate with its values and output types; None if it does not run, and the original does."""
         if candidate is None:
             return None
-        candidate = replace(candidate, feed=candidate.complete_feed())
-        if not self.runs_here:
-            return _with_outputs(candidate)
-        values = self.record(candidate.model, candidate)
-        if values.reason:
-            return None
-        return _with_outputs(replace(candidate, values=values))
+        candidate = _without_shapes(replace(candidate, feed=candidate.complete_feed()))
+        if self.runs_here:
+            values = self.record(candidate.model, candidate)
+            if values.reason:
+                return None
+            candidate = replace(candidate, values=values)
+        return _with_shapes(candidate)
 
     def first(self, candidates: Iterable[Candidate | None]) -> Candidate | None:
         """Return the first changed candidate that shows the failure, with its values; None if none does. Raises TimeOver."""
@@ -77,21 +78,37 @@ class Bench:
             candidate = found
         return candidate
 
+    def swept(self, candidate: Candidate, edits_of: Callable[[Candidate], Iterable[Edit]]) -> Candidate:
+        """Apply each edit that leaves the failure, one after the other, to the result of those before. Raises TimeOver."""
+        edits, place = list(edits_of(candidate)), 0
+        while place < len(edits):
+            batch = [self.renewed(edit(candidate)) for edit in edits[place : place + self.trials.jobs]]
+            found = self.trials.first(batch)
+            place += len(batch) if found is None else found[0] + 1
+            candidate = candidate if found is None else found[1]
+        return candidate
 
-def _with_outputs(candidate: Candidate) -> Candidate | None:
+
+def _without_shapes(candidate: Candidate) -> Candidate:
+    """Return a candidate with fixed sizes without the declared shapes of other sizes."""
+    if not candidate.is_static:
+        return candidate
+    found = edited(candidate)
+    drop_value_info(found.proto)
+    for output in found.proto.graph.output:
+        if output.type.WhichOneof("value") == "tensor_type":
+            output.type.tensor_type.ClearField("shape")
+    return found
+
+
+def _with_shapes(candidate: Candidate) -> Candidate | None:
     """Return a candidate with fixed sizes whose outputs are declared as they are; None if a type is not known."""
     if not candidate.is_static:
         return candidate
-    proto = onnx.ModelProto()
-    proto.CopyFrom(candidate.proto)
-    for output in proto.graph.output:
-        if output.type.WhichOneof("value") == "tensor_type":
-            output.type.tensor_type.ClearField("shape")
-    drop_value_info(proto)
-    found = replace(candidate, model=replace(candidate.model, proto=proto))
-    ports = Ports(found)
-    declared = [ports.declared(output.name) for output in proto.graph.output]
-    if any(port is None for port in declared):
+    ports = Ports(candidate)
+    graph = candidate.proto.graph
+    declared = [ports.declared(output.name) for output in graph.output]
+    if None in declared:
         return None
-    replace_all(proto.graph.output, [port for port in declared if port is not None])
-    return found
+    replace_all(graph.output, [port for port in declared if port is not None])
+    return candidate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 from onnx import AttributeProto
 
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.reduction.bench import edited
+from onnx_migrate.reduction.bench import Edit, edited
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import constant_tensor, replace_all
 from onnx_migrate.reduction.ports import array_type
@@ -24,27 +25,37 @@ _LARGEST = 1 << 28
 """Bytes of a weight up to which it is read to be made smaller."""
 
 
-def smaller_dims(candidate: Candidate) -> Iterator[Candidate | None]:
-    """Yield models with smaller dims: a size everywhere at once, then one axis of one input. Only for fixed sizes."""
+def smaller_dims(candidate: Candidate) -> Iterator[Edit]:
+    """Yield edits that make dims smaller: all at once, then a size everywhere, then one axis. Only for fixed sizes."""
     if not candidate.is_static:
         return
     arrays = _arrays(candidate)
     sizes = sorted({size for array in arrays.values() for size in array.shape if size > 1}, reverse=True)
+    for smaller in (1, 2):
+        yield partial(_everywhere, sizes={size: smaller for size in sizes if size > smaller}, numbers=True)
     for size in sizes:
         for smaller in _smaller(size):
-            shapes = {name: _with(array.shape, size, smaller) for name, array in arrays.items()}
-            yield _resized(candidate, arrays, shapes, {size: smaller})
-            yield _resized(candidate, arrays, shapes, {})
+            yield partial(_everywhere, sizes={size: smaller}, numbers=True)
+            yield partial(_everywhere, sizes={size: smaller}, numbers=False)
     for name, array in arrays.items():
         for axis, size in enumerate(array.shape):
-            for smaller in _smaller(size):
-                shape = (*array.shape[:axis], smaller, *array.shape[axis + 1 :])
-                yield _resized(candidate, arrays, {name: shape}, {})
+            yield from (partial(_on_axis, name=name, axis=axis, size=smaller) for smaller in _smaller(size))
 
 
-def _with(shape: Shape, size: int, smaller: int) -> Shape:
-    """Return a shape with another size in place of one."""
-    return tuple(smaller if each == size else each for each in shape)
+def _everywhere(candidate: Candidate, sizes: Mapping[int, int], *, numbers: bool) -> Candidate | None:
+    """Return the model with other sizes in place of some; with `numbers` also in attributes and shapes."""
+    arrays = _arrays(candidate)
+    shapes = {name: tuple(sizes.get(size, size) for size in array.shape) for name, array in arrays.items()}
+    return _resized(candidate, arrays, shapes, sizes if numbers else {})
+
+
+def _on_axis(candidate: Candidate, name: str, axis: int, size: int) -> Candidate | None:
+    """Return the model with another size of one axis."""
+    arrays = _arrays(candidate)
+    if name not in arrays or arrays[name].shape[axis] <= size:
+        return None
+    shape = arrays[name].shape
+    return _resized(candidate, arrays, {name: (*shape[:axis], size, *shape[axis + 1 :])}, {})
 
 
 def _smaller(size: int) -> list[int]:
@@ -80,8 +91,13 @@ def _resized(
     arrays: Mapping[str, Array],
     shapes: Mapping[str, Shape],
     numbers: Mapping[int, int],
-) -> Candidate:
-    """Return the model with inputs and weights cut to these shapes; integers in attributes and shapes change by `numbers`."""
+) -> Candidate | None:
+    """Return the model with inputs and weights cut to these shapes; None if they have them.
+
+    Integers in attributes and shapes change by `numbers`.
+    """
+    if all(arrays[name].shape == shape for name, shape in shapes.items()):
+        return None
     found = edited(candidate)
     graph, feed = found.proto.graph, dict(candidate.feed)
     smaller = {name: arrays[name][tuple(map(slice, shape))] for name, shape in shapes.items()}

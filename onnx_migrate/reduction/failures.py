@@ -17,9 +17,9 @@ _GROSS = 1e-3
 _SHARE = 0.1
 """A model shows the same wrong numbers if its error is at least this share of the original's, or gross."""
 
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`""")
 _WORD = re.compile(r"[A-Za-z]{3,}")
-_SOURCE = re.compile(r"\S*[/\\]\S+|0x[0-9a-fA-F]+")
+_PATH = re.compile(r"\S*[/\\]\S+|0x[0-9a-fA-F]+")
+_SOURCE = re.compile(r"\b(\w+\.(?:cpp|cc|cxx|h|hpp|rs|py))\b")
 _SIGN = re.compile(
     r"error|exception|abort|assert|fail|terminate|invalid|unsupported|not |cannot|mismatch|differ",
     re.IGNORECASE,
@@ -86,11 +86,18 @@ class KeptFailure:
     def _reads_alike(self, other: Failure) -> bool:
         ours, theirs = self._words(self.failure), self._words(other)
         shorter = min(len(ours), len(theirs))
-        return not shorter or len(ours & theirs) >= _ALIKE * shorter
+        alike = not shorter or len(ours & theirs) >= _ALIKE * shorter
+        files = [{*_SOURCE.findall(_message(each))} for each in (self.failure, other)]
+        return alike and len(files[0] & files[1]) >= _ALIKE * max(map(len, files))
 
     def _words(self, failure: Failure) -> frozenset[str]:
         """Return the words of a message that do not depend on the model: no names, numbers and paths."""
-        line = error_line(failure.text) if failure.kind in ("exit", "signal") else failure.text
-        plain = _SOURCE.sub(" ", _QUOTED.sub(" ", line))
-        parts = (part for part in plain.split() if part.strip(".,:;()[]") not in self.names)
-        return frozenset(word.lower() for part in parts for word in _WORD.findall(part))
+        plain = _PATH.sub(" ", _message(failure))
+        parts = (part.strip(".,:;()[]'\"`") for part in plain.split())
+        return frozenset(
+            word.lower() for part in parts if part not in self.names for word in _WORD.findall(part)
+        )
+
+
+def _message(failure: Failure) -> str:
+    return error_line(failure.text) if failure.kind in ("exit", "signal") else failure.text

@@ -1,4 +1,4 @@
-"""Finds few nodes that show a failure: nodes that the message names, bisection along the order, then delta debugging."""
+"""Finds few nodes that show a failure: those that the message names, or one needed node after the other by bisection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import Parts
 from onnx_migrate.reduction.trials import Trials
 
-__all__ = ["few_nodes"]
+__all__ = ["few_nodes", "without_single_nodes"]
 
 _NAMED = 3
 """Most nodes that are tried because the message names them or their operator."""
@@ -25,6 +25,14 @@ def few_nodes(candidate: Candidate, trials: Trials, text: str) -> Candidate:
     steps = _minimal(parts, steps, trials)
     found = parts.part(steps)
     return found if found is not None and len(steps) < len(parts.steps) else candidate
+
+
+def without_single_nodes(candidate: Candidate, trials: Trials) -> Candidate:
+    """Return a model from which no single node can be left out; the candidate itself if that holds for it. Raises TimeOver."""
+    parts = Parts(candidate)
+    steps = _minimal(parts, parts.steps, trials)
+    found = parts.part(steps) if len(steps) < len(parts.steps) else None
+    return found or candidate
 
 
 def _named_steps(parts: Parts, trials: Trials, text: str) -> list[int]:
@@ -55,52 +63,74 @@ def _named(parts: Parts, text: str) -> Iterator[int]:
 
 
 def _between(parts: Parts, trials: Trials) -> list[int]:
-    """Return the nodes between the latest start and the earliest end at which the failure shows."""
-    steps = parts.steps
-    steps = steps[: _bisected(len(steps), lambda number: parts.part(steps[:number]), trials)]
-    steps = _ancestors(parts, steps, trials)
-    left = _bisected(len(steps), lambda number: parts.part(steps[len(steps) - number :]), trials)
-    return _ancestors(parts, steps[len(steps) - left :], trials)
+    """Return the needed nodes, found one after the other: the last one by bisection, then those nearest to the known ones.
+
+    A set of nodes that shows the failure is expected to show it with more nodes too. Then none of the result can be left out.
+    """
+    end = _bisected(0, len(parts.steps), lambda number: parts.part(parts.steps[:number]), trials)
+    needed, others = [parts.steps[end - 1]], parts.steps[: end - 1]
+    while others and not trials.accepts(parts.part(needed)):
+        others = _nearest_first(parts, needed, _ancestors(parts, needed, others, trials))
+        number = _galloped(len(others), lambda number: parts.part([*needed, *others[:number]]), trials)  # noqa: B023
+        needed.append(others[number - 1])
+        others = others[: number - 1]
+    return sorted(needed)
 
 
-def _ancestors(parts: Parts, steps: Sequence[int], trials: Trials) -> list[int]:
-    """Return the nodes that the last one is computed from, if these show the failure; otherwise all."""
-    needed = parts.ancestors(steps, [steps[-1]])
-    if len(needed) < len(steps) and trials.accepts(parts.part(needed)):
-        return needed
-    return list(steps)
+def _ancestors(parts: Parts, needed: Sequence[int], others: Sequence[int], trials: Trials) -> list[int]:
+    """Return the nodes that the needed ones are computed from, if these show the failure; otherwise all others."""
+    found = [place for place in parts.ancestors([*others, *needed], needed) if place not in needed]
+    if len(found) < len(others) and trials.accepts(parts.part([*needed, *found])):
+        return found
+    return list(others)
 
 
-def _bisected(most: int, part: Callable[[int], Candidate | None], trials: Trials) -> int:
-    """Return the least number of nodes whose part shows the failure, if parts with more nodes show it too."""
-    low, high = 0, most
+def _nearest_first(parts: Parts, needed: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Return nodes by their distance from the needed ones, against the direction of the values."""
+    distance = dict.fromkeys(needed, 0)
+    waiting = list(needed)
+    for place in waiting:
+        for name in parts.reads[place]:
+            maker = parts.makers.get(name, -1)
+            if maker not in distance:
+                distance[maker] = distance[place] + 1
+                waiting.append(maker)
+    return sorted(others, key=lambda place: (distance.get(place, len(parts.nodes)), -place))
+
+
+def _galloped(most: int, part: Callable[[int], Candidate | None], trials: Trials) -> int:
+    """Return the least number of nodes whose part shows the failure: with 1, 2, 4 … nodes, and then by bisection."""
+    low, high = 0, 1
+    while high < most:
+        sizes = [min(most, high << place) for place in range(trials.jobs)]
+        shown = trials.fail([part(size) for size in sizes])
+        low = max((size for size, fails in zip(sizes, shown, strict=True) if not fails), default=low)
+        if any(shown):
+            high = next(size for size, fails in zip(sizes, shown, strict=True) if fails)
+            return _bisected(min(low, high - 1), high, part, trials)
+        high = sizes[-1] * 2
+    return _bisected(low, most, part, trials)
+
+
+def _bisected(low: int, high: int, part: Callable[[int], Candidate | None], trials: Trials) -> int:
+    """Return the least number of nodes above `low` whose part shows the failure; that of `high` nodes does."""
     while high - low > 1:
-        pivots = sorted(
-            {low + (high - low) * (place + 1) // (trials.jobs + 1) for place in range(trials.jobs)} - {low}
-        )
+        step = (high - low) / (trials.jobs + 1)
+        pivots = sorted({max(low + 1, round(low + step * place)) for place in range(1, trials.jobs + 1)})
         shown = trials.fail([part(pivot) for pivot in pivots])
         high = next((pivot for pivot, fails in zip(pivots, shown, strict=True) if fails), high)
-        low = max(
-            (pivot for pivot, fails in zip(pivots, shown, strict=True) if not fails and pivot < high),
-            default=low,
-        )
+        below = (pivot for pivot, fails in zip(pivots, shown, strict=True) if not fails and pivot < high)
+        low = max(below, default=low)
     return high
 
 
 def _minimal(parts: Parts, steps: Sequence[int], trials: Trials) -> list[int]:
-    """Return a subset from which no single node can be left out: delta debugging, with smaller and smaller groups."""
+    """Return a subset from which no single node can be left out."""
     kept = list(steps)
-    size = max(1, len(kept) // 2)
     while len(kept) > 1:
-        starts = list(range(len(kept) - size, -size, -size))
-        rests = [kept[: max(0, start)] + kept[start + size :] for start in starts]
-        rests = [rest for rest in rests if rest]
+        rests = [kept[:place] + kept[place + 1 :] for place in reversed(range(len(kept)))]
         found = trials.first(parts.part(rest) for rest in rests)
-        if found is not None:
-            kept = rests[found[0]]
-            size = min(size, max(1, len(kept) // 2))
-        elif size == 1:
+        if found is None:
             break
-        else:
-            size = max(1, size // 2)
+        kept = rests[found[0]]
     return kept

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from onnx_migrate.reduction.bench import Bench, edited
+from onnx_migrate.reduction.bench import Bench, Edit, edited
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import constant_tensor
 
 __all__ = ["simpler_numbers", "strip_weights"]
 
 Array = np.ndarray[Any, Any]
+
+Change = Callable[[str, Array], Array]
+"""Returns other numbers for the value of a name."""
 
 _DIGITS = 2
 """Significant digits of rounded numbers."""
@@ -23,14 +27,27 @@ _TABLE = 64
 """Elements up to which 8-bit integers are a table or zero points, and no weight."""
 
 
-def simpler_numbers(candidate: Candidate) -> Iterator[Candidate | None]:
-    """Yield models with simpler floats in weights and inputs: ones, zeros, or numbers of two digits."""
+def simpler_numbers(candidate: Candidate) -> Iterator[Edit]:
+    """Yield edits that give weights and inputs simpler floats: ones, zeros, or numbers of two digits; all, then one each."""
     names = [name for name, array in _floats(candidate) if not _is_simple(array)]
-    groups = [names] if names else []
-    for group in [*groups, *([name] for name in names if len(names) > 1)]:
-        yield _changed(candidate, group, lambda _, array: np.ones_like(array))
-        yield _changed(candidate, group, lambda _, array: np.zeros_like(array))
-        yield _changed(candidate, group, lambda _, array: _rounded(array))
+    for group in [names, *([name] for name in names if len(names) > 1)]:
+        for change in (_ones, _zeros, _rounded):
+            yield partial(_simplified, names=group, change=change)
+
+
+def _simplified(candidate: Candidate, names: Sequence[str], change: Change) -> Candidate | None:
+    """Return the model with simpler numbers in these weights and inputs; None if they are simple."""
+    found = ((name, array) for name, array in _floats(candidate) if name in names and not _is_simple(array))
+    left = [name for name, array in found if not np.array_equal(change(name, array), array, equal_nan=True)]
+    return _changed(candidate, left, change) if left else None
+
+
+def _ones(_name: str, array: Array) -> Array:
+    return np.ones_like(array)
+
+
+def _zeros(_name: str, array: Array) -> Array:
+    return np.zeros_like(array)
 
 
 def _floats(candidate: Candidate) -> Iterator[tuple[str, Array]]:
@@ -44,14 +61,10 @@ def _floats(candidate: Candidate) -> Iterator[tuple[str, Array]]:
 
 
 def _is_simple(array: Array) -> bool:
-    return (
-        not array.size
-        or bool((array == 1).all() or (array == 0).all())
-        or np.array_equal(_rounded(array), array, equal_nan=True)
-    )
+    return not array.size or bool((array == 1).all() or (array == 0).all())
 
 
-def _rounded(array: Array) -> Array:
+def _rounded(_name: str, array: Array) -> Array:
     """Return the numbers with two significant digits."""
     with np.errstate(all="ignore"):
         exponents = np.floor(np.log10(np.abs(array.astype(np.float64))))
@@ -61,7 +74,7 @@ def _rounded(array: Array) -> Array:
     return np.where(usable, rounded, array).astype(array.dtype)
 
 
-def _changed(candidate: Candidate, names: Iterable[str], change: Callable[[str, Array], Array]) -> Candidate:
+def _changed(candidate: Candidate, names: Iterable[str], change: Change) -> Candidate:
     """Return the model with changed numbers in these weights and inputs; `change` gets the name and the numbers."""
     found, wanted = edited(candidate), {*names}
     feed = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 import onnx
 from onnx import AttributeProto
@@ -10,23 +12,22 @@ from onnx import AttributeProto
 from onnx_migrate.errors import CannotMigrate
 from onnx_migrate.model.graphs import all_nodes, bodies, initializer_names, names_read, values_read
 from onnx_migrate.model.interface import unlist_initializers
-from onnx_migrate.reduction.bench import edited
+from onnx_migrate.reduction.bench import Edit, edited
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import Parts, replace_all
 from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.schema import is_onnx
 
-__all__ = ["bypassed", "fewer_outputs", "fewer_settings", "plain_forms", "store_constants", "without_notes"]
-
-Edit = Callable[[Candidate], Candidate | None]
-
-
-def plain_forms(candidate: Candidate) -> Iterator[Edit]:
-    """Yield the simpler forms of a whole model: functions inlined, Constants as initializers, and inputs of fixed sizes."""
-    if candidate.proto.functions:
-        yield inlined
-    yield with_initializers
-    yield with_fixed_sizes
+__all__ = [
+    "bypassed",
+    "fewer_outputs",
+    "fewer_settings",
+    "inlined",
+    "store_constants",
+    "with_fixed_sizes",
+    "with_initializers",
+    "without_notes",
+]
 
 
 def inlined(candidate: Candidate) -> Candidate | None:
@@ -41,7 +42,7 @@ def with_initializers(candidate: Candidate) -> Candidate:
     """Return a model in which initializers stand for the Constants of the main graph, and are not listed as inputs."""
     found = edited(candidate)
     store_constants(found.proto)
-    return found
+    return replace(found, values=candidate.values)
 
 
 def store_constants(proto: onnx.ModelProto) -> None:
@@ -138,17 +139,16 @@ def fewer_outputs(candidate: Candidate) -> Iterator[Candidate | None]:
             yield found
 
 
-def fewer_settings(candidate: Candidate) -> Iterator[Candidate | None]:
-    """Yield the model without the optional attributes and inputs of its nodes: first without all, then without one each."""
+def fewer_settings(candidate: Candidate) -> Iterator[Edit]:
+    """Yield edits that drop the optional attributes and inputs of the nodes: first all attributes, then one each."""
     nodes = candidate.proto.graph.node
     places = [(place, name) for place, node in enumerate(nodes) for name in _optional(candidate.proto, node)]
     if len(places) > 1:
-        yield _without(candidate, places)
-    yield from (_without(candidate, [pair]) for pair in places)
+        yield partial(_without, places=places)
+    yield from (partial(_without, places=[pair]) for pair in places)
     for place, node in enumerate(nodes):
-        for at in reversed(range(1, len(node.input))):
-            if node.input[at]:
-                yield _without_input(candidate, place, at)
+        inputs = (at for at in reversed(range(1, len(node.input))) if node.input[at])
+        yield from (partial(_without_input, place=place, at=at) for at in inputs)
 
 
 def _optional(proto: onnx.ModelProto, node: onnx.NodeProto) -> list[str]:
@@ -166,7 +166,11 @@ def _optional(proto: onnx.ModelProto, node: onnx.NodeProto) -> list[str]:
     return [item.name for item in named if not known[item.name].required]
 
 
-def _without(candidate: Candidate, places: list[tuple[int, str]]) -> Candidate:
+def _without(candidate: Candidate, places: list[tuple[int, str]]) -> Candidate | None:
+    """Return the model without these attributes of nodes; None if it has none of them."""
+    nodes = candidate.proto.graph.node
+    if not any(item.name == name for place, name in places for item in nodes[place].attribute):
+        return None
     found = edited(candidate)
     for place, name in places:
         node = found.proto.graph.node[place]

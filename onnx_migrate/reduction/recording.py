@@ -129,12 +129,21 @@ def record(runnable: Runnable, feed: Mapping[str, Any], folder: Path) -> Values:
     stored: dict[str, Stored] = {}
     try:
         mark("running the model")
-        for part in chunks(names, ValueTypes(model, shapes_of(feed)), _MEMORY):
+        for part in chunks(names, _types(runnable, feed, names), _MEMORY):
             for name, value in _run(runnable, feed, part).items():
                 stored[name] = _stored(value, folder / f"{len(stored)}.npy")
     except EvaluationError as error:
         return Values(reason=str(error))
     return Values(stored)
+
+
+def _types(runnable: Runnable, feed: Mapping[str, Any], names: list[str]) -> ValueTypes:
+    """Return the sizes of the values; one that inference does not find has the mean size of the others."""
+    types = ValueTypes(runnable.model, shapes_of(feed))
+    known = [types.sizes[name] for name in names if name in types.sizes]
+    mean = sum(known) // len(known) if known else _IN_MEMORY
+    types.sizes.update({name: mean for name in names if name not in types.sizes})
+    return types
 
 
 def _run(runnable: Runnable, feed: Mapping[str, Any], names: list[str]) -> dict[str, Any]:

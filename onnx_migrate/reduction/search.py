@@ -9,13 +9,15 @@ from onnx_migrate.reduction.bodies_inside import fewer_inner_nodes
 from onnx_migrate.reduction.bodies_outside import bodies_outside
 from onnx_migrate.reduction.candidate import Candidate, node_count
 from onnx_migrate.reduction.dims import smaller_dims
-from onnx_migrate.reduction.node_search import few_nodes
+from onnx_migrate.reduction.node_search import few_nodes, without_single_nodes
 from onnx_migrate.reduction.numbers import simpler_numbers
 from onnx_migrate.reduction.plain_form import (
     bypassed,
     fewer_outputs,
     fewer_settings,
-    plain_forms,
+    inlined,
+    with_fixed_sizes,
+    with_initializers,
     without_notes,
 )
 
@@ -29,32 +31,31 @@ def smallest(candidate: Candidate, bench: Bench) -> Candidate:
     """Return the smallest model found that shows the failure. Raises TimeOver; `bench.trials.best` is then the result."""
     kept = bench.trials.kept
     assert kept is not None
-    candidate = plain(candidate, bench)
+    candidate = plain(bench.renewed(candidate) or candidate, bench)
     candidate = few_nodes(candidate, bench.trials, kept.failure.text)
     candidate = _with_bodies(candidate, bench)
     if node_count(candidate.proto) > _FEW:
         return _noteless(candidate, bench)
-    before = None
-    while before != (before := candidate.size):
-        for change in (bypassed, fewer_outputs, fewer_settings, smaller_dims):
+    while True:
+        for change in (bypassed, fewer_outputs):
             candidate = bench.simplest(candidate, change)
-        candidate = few_nodes(candidate, bench.trials, "")
-    candidate = bench.simplest(candidate, simpler_numbers)
+        for edits in (fewer_settings, smaller_dims):
+            candidate = bench.swept(candidate, edits)
+        fewer = without_single_nodes(candidate, bench.trials)
+        if fewer is candidate:
+            break
+        candidate = fewer
+    candidate = bench.swept(candidate, simpler_numbers)
     return _noteless(candidate, bench)
 
 
 def plain(candidate: Candidate, bench: Bench) -> Candidate:
-    """Return a model in all plain forms that show the failure, with its values: all at once if possible, else one by one."""
-    edits = list(plain_forms(candidate))
-    every: Candidate | None = candidate
-    for edit in edits:
-        every = edit(every) if every is not None else None
-    found = bench.first([every])
-    if found is not None:
-        return found
-    for edit in edits:
-        candidate = bench.first([edit(candidate)]) or candidate
-    return candidate if candidate.values.stored else bench.renewed(candidate) or candidate
+    """Return a model in all plain forms that show the failure: Constants as initializers, fixed sizes, no functions."""
+    if candidate.proto.functions:
+        candidate = bench.first([inlined(candidate)]) or candidate
+    stored = with_initializers(candidate)
+    found = bench.trials.first([with_fixed_sizes(stored), stored, with_fixed_sizes(candidate)])
+    return found[1] if found is not None else candidate
 
 
 def _with_bodies(candidate: Candidate, bench: Bench) -> Candidate:

@@ -23,6 +23,7 @@ from onnx_migrate.explanation import (
     ModelVerdict,
     Unknown,
 )
+from onnx_migrate.reduction.result import ReductionReport
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.failure import Failure
@@ -174,6 +175,20 @@ SCHEMAS: dict[str, Schema] = {
         "anyOf": [
             record({"schema_version": VERSION, **properties(Difference)}, "How two models differ."),
             record(_FAILED, "A comparison that could not be made."),
+        ],
+    },
+    "reduction": {
+        "title": "onnx-migrate reduce MODEL --json",
+        "anyOf": [
+            record(
+                {
+                    "schema_version": VERSION, "written": {**TEXTS, "description": "the paths of the written files"},
+                    "command": {**TEXT, "description": "the shell command that reproduces the failure"},
+                    **properties(ReductionReport),
+                },
+                "The smaller model is written.",
+            ),
+            record(_FAILED, "A reduction that could not be made."),
         ],
     },
     "explanation": {

@@ -1,0 +1,118 @@
+"""Reduces failing models with onnx-migrate and with `polygraphy debug reduce`, with the same check, and prints one table.
+
+    python benchmarks/reduction.py CASES --polygraphy FOLDER/bin/polygraphy [--out FOLDER]
+
+CASES is a file with a line for each model: a title, the path of the model, and the check as a shell command with {} for the
+model, with tabs between. Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime
+onnx-graphsurgeon`. It bisects (`--mode=bisect`), which is the faster of its modes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from onnx_migrate.reduction.candidate import node_count
+
+_SECONDS = 600
+"""Most seconds for one tool on one model."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and the command that fails on it."""
+
+    title: str
+    model: Path
+    check: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a tool made of a model: nodes, runs of the check, seconds, and the last words of the check on the small model."""
+
+    nodes: int | None
+    runs: int
+    seconds: float
+    words: str
+
+    def __str__(self) -> str:
+        return f"{'none' if self.nodes is None else self.nodes} | {self.runs} | {self.seconds:.0f}"
+
+
+def ours(case: Case, folder: Path) -> Row:
+    """Reduce with onnx-migrate."""
+    small = folder / f"{case.title}.onnx"
+    command = [sys.executable, "-m", "onnx_migrate", "reduce", str(case.model), str(small), "--check", case.check, "--json"]
+    begin = time.monotonic()
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    seconds = time.monotonic() - begin
+    if ended.returncode:
+        return Row(None, 0, seconds, ended.stderr.strip()[-200:])
+    return Row(nodes_of(small), json.loads(ended.stdout)["runs"], seconds, words_of(case, small))
+
+
+def polygraphys(case: Case, folder: Path, program: str) -> Row:
+    """Reduce with polygraphy."""
+    small = folder / f"{case.title}.polygraphy.onnx"
+    small.unlink(missing_ok=True)
+    check = case.check.replace("{}", "polygraphy_debug.onnx")
+    command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect", "--check", "sh", "-c", check]
+    begin = time.monotonic()
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False)
+        printed = ended.stdout + ended.stderr
+    except subprocess.TimeoutExpired as error:
+        printed = (error.stdout or b"").decode()
+    seconds = time.monotonic() - begin
+    runs = len(re.findall(r"Running check command", printed))
+    if not small.exists():
+        return Row(None, runs, seconds, printed[-200:])
+    return Row(nodes_of(small), runs, seconds, words_of(case, small))
+
+
+def nodes_of(path: Path) -> int:
+    """Return the number of nodes of a model, without Constants."""
+    return node_count(onnx.load(path, load_external_data=False))
+
+
+def words_of(case: Case, path: Path) -> str:
+    """Return the end of the output of the check on a model, or that it passes."""
+    ended = subprocess.run(case.check.replace("{}", str(path)), shell=True, capture_output=True, text=True, check=False)
+    lines = (ended.stdout + ended.stderr).strip().splitlines()
+    return f"{ended.returncode}: {lines[-1][:110] if lines else ''}" if ended.returncode else "passes"
+
+
+def main() -> None:
+    """Print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("cases", type=Path)
+    arguments.add_argument("--polygraphy", default="")
+    arguments.add_argument("--out", type=Path, default=Path("build/reduction"))
+    arguments.add_argument("--only", default="")
+    given = arguments.parse_args()
+    given.out = given.out.resolve()
+    given.out.mkdir(parents=True, exist_ok=True)
+    print("| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|")
+    for line in given.cases.read_text(encoding="utf-8").splitlines():
+        if not line.strip() or not line.startswith(given.only):
+            continue
+        case = Case(*(kind(text) for kind, text in zip((str, Path, str), line.split("\t"), strict=True)))
+        rows = [ours(case, given.out)]
+        if given.polygraphy:
+            rows.append(polygraphys(case, given.out, given.polygraphy))
+        print(f"| {case.title} | {nodes_of(case.model)} | {' | '.join(map(str, rows))} |", flush=True)
+        for row in rows:
+            print(f"    {row.words}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

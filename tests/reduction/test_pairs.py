@@ -1,0 +1,67 @@
+"""Two models that compute different values: the part around the first difference remains of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import onnx_migrate
+from onnx_migrate import UsageError
+from tests.harness import model
+
+NET = """17 (float[2,8] x) => (float[2,8] y) {
+  a = MatMul (x, w) b = Relu (a) c = Mul (b, k) d = Tanh (c) e = Add (d, b) f = Sigmoid (e) y = Mul (f, d)
+}"""
+
+
+def weights() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return {"w": rng.standard_normal((8, 8)).astype(np.float32), "k": rng.random(8).astype(np.float32)}
+
+
+def reduced(one: onnx.ModelProto, two: onnx.ModelProto) -> onnx_migrate.Reduction:
+    return onnx_migrate.reduce(one, against=two, isolated=False)
+
+
+def run(proto: onnx.ModelProto, feed: dict[str, np.ndarray]) -> np.ndarray:
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, feed)[0]
+
+
+def test_a_changed_operator_remains(tmp_path: Path) -> None:
+    result = reduced(model(NET, **weights()), model(NET.replace("e = Add", "e = Sub"), **weights()))
+    written = result.save(tmp_path / "small.onnx")
+    parts = [onnx.load(path) for path in (written[0], written[2])]
+
+    assert [[node.op_type for node in part.graph.node] for part in parts] == [["Add"], ["Sub"]]
+    feed = dict(np.load(written[1]))
+    assert not np.allclose(*(run(part, feed) for part in parts))
+    command = f"onnx-migrate verify {written[0]} {written[2]} --input-data {written[1]}"
+    assert result.command(written[0]) == command
+
+
+def test_a_changed_weight_remains_in_models_of_other_names() -> None:
+    other = weights()
+    other["k"] = other["k"].copy()
+    other["k"][3] += 0.5
+    text = NET.replace("b =", "q =").replace("(b,", "(q,").replace(", b)", ", q)").replace("a =", "p =").replace("(a)", "(p)")
+    result = reduced(model(NET, **weights()), model(text, **other))
+
+    assert [node.op_type for node in result.model.graph.node] == ["Mul"]
+    assert result.other is not None
+    assert [node.op_type for node in result.other.graph.node] == ["Mul"]
+    assert [value.name for value in result.model.graph.input] == [value.name for value in result.other.graph.input]
+    assert not np.allclose(run(result.model, dict(result.inputs)), run(result.other, dict(result.inputs)))
+
+
+def test_equal_models_and_other_interfaces_are_errors() -> None:
+    with pytest.raises(UsageError, match="compute the same outputs") as caught:
+        reduced(model(NET, **weights()), model(NET, **weights()))
+    assert caught.value.code == "check-passes"
+    with pytest.raises(UsageError, match="needs the same inputs and outputs") as caught:
+        reduced(model(NET, **weights()), model(NET.replace("float[2,8] x", "float[2,8] z").replace("(x,", "(z,"), **weights()))
+    assert caught.value.code == "bad-check"
