@@ -2,9 +2,12 @@
 
     python benchmarks/reduction.py CASES --polygraphy FOLDER/bin/polygraphy [--out FOLDER]
 
-CASES is a file with a line for each model: a title, the path of the model, and the check as a shell command with {} for the
-model, with tabs between. Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime
-onnx-graphsurgeon`. It bisects (`--mode=bisect`), which is the faster of its modes.
+CASES is a file with a line for each model, with tabs between: a title, the path of the model, the check as a shell command with
+{} for the model, a pattern of its message, and further options of Polygraphy, such as --model-input-shapes. Polygraphy gets the
+pattern as --fail-regex, because it accepts any failure without it.
+
+Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime onnx-graphsurgeon`. It bisects
+(`--mode=bisect`), which is the faster of its modes.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -21,6 +25,7 @@ from pathlib import Path
 import onnx
 
 from onnx_migrate.reduction.candidate import node_count
+from onnx_migrate.reduction.failures import error_line
 
 _SECONDS = 600
 """Most seconds for one tool on one model."""
@@ -33,6 +38,8 @@ class Case:
     title: str
     model: Path
     check: str
+    pattern: str
+    options: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,17 @@ class Row:
 def ours(case: Case, folder: Path) -> Row:
     """Reduce with onnx-migrate."""
     small = folder / f"{case.title}.onnx"
-    command = [sys.executable, "-m", "onnx_migrate", "reduce", str(case.model), str(small), "--check", case.check, "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "onnx_migrate",
+        "reduce",
+        str(case.model),
+        str(small),
+        "--check",
+        case.check,
+        "--json",
+    ]
     begin = time.monotonic()
     ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     seconds = time.monotonic() - begin
@@ -65,10 +82,21 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
     small = folder / f"{case.title}.polygraphy.onnx"
     small.unlink(missing_ok=True)
     check = case.check.replace("{}", "polygraphy_debug.onnx")
-    command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect", "--check", "sh", "-c", check]
+    command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect"]
+    command += [
+        *shlex.split(case.options),
+        "--fail-regex",
+        case.pattern,
+        "--check",
+        "sh",
+        "-c",
+        f"{check} 2>&1",
+    ]
     begin = time.monotonic()
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False)
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False
+        )
         printed = ended.stdout + ended.stderr
     except subprocess.TimeoutExpired as error:
         printed = (error.stdout or b"").decode()
@@ -86,14 +114,21 @@ def nodes_of(path: Path) -> int:
 
 def words_of(case: Case, path: Path) -> str:
     """Return the end of the output of the check on a model, or that it passes."""
-    ended = subprocess.run(case.check.replace("{}", str(path)), shell=True, capture_output=True, text=True, check=False)
-    lines = (ended.stdout + ended.stderr).strip().splitlines()
-    return f"{ended.returncode}: {lines[-1][:110] if lines else ''}" if ended.returncode else "passes"
+    ended = subprocess.run(
+        case.check.replace("{}", str(path)), shell=True, capture_output=True, text=True, check=False
+    )
+    same = re.search(case.pattern, ended.stdout + ended.stderr)
+    words = error_line(ended.stdout + ended.stderr)[:110]
+    return (
+        f"{'same' if same else 'OTHER'} failure {ended.returncode}: {words}" if ended.returncode else "passes"
+    )
 
 
 def main() -> None:
     """Print the table."""
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("cases", type=Path)
     arguments.add_argument("--polygraphy", default="")
     arguments.add_argument("--out", type=Path, default=Path("build/reduction"))
@@ -101,11 +136,15 @@ def main() -> None:
     given = arguments.parse_args()
     given.out = given.out.resolve()
     given.out.mkdir(parents=True, exist_ok=True)
-    print("| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|"
+    )
     for line in given.cases.read_text(encoding="utf-8").splitlines():
         if not line.strip() or not line.startswith(given.only):
             continue
-        case = Case(*(kind(text) for kind, text in zip((str, Path, str), line.split("\t"), strict=True)))
+        case = Case(
+            *(kind(text) for kind, text in zip((str, Path, str, str, str), line.split("\t"), strict=True))
+        )
         rows = [ours(case, given.out)]
         if given.polygraphy:
             rows.append(polygraphys(case, given.out, given.polygraphy))

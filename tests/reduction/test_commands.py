@@ -33,7 +33,9 @@ def long_chain() -> onnx.ModelProto:
     """Return 200 nodes, of which one is a Mod."""
     lines = [f"v{place + 1} = Neg (v{place})" for place in range(200)]
     lines[70] = "v71 = Mod <fmod = 1> (v70, w)"
-    return model(f"17 (float[4] v0) => (float[4] v200) <float[4] w = {{1.,2.,3.,4.}}> {{ {' '.join(lines)} }}")
+    return model(
+        f"17 (float[4] v0) => (float[4] v200) <float[4] w = {{1.,2.,3.,4.}}> {{ {' '.join(lines)} }}"
+    )
 
 
 def operators(reduction: onnx_migrate.Reduction) -> list[str]:
