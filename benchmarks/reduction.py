@@ -2,9 +2,12 @@
 
     python benchmarks/reduction.py CASES --polygraphy FOLDER/bin/polygraphy [--out FOLDER]
 
-CASES is a file with a line for each model: a title, the path of the model, and the check as a shell command with {} for the
-model, with tabs between. Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime
-onnx-graphsurgeon`. It bisects (`--mode=bisect`), which is the faster of its modes.
+CASES is a file with a line for each model, with tabs between: a title, the path of the model, the check as a shell command with
+{} for the model, a pattern of its message, and further options of Polygraphy, such as --model-input-shapes. Polygraphy gets the
+pattern as --fail-regex, because it accepts any failure without it.
+
+Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime onnx-graphsurgeon`. It bisects
+(`--mode=bisect`), which is the faster of its modes.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -21,6 +25,7 @@ from pathlib import Path
 import onnx
 
 from onnx_migrate.reduction.candidate import node_count
+from onnx_migrate.reduction.failures import error_line
 
 _SECONDS = 600
 """Most seconds for one tool on one model."""
@@ -33,6 +38,8 @@ class Case:
     title: str
     model: Path
     check: str
+    pattern: str
+    options: str
 
 
 @dataclass(frozen=True)
@@ -75,18 +82,15 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
     small = folder / f"{case.title}.polygraphy.onnx"
     small.unlink(missing_ok=True)
     check = case.check.replace("{}", "polygraphy_debug.onnx")
-    command = [
-        program,
-        "debug",
-        "reduce",
-        str(case.model),
-        "-o",
-        str(small),
-        "--mode=bisect",
+    command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect"]
+    command += [
+        *shlex.split(case.options),
+        "--fail-regex",
+        case.pattern,
         "--check",
         "sh",
         "-c",
-        check,
+        f"{check} 2>&1",
     ]
     begin = time.monotonic()
     try:
@@ -113,8 +117,11 @@ def words_of(case: Case, path: Path) -> str:
     ended = subprocess.run(
         case.check.replace("{}", str(path)), shell=True, capture_output=True, text=True, check=False
     )
-    lines = (ended.stdout + ended.stderr).strip().splitlines()
-    return f"{ended.returncode}: {lines[-1][:110] if lines else ''}" if ended.returncode else "passes"
+    same = re.search(case.pattern, ended.stdout + ended.stderr)
+    words = error_line(ended.stdout + ended.stderr)[:110]
+    return (
+        f"{'same' if same else 'OTHER'} failure {ended.returncode}: {words}" if ended.returncode else "passes"
+    )
 
 
 def main() -> None:
@@ -135,7 +142,9 @@ def main() -> None:
     for line in given.cases.read_text(encoding="utf-8").splitlines():
         if not line.strip() or not line.startswith(given.only):
             continue
-        case = Case(*(kind(text) for kind, text in zip((str, Path, str), line.split("\t"), strict=True)))
+        case = Case(
+            *(kind(text) for kind, text in zip((str, Path, str, str, str), line.split("\t"), strict=True))
+        )
         rows = [ours(case, given.out)]
         if given.polygraphy:
             rows.append(polygraphys(case, given.out, given.polygraphy))

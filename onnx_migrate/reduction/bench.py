@@ -59,13 +59,12 @@ class Bench:
         """Return a changed candidate with its values and output types; None if it does not run, and the original does."""
         if candidate is None:
             return None
-        candidate = _without_shapes(replace(candidate, feed=candidate.complete_feed()))
-        if self.runs_here:
-            values = self.record(candidate.model, candidate)
-            if values.reason:
-                return None
-            candidate = replace(candidate, values=values)
-        return _with_shapes(candidate)
+        candidate = replace(candidate, feed=candidate.complete_feed())
+        if not self.runs_here:
+            return candidate
+        candidate = _without_shapes(candidate)
+        values = self.record(candidate.model, candidate)
+        return None if values.reason else _with_shapes(replace(candidate, values=values))
 
     def first(self, candidates: Iterable[Candidate | None]) -> Candidate | None:
         """Return the first changed candidate that shows the failure, with its values; None if none does. Raises TimeOver."""

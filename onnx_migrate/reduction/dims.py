@@ -26,15 +26,18 @@ _LARGEST = 1 << 28
 
 
 def smaller_dims(candidate: Candidate) -> Iterator[Edit]:
-    """Yield edits that make dims smaller: all at once, then a size everywhere, then one axis. Only for fixed sizes."""
-    if not candidate.is_static:
+    """Yield edits that make dims smaller: all at once, then a size everywhere, then one axis.
+
+    It yields none for open sizes, and for a model that no runtime here runs: the dims of its values would be unknown.
+    """
+    if not candidate.is_static or not candidate.values.stored:
         return
     arrays = _arrays(candidate)
     sizes = sorted({size for array in arrays.values() for size in array.shape if size > 1}, reverse=True)
     for smaller in (1, 2):
         yield partial(_everywhere, sizes={size: smaller for size in sizes if size > smaller}, numbers=True)
     for size in sizes:
-        for smaller in _smaller(size):
+        for smaller in _smaller(size)[:2]:
             yield partial(_everywhere, sizes={size: smaller}, numbers=True)
             yield partial(_everywhere, sizes={size: smaller}, numbers=False)
     for name, array in arrays.items():

@@ -20,10 +20,13 @@ _SHARE = 0.1
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _PATH = re.compile(r"\S*[/\\]\S+|0x[0-9a-fA-F]+")
 _SOURCE = re.compile(r"\b(\w+\.(?:cpp|cc|cxx|h|hpp|rs|py))\b")
-_SIGN = re.compile(
-    r"error|exception|abort|assert|fail|terminate|invalid|unsupported|not |cannot|mismatch|differ",
-    re.IGNORECASE,
+_SIGNS = (
+    re.compile(r"error|exception|abort|assert|fatal|terminate|fault", re.IGNORECASE),
+    re.compile(r"fail|invalid|unsupported|not |cannot|mismatch|differ", re.IGNORECASE),
 )
+"""Words of errors; the first group is surer than the second."""
+
+_WARNING = re.compile(r"\bwarn", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,11 @@ class Failure:
 
 
 def error_line(text: str) -> str:
-    """Return the last line of an output that reads like an error, else the last line."""
+    """Return the last line of an output that reads like an error and like no warning, else the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return next((line for line in reversed(lines) if _SIGN.search(line)), lines[-1] if lines else "")
+    errors = [line for line in reversed(lines) if not _WARNING.search(line)]
+    found = (line for sign in _SIGNS for line in errors if sign.search(line))
+    return next(found, lines[-1] if lines else "")
 
 
 @dataclass(frozen=True)

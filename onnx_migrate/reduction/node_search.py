@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import Parts
@@ -21,8 +22,7 @@ def few_nodes(candidate: Candidate, trials: Trials, text: str) -> Candidate:
     parts = Parts(candidate)
     if len(parts.steps) <= 1:
         return candidate
-    steps = _named_steps(parts, trials, text) or _between(parts, trials)
-    steps = _minimal(parts, steps, trials)
+    steps = _behind_named(parts, trials, text) or _behind_last(parts, trials)
     found = parts.part(steps)
     return found if found is not None and len(steps) < len(parts.steps) else candidate
 
@@ -35,11 +35,15 @@ def without_single_nodes(candidate: Candidate, trials: Trials) -> Candidate:
     return found or candidate
 
 
-def _named_steps(parts: Parts, trials: Trials, text: str) -> list[int]:
-    """Return a node that shows the failure alone, among those that the message names; [] if none does."""
-    tried = list(_named(parts, text))[:_NAMED]
-    found = trials.first(parts.part([place]) for place in tried)
-    return [tried[found[0]]] if found is not None else []
+def _behind_named(parts: Parts, trials: Trials, text: str) -> list[int]:
+    """Return the nodes that are needed for the failure at a node that the message names; [] if none of these shows it."""
+    for place in islice(_named(parts, text), _NAMED):
+        others = [each for each in parts.ancestors(parts.steps, [place]) if each != place]
+        if trials.accepts(parts.part([place])):
+            return [place]
+        if others and trials.accepts(parts.part([*others, place])):
+            return _with_needed(parts, [place], others, trials)
+    return []
 
 
 def _named(parts: Parts, text: str) -> Iterator[int]:
@@ -62,27 +66,27 @@ def _named(parts: Parts, text: str) -> Iterator[int]:
     yield from dict.fromkeys([*by_name[:_NAMED], *by_operator])
 
 
-def _between(parts: Parts, trials: Trials) -> list[int]:
-    """Return the needed nodes, found one after the other: the last one by bisection, then those nearest to the known ones.
+def _behind_last(parts: Parts, trials: Trials) -> list[int]:
+    """Return the needed nodes: the last one is found by bisection."""
+    end = _bisected(0, len(parts.steps), lambda number: parts.part(parts.steps[:number]), trials)
+    last, others = parts.steps[end - 1], parts.steps[: end - 1]
+    if not others or trials.accepts(parts.part([last])):
+        return [last]
+    return _with_needed(parts, [last], others, trials)
+
+
+def _with_needed(parts: Parts, needed: list[int], others: list[int], trials: Trials) -> list[int]:
+    """Return nodes with those of the others that the failure needs too, found one after the other, the nearest first.
 
     A set of nodes that shows the failure is expected to show it with more nodes too. Then none of the result can be left out.
     """
-    end = _bisected(0, len(parts.steps), lambda number: parts.part(parts.steps[:number]), trials)
-    needed, others = [parts.steps[end - 1]], parts.steps[: end - 1]
-    while others and not trials.accepts(parts.part(needed)):
-        others = _nearest_first(parts, needed, _ancestors(parts, needed, others, trials))
+    while others:
+        others = _nearest_first(parts, needed, others)
         number = _galloped(len(others), lambda number: parts.part([*needed, *others[:number]]), trials)  # noqa: B023
-        needed.append(others[number - 1])
-        others = others[: number - 1]
+        needed, others = [*needed, others[number - 1]], others[: number - 1]
+        if trials.accepts(parts.part(needed)):
+            break
     return sorted(needed)
-
-
-def _ancestors(parts: Parts, needed: Sequence[int], others: Sequence[int], trials: Trials) -> list[int]:
-    """Return the nodes that the needed ones are computed from, if these show the failure; otherwise all others."""
-    found = [place for place in parts.ancestors([*others, *needed], needed) if place not in needed]
-    if len(found) < len(others) and trials.accepts(parts.part([*needed, *found])):
-        return found
-    return list(others)
 
 
 def _nearest_first(parts: Parts, needed: Sequence[int], others: Sequence[int]) -> list[int]:

@@ -157,8 +157,9 @@ class Parts:
             if port is None:
                 return None
             proto.graph.input.append(port)
-            if value is not None:
-                feed[name] = value
+            stand_in = _ones(port) if value is None else value
+            if stand_in is not None:
+                feed[name] = stand_in
         return feed
 
     def _is_constant(self, name: str, value: Any) -> bool:
@@ -201,13 +202,22 @@ class Parts:
         proto.graph.quantization_annotation.extend(notes)
 
 
+def _ones(port: onnx.ValueInfoProto) -> np.ndarray[Any, Any] | None:
+    """Return a tensor for an input whose value was not recorded; None for another type."""
+    if not port.type.tensor_type.elem_type:
+        return None
+    shape = [dim.dim_value or 1 for dim in port.type.tensor_type.shape.dim]
+    return np.ones(shape, onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type))
+
+
 def _frame_of(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model without nodes and values."""
     frame = onnx.ModelProto(
-        ir_version=proto.ir_version, opset_import=proto.opset_import, producer_name=proto.producer_name,
-        producer_version=proto.producer_version, domain=proto.domain, model_version=proto.model_version,
-        doc_string=proto.doc_string, metadata_props=proto.metadata_props,
-    )  # fmt: skip
+        ir_version=proto.ir_version, opset_import=proto.opset_import, metadata_props=proto.metadata_props
+    )
+    for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        if proto.HasField(name):
+            setattr(frame, name, getattr(proto, name))
     frame.graph.name = proto.graph.name
     return frame
 

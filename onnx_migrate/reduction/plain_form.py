@@ -82,7 +82,8 @@ def _tensor_of(node: onnx.NodeProto) -> onnx.TensorProto | None:
 def with_fixed_sizes(candidate: Candidate) -> Candidate | None:
     """Return a model whose inputs have the sizes of the feed, without declared inner types."""
     found = edited(candidate)
-    del found.proto.graph.value_info[:]
+    if candidate.values.stored:  # the recorded values have the types
+        del found.proto.graph.value_info[:]
     fixed = Candidate(found.model, found.feed, candidate.values, is_static=True)
     parts = Parts(fixed)
     return parts.part(parts.steps)
@@ -116,7 +117,7 @@ def without_notes(candidate: Candidate) -> Candidate:
     )
     read = values_read(proto.graph, proto.ir_version)
     replace_all(proto.graph.initializer, [item for item in proto.graph.initializer if item.name in read])
-    return found
+    return replace(found, values=candidate.values)
 
 
 def fewer_outputs(candidate: Candidate) -> Iterator[Candidate | None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from onnx_migrate.reduction.bench import Bench
 from onnx_migrate.reduction.bodies_inside import fewer_inner_nodes
 from onnx_migrate.reduction.bodies_outside import bodies_outside
@@ -54,7 +52,9 @@ def plain(candidate: Candidate, bench: Bench) -> Candidate:
     if candidate.proto.functions:
         candidate = bench.first([inlined(candidate)]) or candidate
     stored = with_initializers(candidate)
-    found = bench.trials.first([with_fixed_sizes(stored), stored, with_fixed_sizes(candidate)])
+    fixed = with_fixed_sizes(stored)
+    every = None if fixed is None else without_notes(fixed)
+    found = bench.trials.first([every, fixed, stored, with_fixed_sizes(candidate)])
     return found[1] if found is not None else candidate
 
 
@@ -70,5 +70,4 @@ def _with_bodies(candidate: Candidate, bench: Bench) -> Candidate:
 def _noteless(candidate: Candidate, bench: Bench) -> Candidate:
     """Return the model without texts about its origin, if it shows the failure without them."""
     found = without_notes(candidate)
-    found = replace(found, values=candidate.values)
     return found if bench.trials.accepts(found) else candidate

@@ -135,6 +135,12 @@ def test_a_verdict(cli: Run, folder: Path) -> None:
     check("verdict", cli("verify", "espcn.onnx", "missing.onnx", "--json").out)
 
 
+def test_a_reduction(cli: Run, folder: Path) -> None:
+    for command, nodes in (("exit 3 # {}", 1), ("true {}", None)):
+        (value,) = check("reduction", cli("reduce", "espcn.onnx", "--check", command, "--json").out)
+        assert value.get("nodes") == nodes
+
+
 @pytest.mark.parametrize(
     "args",
     [

@@ -18,7 +18,7 @@ from onnx_migrate.reduction.search import smallest
 from onnx_migrate.reduction.trials import TimeOver, Trials
 from onnx_migrate.verify import Settings
 
-__all__ = ["FunctionCheck", "operators", "reduced"]
+__all__ = ["FunctionCheck", "operators", "reduced", "with_weights"]
 
 HERE = Settings(limits=Limits(20), isolated=False)
 
@@ -82,3 +82,11 @@ def operators(candidate: Candidate | onnx.ModelProto) -> list[str]:
     proto = candidate.proto if isinstance(candidate, Candidate) else candidate
     onnx.checker.check_model(proto, full_check=True)
     return [node.op_type for node in proto.graph.node]
+
+
+def with_weights(proto: onnx.ModelProto, **arrays: np.ndarray) -> onnx.ModelProto:
+    """Return a model with further initializers, in place."""
+    proto.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()
+    )
+    return proto

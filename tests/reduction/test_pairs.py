@@ -12,6 +12,7 @@ import pytest
 import onnx_migrate
 from onnx_migrate import UsageError
 from tests.harness import model
+from tests.reduction.harness import with_weights
 
 NET = """17 (float[2,8] x) => (float[2,8] y) {
   a = MatMul (x, w) b = Relu (a) c = Mul (b, k) d = Tanh (c) e = Add (d, b) f = Sigmoid (e) y = Mul (f, d)
@@ -33,7 +34,10 @@ def run(proto: onnx.ModelProto, feed: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def test_a_changed_operator_remains(tmp_path: Path) -> None:
-    result = reduced(model(NET, **weights()), model(NET.replace("e = Add", "e = Sub"), **weights()))
+    result = reduced(
+        with_weights(model(NET), **weights()),
+        with_weights(model(NET.replace("e = Add", "e = Sub")), **weights()),
+    )
     written = result.save(tmp_path / "small.onnx")
     parts = [onnx.load(path) for path in (written[0], written[2])]
 
@@ -55,7 +59,7 @@ def test_a_changed_weight_remains_in_models_of_other_names() -> None:
         .replace("a =", "p =")
         .replace("(a)", "(p)")
     )
-    result = reduced(model(NET, **weights()), model(text, **other))
+    result = reduced(with_weights(model(NET), **weights()), with_weights(model(text), **other))
 
     assert [node.op_type for node in result.model.graph.node] == ["Mul"]
     assert result.other is not None
@@ -68,11 +72,13 @@ def test_a_changed_weight_remains_in_models_of_other_names() -> None:
 
 def test_equal_models_and_other_interfaces_are_errors() -> None:
     with pytest.raises(UsageError, match="compute the same outputs") as caught:
-        reduced(model(NET, **weights()), model(NET, **weights()))
+        reduced(with_weights(model(NET), **weights()), with_weights(model(NET), **weights()))
     assert caught.value.code == "check-passes"
     with pytest.raises(UsageError, match="needs the same inputs and outputs") as caught:
         reduced(
-            model(NET, **weights()),
-            model(NET.replace("float[2,8] x", "float[2,8] z").replace("(x,", "(z,"), **weights()),
+            with_weights(model(NET), **weights()),
+            with_weights(
+                model(NET.replace("float[2,8] x", "float[2,8] z").replace("(x,", "(z,")), **weights()
+            ),
         )
     assert caught.value.code == "bad-check"

@@ -13,6 +13,7 @@ import onnx_migrate
 from onnx_migrate import UsageError
 from onnx_migrate.verify.evaluators import foreign
 from tests.harness import model
+from tests.reduction.harness import with_weights
 
 HERE: dict[str, Any] = {"isolated": False}
 
@@ -66,7 +67,11 @@ FAILURES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("odd", FAILURES, indirect=True)
+@pytest.mark.parametrize(
+    "odd",
+    [pytest.param(fault, marks=[pytest.mark.long] * (fault in ("hang", "crash"))) for fault in FAILURES],
+    indirect=True,
+)
 def test_the_node_that_a_runtime_fails_at_remains(odd: str, tmp_path: Path) -> None:
     limit = {"check_timeout": 2.0} if odd == "hang" else {}
     result = onnx_migrate.reduce(model(NET), run_in="odd", **HERE, **limit)
@@ -110,7 +115,9 @@ def test_a_message_alone_runs_models_in_onnxruntime() -> None:
 def test_weights_become_random_where_the_failure_stays(odd: str) -> None:
     rng = np.random.default_rng(1)
     weight = rng.standard_normal((64, 64)).astype(np.float32) * 0.1
-    proto = model("17 (float[2,64] x) => (float[2,64] y) { b = MatMul (x, w) y = Exp (b) }", w=weight)
+    proto = with_weights(
+        model("17 (float[2,64] x) => (float[2,64] y) { b = MatMul (x, w) y = Exp (b) }"), w=weight
+    )
     result = onnx_migrate.reduce(proto, run_in="odd", strip_weights=True, **HERE)
 
     assert result.report.stripped
