@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from onnx_migrate.messages import count_of, markup_of, size_text
 from onnx_migrate.report.data import INEXACT, ReportData
@@ -11,6 +12,7 @@ from onnx_migrate.report.verdict_text import (
     condition_lines,
     grouped,
     headline,
+    metric_lines,
     run_line,
     sizes_line,
 )
@@ -33,6 +35,9 @@ _SHOWN_NOTES = (
     "kept-precision", "other-numbers", "static", "unlisted", "inlined", "exporter-intent", "opset-raised",
 )  # fmt: skip
 """Codes of notes on changes that a user sees: to inputs, outputs, types and numbers. The header line has others."""
+
+_METRICS = 4
+"""Lines of metrics: a heading and the outputs that differ most."""
 
 _OWN = ("migrate_opset", "lower_opset", "resize_form", "cleanup", "simplify", "declared_shapes")
 """Passes that every migration runs: their changes come after those that the user asked for."""
@@ -103,6 +108,8 @@ def _proof(report: ReportData) -> Iterator[str]:
         yield from claim_lines(report.verification, short=True)
         if text := run_line(report.verification):
             yield f"  {markup_of(text)}"
+        if any(item.equal < 1 for item in report.verification.metrics):
+            yield from islice(metric_lines(report.verification), _METRICS)
     for proof in report.proved_in:
         yield f"  {markup_of(_cut(f'{proof.runtime}: {proof.text}'))}"
     for known in report.operators_known:

@@ -47,7 +47,7 @@ class Distance:
     `reshaped` is whether it has another shape, so that no difference could be computed. `largest` is infinite for integers,
     booleans and texts that are not equal. `original_scale` is the largest value in the original without its sign. `problem` says
     how NaN and infinities differ, "" if they do not. `differing` is the share of the elements that differ, 0 if nobody counted
-    them.
+    them. `metrics` are those of all outputs of the other model, empty if nobody asked for them.
     """
 
     output: str
@@ -57,6 +57,7 @@ class Distance:
     original_scale: float = 0.0
     problem: str = ""
     differing: float = 0.0
+    metrics: tuple[OutputMetrics, ...] = ()
 
     def __str__(self) -> str:
         name = f"output {self.output!r}"

@@ -153,6 +153,9 @@ class Verifying:
             behind = Behind(result.model, verdict, distance)
             verdict = link.obligation.prove(self.prover, link.before, link.after, behind)
         self.prover.settings = settings[-1]
+        if verdict.statements:  # the metrics are those of the original and the result, if one run had both
+            whole = verdicts[0].distance if len(result.links) == 1 and len(verdicts) > 1 else None
+            verdict = replace(verdict, metrics=() if whole is None else whole.metrics)
         return with_conversion(verdict, verdicts)
 
     def _require_known(self, verdict: Verdict) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import Distance
 from onnx_migrate.verify.compare.bits import bit_difference
+from onnx_migrate.verify.compare.metrics import Metrics
 from onnx_migrate.verify.compare.values import paired, scale_of
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
@@ -196,15 +197,16 @@ class ResultRun:
         return list(dict.fromkeys(pairs))
 
 
-def distance(original: OriginalRun, other: Runnable) -> Distance | None:
+def distance(original: OriginalRun, other: Runnable, *, with_metrics: bool = False) -> Distance | None:
     """Run `other` on the feeds of the original's first run, and return the largest difference; None if it does not load or run.
 
     It skips corner feeds: at a threshold or beside huge numbers, another type computes something else by design. On numbers ten
     times as large as usual only NaN, infinities and shapes count. Only outputs are compared. An output with NaN or infinities at
-    other positions comes before every difference of finite elements.
+    other positions comes before every difference of finite elements. With `with_metrics` the result has metrics.
     """
     mark(DISTANCE_STAGE)
     found: list[Distance] = []
+    metrics = Metrics()
     try:
         model = open_model(other, original.first)
         for feed, expected in zip(original.feeds, original.runs[original.first], strict=False):
@@ -212,6 +214,8 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
                 continue
             given = model.run(feed.inputs)
             for name in given.keys() & expected.keys() - original.upstream.inner:
+                if with_metrics:
+                    metrics.add(name, expected[name], given[name])
                 parts = paired(name, expected[name], given[name])
                 if parts is None:
                     found.append(Distance(name, float("inf"), 0.0, reshaped=True))
@@ -237,8 +241,9 @@ def distance(original: OriginalRun, other: Runnable) -> Distance | None:
                     )
     except EvaluationError:
         return None
-    return max(
+    farthest = max(
         found,
         key=lambda item: (bool(item.problem), item.largest / (item.scale or 1.0), item.output),
         default=None,
     )
+    return farthest and replace(farthest, metrics=metrics.results)

@@ -68,7 +68,7 @@ class SegmentCheck:
         measured: bool = False,
     ) -> None:
         original = segment.original.model
-        self._segment, self._run = segment, run
+        self._segment, self._run, self._measured = segment, run, measured
         coarsest = coarsest_eps(original)
         eps = coarsest if segment.other_numbers else 0.0
         # A double is rarely computed in double precision throughout; float16 inside an output is what the noise measures.
@@ -129,7 +129,9 @@ class SegmentCheck:
         self._judge_simplification()
         verdict = findings.verdict(running.evaluator + _levels(self._run))
         if self._segment.other is not None:
-            verdict = replace(verdict, distance=distance(self._run, self._segment.other))
+            verdict = replace(
+                verdict, distance=distance(self._run, self._segment.other, with_metrics=self._measured)
+            )
         return verdict, self._run.expensive
 
     @property

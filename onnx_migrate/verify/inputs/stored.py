@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,7 +13,7 @@ __all__ = ["Reading", "StoredInputs", "bytes_of", "spaced"]
 
 T = TypeVar("T")
 
-_KEPT = 1 << 26
+_KEPT = 1 << 24
 """Bytes of inputs that a process keeps after it read them: each set is needed several times."""
 
 Values = Mapping[str, Any]
@@ -63,32 +63,30 @@ def spaced(items: Sequence[T], most: int) -> list[T]:
 
 
 class _Cache:
-    """The values that were read last, up to a number of bytes. Threads share it."""
+    """The values of the first feeds up to a number of bytes, while these exist, and of the last one. Threads share it.
+
+    The first ones stay, since runs take all feeds in order: a cache of the last ones would never have the next one.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: OrderedDict[StoredInputs, Values] = OrderedDict()
-        self._bytes = 0
+        self._first: WeakKeyDictionary[StoredInputs, Values] = WeakKeyDictionary()
+        self._last: tuple[StoredInputs | None, Values] = (None, {})
 
     def values_of(self, inputs: StoredInputs) -> Values:
-        """Return the values of a feed, from memory if it was read lately."""
+        """Return the values of a feed, from memory if they are there."""
         with self._lock:
-            if inputs in self._values:
-                self._values.move_to_end(inputs)
-                return self._values[inputs]
+            last, values = self._last
+            known = values if last is inputs else self._first.get(inputs)
+        if known is not None:
+            return known
         values = inputs.read()
         with self._lock:
-            self._add(inputs, values)
+            if sum(map(bytes_of, self._first.values())) + bytes_of(values) <= _KEPT:
+                self._first[inputs] = values
+            else:
+                self._last = inputs, values
         return values
-
-    def _add(self, inputs: StoredInputs, values: Values) -> None:
-        if inputs in self._values:  # another thread read it at the same time
-            return
-        self._values[inputs] = values
-        self._bytes += bytes_of(values)
-        # The last feed stays whatever its size, because its inputs are asked for one after the other.
-        while self._bytes > _KEPT and len(self._values) > 1:
-            self._bytes -= bytes_of(self._values.popitem(last=False)[1])
 
 
 _cache = _Cache()
