@@ -82,7 +82,9 @@ def sources() -> set[str]:
         for path in (ROOT / "onnx_migrate").rglob(f"*.{kind}")
     }
     programs = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.mjs")}
-    templates = {f"onnx_migrate/report/html/{name}.html.jinja" for name in ("report", "two_models")}
+    templates = {
+        f"onnx_migrate/report/html/{name}.html.jinja" for name in ("inspection", "report", "two_models")
+    }
     data = {"onnx_migrate/py.typed"} | templates | programs
     manual = {f"onnx_migrate-{__version__}.data/data/share/man/man1/onnx-migrate.1"}
     return package | passes | tables | data | manual

@@ -25,7 +25,11 @@ _QUOTED = re.compile(r"'([^']*)'")
 
 @dataclass(frozen=True)
 class NodeMark:
-    """The mark of a changed node: the position of its change, and "removed", "added" or "changed" if two models differ in it."""
+    """The mark of a changed node: the position of its change, and its kind.
+
+    The kind is "removed", "added" or "changed" for a node in which two models differ, "blocked" for one that cannot be
+    converted, and "" for one that a migration changes.
+    """
 
     change: int
     kind: str = ""

@@ -14,7 +14,9 @@ from click.core import ParameterSource
 from onnx_migrate.cli.options.arguments import bytes_of
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
+from onnx_migrate.cli.output.html import html_option, inspection_page, open_at_end, page_at
 from onnx_migrate.cli.output.progress import ProgressLine
+from onnx_migrate.cli.output.side_files import published
 from onnx_migrate.cli.process_limits import limited
 
 if TYPE_CHECKING:
@@ -45,13 +47,15 @@ __all__ = ["inspect"]
     "memory_limit",
     help="The memory limit, at least 1 GB. The default is three quarters of the machine's memory.",
 )
+@html_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with one object per model.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Show every node that would change, and all details of every model."
 )
 def inspect(
-    context: click.Context, /, models: tuple[str, ...], as_json: bool, verbose: bool, **options: Any
-) -> int:
+    context: click.Context, /, models: tuple[str, ...], html: str | None, open_page: bool, as_json: bool, verbose: bool,
+    **options: Any,
+) -> int:  # fmt: skip
     """Show the contents of a model and the changes of a migration.
 
     For each model you see its inputs, outputs and operators, and the opsets that it can reach. You also see which
@@ -79,6 +83,9 @@ def inspect(
         opset = None
     elif "all" in runtime:
         raise click.UsageError("--for all has an opset for each runtime; leave --opset out")
+    if html and len(models) > 1:
+        raise click.UsageError("--html writes the page of one model; name one MODEL")
+    open_at_end(html, open_page)
     if options["adapters"]:
         with contextlib.suppress(FileNotFoundError):  # somebody has deleted the folder
             sys.path.append(os.getcwd())  # where a console script does not look
@@ -87,12 +94,15 @@ def inspect(
     entries: list[Failure | Inspection] = []
     for model in models:
         try:
+            page = page_at(html) if html else None
             with (
                 ProgressLine(as_json, f"inspecting {model}"),
                 transfers_within(timeout),
                 limited(timeout, bytes_of(options["memory_limit"]), "inspect"),
             ):
                 found = look(model, opset=opset, runtime=runtime or None, adapters=options["adapters"])
+                with published({page: inspection_page(found)} if page else {}):
+                    pass
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
             if isinstance(error, UsageError):

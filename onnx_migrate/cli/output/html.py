@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onnx_migrate.batching import Outcome
     from onnx_migrate.difference import MatchedModels
     from onnx_migrate.errors import MigrateError
+    from onnx_migrate.inspection import Inspection
     from onnx_migrate.report.data import ReportData
     from onnx_migrate.report.failure import Failure
     from onnx_migrate.report.html.contents import Row
@@ -27,6 +28,7 @@ __all__ = [
     "comparison_page",
     "difference_page",
     "html_option",
+    "inspection_page",
     "model_page",
     "open_at_end",
     "page_at",
@@ -107,6 +109,27 @@ def difference_page(models: MatchedModels) -> Iterator[bytes]:
     from onnx_migrate.report.html.render import difference_page as render
 
     yield render(models.view, models.difference.summary).encode("utf-8", _LENIENT)
+
+
+def inspection_page(found: Inspection) -> Iterator[bytes]:
+    """Yield the page of a model that was inspected: what the command prints, and the graph with the planned changes."""
+    import io
+
+    from rich.console import Console
+
+    from onnx_migrate.cli.output.inspection_view import print_inspection
+    from onnx_migrate.inspection import load_structure
+    from onnx_migrate.report.html.render import inspection_page as render
+    from onnx_migrate.report.planned_view import planned_bodies
+
+    text = io.StringIO()
+    print_inspection(found, Console(file=text, width=100, color_system=None), everything=False)
+    model, _ = load_structure(found.model)
+    changes = found.plan.changes if found.plan is not None else ()
+    errors = [found.refusal, *(item.error for item in found.reachability.refusals)]
+    refused = [error.where for error in errors if error is not None and error.where is not None]
+    bodies = list(planned_bodies(model, changes, refused))
+    yield render(found.model, found.summary, text.getvalue(), bodies, changes).encode("utf-8", _LENIENT)
 
 
 def write_failure_page(path: str, error: MigrateError, model: str) -> None:

@@ -39,7 +39,7 @@ _CHARACTERS = 24
 _MARGIN = 12
 """Pixels around a drawing."""
 
-_SIGNS = {"removed": "− ", "added": "+ ", "changed": "~ "}
+_SIGNS = {"removed": "− ", "added": "+ ", "changed": "~ ", "blocked": "✗ "}
 """Characters before the text of a marked box, for readers who do not see its colour."""
 
 _OPTIONS = {

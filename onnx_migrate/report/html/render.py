@@ -18,6 +18,7 @@ from onnx_migrate.errors import UsageError, Where
 from onnx_migrate.messages import share_text
 from onnx_migrate.model.graphs import node_label, producers
 from onnx_migrate.model.model import Model
+from onnx_migrate.report.body_view import BodyView
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.data import ModelSummary, ReportData
 from onnx_migrate.report.diff_view import DiffView, file_names, node_version
@@ -40,6 +41,7 @@ __all__ = [
     "check_available",
     "comparison_page",
     "difference_page",
+    "inspection_page",
     "model_page",
     "model_part",
 ]
@@ -95,6 +97,16 @@ def difference_page(view: DiffView, summary: Sequence[tuple[str, str]]) -> str:
     folded = any(not drawing.whole for drawing, _ in chain.from_iterable(drawn))
     page = _macros("two_models").difference(view, summary, figures, groups, drawn, folded, anchors, _LISTED)
     return _whole(title, page)
+
+
+def inspection_page(
+    model: str, summary: ModelSummary, text: str, bodies: Iterable[BodyView], changes: Iterable[Change]
+) -> str:
+    """Return the page of a model before its migration: the `text` of the inspection, and the graphs with planned changes."""
+    groups = grouped(enumerate(changes), listed=_LISTED)
+    drawn = list(chain.from_iterable(graph_drawings(bodies, boxes=_BOXES, inside=True)))
+    page = _macros("inspection").inspection(model, summary, text, drawn, groups, change_anchors(groups))
+    return _whole(model, page)
 
 
 def _alone(report: ReportData | Failure, state: str, output: str | None) -> str:

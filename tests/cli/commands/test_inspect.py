@@ -305,3 +305,20 @@ def test_a_model_that_takes_too_long_is_one_line(process: Run, folder: Path) -> 
     assert ended.err == (
         "onnx-migrate: timed-out: long.onnx: the stage 'inspect' was not done after 3 s (--timeout allows more seconds)\n"
     )
+
+
+def test_the_page_has_the_report_and_the_graph_with_the_planned_changes(cli: Run, folder: Path) -> None:
+    ended = cli("inspect", "small.onnx", "--html", "page.html")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+
+    assert ended.code == 0
+    assert "reachable: opset" in page
+    assert "The whole graph" in page
+    assert 'class="tensor is"' in page, "the Resize"
+    assert "Nodes that a migration changes" in page
+
+
+def test_the_page_is_of_one_model(cli: Run, folder: Path) -> None:
+    assert cli("inspect", "small.onnx", "small.onnx", "--html", "page.html").code == 2
+    assert cli("inspect", "small.onnx", "--open").code == 2
+    assert not (folder / "page.html").exists()
