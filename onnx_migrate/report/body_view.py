@@ -27,8 +27,8 @@ _QUOTED = re.compile(r"'([^']*)'")
 class NodeMark:
     """The mark of a changed node: the position of its change, and its kind.
 
-    The kind is "removed", "added" or "changed" for a node in which two models differ, "blocked" for one that cannot be
-    converted, and "" for one that a migration changes.
+    The kind is "removed", "added" or "changed" for a node in which two models differ. It is "blocked" for a node that a migration
+    cannot convert, and "" for one that it changes.
     """
 
     change: int

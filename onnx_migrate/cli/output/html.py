@@ -112,7 +112,7 @@ def difference_page(models: MatchedModels) -> Iterator[bytes]:
 
 
 def inspection_page(found: Inspection) -> Iterator[bytes]:
-    """Yield the page of a model that was inspected: what the command prints, and the graph with the planned changes."""
+    """Yield the page of an inspected model: the text of the command, and the graph with the planned changes."""
     import io
 
     from rich.console import Console
