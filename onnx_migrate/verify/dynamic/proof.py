@@ -48,6 +48,9 @@ Networks with strides accept only some sizes, and tables of positions are only a
 _STEPS = (2, 3, 4, 8, 16, 32, 64)
 """Distances between sizes that networks with strides accept."""
 
+_FACTORS = (1, 2, 4)
+"""Multiples of the step from the frozen size to an accepted one, at which all symbols are tried at once."""
+
 
 def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str, tuple[int, int]]) -> int:
     """Run at two other sizes of `symbol`, with the batch unchanged, and return the larger. Raises RequirementViolated.
@@ -114,11 +117,31 @@ def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
 
 
 def require_all_sizes_at_once(runner: SizedRunner, accepted: Mapping[str, int]) -> None:
-    """Run with another size of every symbol: those `accepted`, and batches of 2 or 3. Raises RequirementViolated."""
-    sizes = {**runner.symbols, **accepted}
-    sizes |= {symbol: 2 if runner.symbols[symbol] != 2 else 3 for symbol in runner.batch}
-    where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-    runner.require_run(sizes, f"{where} at once")
+    """Run with another size of every symbol: those `accepted`, and batches of 2 or 3. Raises RequirementViolated.
+
+    A model may accept only some combinations, for example areas of a feature map that four divides. Then larger sizes are tried.
+    """
+    batch = {symbol: 2 if runner.symbols[symbol] != 2 else 3 for symbol in runner.batch}
+    first: RequirementViolated | None = None
+    for factor in _FACTORS if len(accepted) > 1 else _FACTORS[:1]:
+        larger = {
+            symbol: runner.symbols[symbol] + factor * (size - runner.symbols[symbol])
+            for symbol, size in accepted.items()
+        }
+        sizes = {**runner.symbols, **larger, **batch}
+        where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        try:
+            runner.require_run(sizes, f"{where} at once")
+        except RequirementViolated as error:
+            if not isinstance(error.__cause__, EvaluationError):
+                raise
+            first = first or error
+            continue
+        if first is not None:
+            runner.notes.append(f"{first}; it does with {where}, so not every combination of sizes works")
+        return
+    assert first is not None
+    raise first
 
 
 def _require_same_batch(

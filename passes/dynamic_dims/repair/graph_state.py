@@ -48,6 +48,8 @@ class CellIndex:
 
     factors: tuple[Dim, ...]
     divided: tuple[Dim, ...] = ()
+    dim: Dim | None = None
+    """The axis that it counts; None after a division."""
 
     def suffix(self, number: int) -> int | None:
         """Return where the last factors begin whose lengths multiply to a number in the source model."""

@@ -99,7 +99,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
 
 
 def _tells_axes_apart(context: NodeContext, lengths: Mapping[int, Dim]) -> bool:
-    """Return whether the sample sizes are whole strides apart, and no two axes of one feature map have equal lengths at all of them.
+    """Return whether the sample sizes are whole strides apart, and no two axes of a feature map are equal at all of them.
 
     Otherwise the rows of a feature map cannot be told from its columns, and the table would get the wrong lengths.
     """
