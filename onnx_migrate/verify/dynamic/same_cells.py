@@ -24,9 +24,9 @@ __all__ = ["require_same_cells"]
 
 _BY_CELL = frozenset(
     {
-        "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Exp", "Expand", "Flatten", "Floor",
-        "Gather", "Greater", "Identity", "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "Pow", "Range",
-        "ReduceSum", "ReduceMax", "ReduceMean", "Relu", "Reshape", "ScatterND", "Shape", "Sigmoid", "Slice", "Softmax",
+        "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Exp", "Expand", "Flatten",
+        "Floor", "Gather", "Greater", "Identity", "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "Pow",
+        "Range", "ReduceSum", "ReduceMax", "ReduceMean", "Relu", "Reshape", "ScatterND", "Shape", "Sigmoid", "Slice", "Softmax",
         "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Unsqueeze", "Where", "MatMul",
     }
 )  # fmt: skip

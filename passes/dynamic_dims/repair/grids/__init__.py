@@ -8,9 +8,16 @@ feature map, `waves`, `logits` and `borders` know laws that are not affine. `for
 
 from __future__ import annotations
 
+from .constants import constant_array
 from .coordinates import track_coordinates
 from .image_sizes import follow_image_sizes
 from .indices import follow_cell_indices
 from .tables import computed_table
 
-__all__ = ["computed_table", "follow_cell_indices", "follow_image_sizes", "track_coordinates"]
+__all__ = [
+    "computed_table",
+    "constant_array",
+    "follow_cell_indices",
+    "follow_image_sizes",
+    "track_coordinates",
+]

@@ -72,8 +72,12 @@ def _compute_gathered(context: NodeContext) -> None:
     axis = context.attributes.get("axis", 0) % len(dims)
     axes = range(len(dims)) if context.node.op_type == "GatherND" else [axis]
     along = [axis for axis in axes if dims[axis].frozen == index.dim.frozen]
-    if len(along) == 1:
-        computed_table(context, 0, {along[0]: index.dim})
+    if len(along) == 1 and not computed_table(context, 0, {along[0]: index.dim}):
+        context.refuse(
+            f"{context.describe(context.rw.input(0))} has {index.dim.frozen} rows, one for each of the cells that the index"
+            f" counts, but their number changes with {context.symbols_in(index.dim)}",
+            0,
+        )
 
 
 def _start(context: NodeContext) -> None:

@@ -123,14 +123,13 @@ def _is_plain(array: Array, lengths: Mapping[int, Dim]) -> bool:
 def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
     """Record which columns of a grid are coordinates along the rows and the columns of the image."""
     formula = law.formulas[0]
-    maps = [axis for axis, size in enumerate(formula.axes) if isinstance(size, Dim)]
     own = _own_axes(table, Segment(table.array, formula.axes))
     shape = [size if axis not in table.lengths else 1 for axis, size in enumerate(table.array.shape)]
     marks = np.zeros(shape, np.int64)
     for selector in formula.selectors:
         dim = formula.axes[selector.axis]
         image = image_length(context.assignments, dim) if isinstance(dim, Dim) else None
-        role = (DOWN, ACROSS)[maps.index(selector.axis)] if len(maps) == 2 else BOTH
+        role = _role(context, image)
         if image is not None and role != BOTH:
             context.graph_state.image_axes.setdefault(role, image)
         columns = np.broadcast_to(
@@ -139,6 +138,15 @@ def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
         anchors = tuple(axis for axis in range(columns.ndim) if axis not in own)
         marks = np.where(columns.any(axis=anchors).reshape(shape), role, marks)
     context.graph_state.coordinates[name] = marks
+
+
+def _role(context: NodeContext, image: Dim | None) -> int:
+    """Return the mark of coordinates along an axis of the image: height comes before width in all layouts."""
+    assignments = context.assignments
+    free = [sizes for name, sizes in assignments.sizes.items() if name not in assignments.batch]
+    if image is None or len(free) > 2 or image.sizes not in free:
+        return BOTH
+    return (DOWN, ACROSS)[free.index(image.sizes)]
 
 
 def _law(context: NodeContext, table: _Table) -> Law | WindowMasks | None:
