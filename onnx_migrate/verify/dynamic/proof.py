@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -181,10 +181,12 @@ def prove_dynamic(
     settings: Settings | None = None,
     *,
     keeps_cells: bool = False,
+    bounds: tuple[int, int] = (0, 0),
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
-    With `keeps_cells`, each cell of a feature map must give the same numbers at a larger size, from the same features.
+    `bounds` say of which length images must be a multiple, and how long they must be; both become conditions. With `keeps_cells`,
+    each cell of a feature map must give the same numbers at a larger size, from the same features.
 
     For a symbol in `batch`, every item of a batch must also equal its own run. The other symbols must leave the batch unchanged.
     The proof fails if the model cannot be run, and it is not determined if time or memory runs out. The proof, not an exception,
@@ -196,10 +198,29 @@ def prove_dynamic(
     seconds = time.perf_counter() - start
     if isinstance(ending, process.Returned):
         proof: DynamicProof = ending.value
-        return replace(proof, seconds=seconds)
+        conditions = proof.conditions
+        if proof.holds and any(bounds):
+            conditions = _with_bounds(conditions, symbols.keys() - batch, *bounds)
+        return replace(proof, seconds=seconds, conditions=conditions)
     if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
     return DynamicProof(False, interruption(ending), seconds=seconds, determined=is_crash_of_result(ending))
+
+
+def _with_bounds(
+    conditions: Sequence[SizeCondition], symbols: Set[str], step: int, least: int
+) -> tuple[SizeCondition, ...]:
+    """Return the conditions with a multiple of `step` in place of those on multiples that it contains, and with `least`."""
+    texts = [f"a multiple of {step}"] if step else []
+    texts += [f"at least {least}"] if least else []
+    note = f"a table of proportions is sure at {' and '.join(texts)} only, as the model shows no other sizes of it"
+    found = {symbol: SizeCondition(symbol, " and ".join(texts), note) for symbol in sorted(symbols)}
+    for condition in conditions:
+        number = condition.text.rpartition("a multiple of ")[2]
+        if not (step and number.isdecimal() and step % int(number) == 0):
+            text = f"{condition.text} and at least {least}" if least else condition.text
+            found[condition.symbol] = replace(condition, text=text)
+    return tuple(found.values())
 
 
 def prove(

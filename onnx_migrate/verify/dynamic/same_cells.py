@@ -205,7 +205,8 @@ def _require_rows(name: str, few: Array, many: Array, sizes: Mapping[str, int], 
     if wrong:
         where = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
         raise RequirementViolated(
-            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {where}, although their features are the same",
+            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {where}, although their features are"
+            " the same",
             name,
             varied=set(sizes),
         )

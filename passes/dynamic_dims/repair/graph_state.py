@@ -83,6 +83,8 @@ class GraphState:
     """The tables written so far, by the constant and the new lengths of its axes: the name, and the text of the report."""
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
     """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
+    table_steps: set[tuple[int, int]] = field(default_factory=set)
+    """For each table, of which length images must be a multiple, and how long they must be (`grids.laws.Law`)."""
     table_facts: set[str] = field(default_factory=set)
     """Facts that computed tables show, which others share or the proof relies on.
 

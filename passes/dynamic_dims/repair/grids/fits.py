@@ -89,8 +89,16 @@ def fit_of(parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]) -
         offset = np.where(moves, common_offset, 0.0)
         bias = columns.first - offset * slopes
         bias = np.where(moves & (np.abs(bias) <= columns.tolerance), 0.0, bias)
+        if kind is Kind.IMAGE_SHARE and not _is_one_stride(each):
+            return None
         found.append(Fit(columns, kind, tuple(each), offset, bias))
     return found
+
+
+def _is_one_stride(scales: Sequence[Array]) -> bool:
+    """Return whether a feature map has one stride along rows and columns: other scales only round to whole numbers."""
+    numbers = {scale for array in scales for scale in np.unique(array).tolist()} - {0.0}
+    return len(numbers) < 2
 
 
 def _unit(columns: Columns, role: int, kind: Kind, images: Sequence[int | None]) -> float:

@@ -21,6 +21,8 @@ _MOST = 64
 _LEAST = 16
 """Lengths of images that are looked for; smaller numbers are more often strides, or numbers of something else."""
 _NEAR = 1e-6
+_SCALING = frozenset({"Mul", "Div", "Min", "Max", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+"""Operators that scale coordinates by the size of the image, or compare them with it."""
 
 
 def follow_image_sizes(context: NodeContext) -> None:
@@ -36,6 +38,7 @@ def follow_image_sizes(context: NodeContext) -> None:
         return
     if context.node.op_type == "Clip":
         _limit(context)
+    if context.node.op_type not in _SCALING:
         return
     mark = marks[tracked]
     for index, name in enumerate(context.node.input):

@@ -85,6 +85,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
                 "grid": law.keeps_cells,
                 "sized": not law.keeps_cells,
             }
+            context.graph_state.table_steps.add((law.step, law.least))
             context.graph_state.table_facts.update(fact for fact, holds in facts.items() if holds)
         else:
             context.graph_state.table_facts.add("sized")
