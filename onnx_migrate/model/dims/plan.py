@@ -41,7 +41,7 @@ class DimPlan:
     dims: tuple[DynamicDim, ...] = ()
     output_names: Axes = field(default_factory=dict)
     bounds: tuple[int, int] = (0, 0)
-    """Of which length images must be a multiple, and how long they must be: computed tables are sure only there. 0 for any."""
+    """The step and the least length of images that computed tables allow; 0 for any."""
     keeps_cells: bool = False
     """Whether each cell of a feature map must keep its numbers at other sizes: grids that were computed count pixels."""
 

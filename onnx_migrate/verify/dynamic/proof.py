@@ -185,8 +185,8 @@ def prove_dynamic(
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
-    `bounds` say of which length images must be a multiple, and how long they must be; both become conditions. With `keeps_cells`,
-    each cell of a feature map must give the same numbers at a larger size, from the same features.
+    `bounds` are a step and a least length of images, which become conditions. With `keeps_cells`, each cell of a feature map must
+    give the same numbers at a larger size, from the same features.
 
     For a symbol in `batch`, every item of a batch must also equal its own run. The other symbols must leave the batch unchanged.
     The proof fails if the model cannot be run, and it is not determined if time or memory runs out. The proof, not an exception,

@@ -84,7 +84,7 @@ class GraphState:
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
     """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
     table_steps: set[tuple[int, int]] = field(default_factory=set)
-    """For each table, of which length images must be a multiple, and how long they must be (`grids.laws.Law`)."""
+    """The step and the least length of images for each table (`grids.laws.Law`)."""
     table_facts: set[str] = field(default_factory=set)
     """Facts that computed tables show, which others share or the proof relies on.
 
@@ -138,7 +138,7 @@ class GraphState:
                 self.sources.setdefault(dim.sizes, (name, axis))
 
     def first_dim(self, dim: Dim) -> Dim:
-        """Return the axis that first had the lengths of an axis: it shows of which axes a feature map was made."""
+        """Return the axis that first had the lengths of an axis: its factors show the rows and columns of a feature map."""
         for graph in self.enclosing():
             if dim.sizes in graph.sources:
                 name, axis = graph.sources[dim.sizes]

@@ -108,7 +108,7 @@ class Interpreter(Visitor):
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, after `run`."""
         self.table_bounds = 0, 0
-        """Of which length images must be a multiple, and how long they must be, after `run`; 0 for any length."""
+        """The step and the least length of images that computed tables allow, after `run`; 0 for any."""
         self.table_facts: set[str] = set()
         """Facts about the computed tables of the main graph, after `run` (`GraphState.table_facts`)."""
         self._resolved = resolved

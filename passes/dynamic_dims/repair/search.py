@@ -72,7 +72,7 @@ class RepairResult:
     output_symbols: dict[str, list[list[str] | None]]
     symbols: tuple[str, ...]
     bounds: tuple[int, int] = (0, 0)
-    """Of which length images must be a multiple, and how long they must be, so that computed tables are sure; 0 for any."""
+    """The step and the least length of images that computed tables allow; 0 for any."""
     keeps_cells: bool = False
     """Whether grids were computed, and all of them count pixels or are strides, so that no cell depends on the sizes."""
 

@@ -3,11 +3,11 @@
 A column that follows an axis of a feature map is (position + offset) * scale + bias. The scale of a kind changes with the
 sizes in its own way:
 
-PIXELS      a number, as the stride of an anchor in pixels
-SHARE       a number / the length of the feature map, as in proportions of the image
-EDGE        a number / (the length of the feature map - 1), as in linspace
-IMAGE_SHARE a number / the length of the image, as in stride / height
-STRETCHED   a number * the length of the image / the length of the feature map
+- PIXELS: a number, for example the stride of an anchor in pixels.
+- SHARE: a number / the length of the feature map, for example proportions of the image.
+- EDGE: a number / (the length of the feature map - 1), for example linspace.
+- IMAGE_SHARE: a number / the length of the image, for example stride / height.
+- STRETCHED: a number * the length of the image / the length of the feature map.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .writer import TableWriter
 __all__ = ["follow_image_sizes"]
 
 _MOST = 64
-"""Numbers in a constant that is looked at; limits and factors are one or four numbers."""
+"""The most numbers in a constant with limits or factors; most have one or four."""
 _LEAST = 16
 """Lengths of images that are looked for; smaller numbers are more often strides, or numbers of something else."""
 _NEAR = 1e-6
@@ -78,7 +78,7 @@ def _follow_map_lengths(context: NodeContext) -> None:
 
 @dataclass(frozen=True)
 class _Sized:
-    """The numbers of a constant, of which some are lengths of the image: `less` is subtracted, or all are `inverse`."""
+    """The numbers of a constant, some of them lengths of the image; `inverse` says that they are 1 / length."""
 
     quantity: Quantity
     inverse: bool
@@ -135,7 +135,7 @@ def _images(context: NodeContext) -> list[tuple[int, Dim]]:
 def _map_axes(context: NodeContext, index: int) -> list[tuple[int, Dim]]:
     """Return the axes of the feature map that the other operand is of, its rows and its columns.
 
-    Programs divide by them to get proportions. A length that is also the stride of the map is left out: it may be either.
+    Programs divide by them to get proportions. The function skips a length that is also the stride of the map.
     """
     dims = context.dims(1 - index) or ()
     factors = [factor for dim in dims if dim is not None for factor in dim.flat_factors() if factor.varies]

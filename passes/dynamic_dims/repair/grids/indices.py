@@ -64,7 +64,7 @@ def follow_cell_indices(context: NodeContext) -> None:
 
 
 def _compute_gathered(context: NodeContext) -> None:
-    """Compute the constant table from which the rows of cells are gathered."""
+    """Compute a constant table if the node gathers rows of cells from it."""
     index = context.graph_state.cell_indices.get(context.rw.input(1))
     dims = context.known(0)
     if index is None or index.dim is None or not dims or any(dim.varies for dim in dims):

@@ -58,8 +58,8 @@ def grid_law(
 ) -> Law | None:
     """Return the law of a table whose columns are affine; None if no kind of scale fits. Raises AmbiguousSizes.
 
-    `pixels` and `clipped` are facts of another table of the model: its proportions are pixels divided by the length of the
-    image, or are limited to [0, 1]. Where the image is a whole number of strides long, this table shows neither.
+    `pixels` and `clipped` are facts of another table of the model. `pixels` says that its proportions are pixels divided by
+    the length of the image, `clipped` that it limits them to [0, 1]. This table may show neither.
     """
     if not all(columns.is_affine for columns in parts) or not _is_shown(parts):
         return None

@@ -102,7 +102,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
 def _tells_axes_apart(context: NodeContext, lengths: Mapping[int, Dim]) -> bool:
     """Return whether the sample sizes are whole strides apart, and no two axes of a feature map are equal at all of them.
 
-    Otherwise the rows of a feature map cannot be told from its columns, and the table would get the wrong lengths.
+    Otherwise the rows and the columns of a feature map look alike, and the table would get the wrong lengths.
     """
     assignments = context.assignments
     free = [sizes for name, sizes in assignments.sizes.items() if name not in assignments.batch]
@@ -234,6 +234,7 @@ def _learned(context: NodeContext, name: str, table: _Table) -> str:
 def _ambiguous(name: str, table: _Table) -> str:
     axis, dim = next(iter(table.lengths.items()))
     return (
-        f"constant {name!r} holds boxes for a length of {dim.frozen} along axis {axis}. For a square image their sizes may be"
-        " pixels or shares of the image, and the model does not show which. Export it with a height other than the width"
+        f"constant {name!r} has {dim.frozen} rows along axis {axis}, and follows two rules of the sizes. They give the same"
+        " numbers for a square image: sizes are pixels or shares of the image, or rows and columns are exchanged. Export the"
+        " model with a height other than the width"
     )

@@ -82,7 +82,7 @@ def broadcast(context: NodeContext) -> None:
 
 
 def _one_length(dims: Iterable[Dim | None]) -> Dim | None:
-    """Return the one varying length among these, if possible one that shows of which axes it was made."""
+    """Return the one varying length among these, if possible one that has factors or terms."""
     varying = [dim for dim in dims if dim is not None and dim.varies]
     if len(set(varying)) != 1:
         return None
